@@ -12,19 +12,21 @@ from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
-    MARKERS,
+    add_legend,
+    distances,
     label_rows,
+    look_of,
     new_figure,
-    save_figure,
+    save_figures,
     shorten,
     style,
 )
 from learnedgec.robustness.attacks import ALL, AttackResult
 from learnedgec.robustness.cases import Dimension
-from learnedgec.robustness.preferences import PreferenceRobustness
-from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness
+from learnedgec.robustness.preferences import PreferenceGroup, PreferenceRobustness
+from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness, VariantGroup
 from learnedgec.stats.resampling import Estimate
-from learnedgec.types import Array
+from learnedgec.types import Array, Floats
 
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
@@ -33,8 +35,8 @@ _DIMENSIONS: Mapping[Dimension, str] = {
     "frequency": "frequency of the substitute",
 }
 
-# (dimension, group) -> the number and its interval.
-_Groups = Mapping[tuple[Dimension, str], Estimate]
+# One number of each group of variants, for each system or metric.
+_Series = Sequence[Sequence[Estimate]]
 
 
 def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> list[Path]:
@@ -47,21 +49,18 @@ def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> lis
         MissingDependencyError: matplotlib is not installed.
         OutputError: the folder cannot be written.
     """
-    files: list[Path] = []
+    figures = {}
     with style():
         for cases, metric in dict.fromkeys((result.cases, result.metric) for result in results):
             entries = [r for r in results if (r.cases, r.metric) == (cases, metric)]
-            stem = f"{cases}.{metric}"
-            files += save_figure(_bounds(entries), folder, f"{stem}.bounds")
-            rows = {
-                f"P-CRS, {rule}": {
-                    entry.system: {(g.dimension, g.group): g.consistent[rule] for g in entry.groups}
-                    for entry in entries
-                }
+            names, groups = [entry.system for entry in entries], entries[0].groups
+            panels = {
+                f"P-CRS, {rule}": [[g.consistent[rule] for g in entry.groups] for entry in entries]
                 for rule in CONSISTENCIES
             }
-            files += save_figure(_by_kind(rows), folder, f"{stem}.variants")
-    return files
+            figures[f"{cases}.{metric}.bounds"] = _bounds(entries)
+            figures[f"{cases}.{metric}.variants"] = _by_kind(panels, names, groups)
+        return save_figures(figures, folder)
 
 
 def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path) -> list[Path]:
@@ -70,32 +69,29 @@ def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path
     The metrics are in their given order, so that packages trained with a growing weight α of consistency
     make a curve. Returns and errors are those of `plot_systems`.
     """
-    files: list[Path] = []
+    figures = {}
     with style():
         for cases in dict.fromkeys(result.cases for result in results):
             entries = [result for result in results if result.cases == cases]
-            rows = {
-                label: {
-                    entry.metric: {(g.dimension, g.group): getattr(g, name) for g in entry.groups}
-                    for entry in entries
-                }
-                for label, name in (("P-CRS", "consistent"), ("accuracy", "accuracy"))
+            names, groups = [entry.metric for entry in entries], entries[0].groups
+            panels = {
+                "P-CRS": [[group.consistent for group in entry.groups] for entry in entries],
+                "accuracy": [[group.accuracy for group in entry.groups] for entry in entries],
             }
-            files += save_figure(_in_order(entries), folder, f"{cases}.metrics")
-            files += save_figure(_by_kind(rows), folder, f"{cases}.preferences")
-    return files
+            figures[f"{cases}.metrics"] = _in_order(entries)
+            figures[f"{cases}.preferences"] = _by_kind(panels, names, groups)
+        return save_figures(figures, folder)
 
 
 def plot_attacks(results: Sequence[AttackResult], folder: str | Path) -> list[Path]:
     """Write how often each metric prefers each attack to all honest systems; see `plot_systems`."""
     with style():
-        return list(save_figure(_attacks(results), folder, "attacks"))
+        return save_figures({"attacks": _attacks(results)}, folder)
 
 
 def _bounds(entries: Sequence[SystemRobustness]) -> Any:
     """Draw each system's F on the originals between its bounds."""
-    figure = new_figure(COLUMN, 0.75 + 0.25 * len(entries))
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 0.75 + 0.25 * len(entries))
     for row, entry in enumerate(entries):
         bounds = [entry.lower.f.value, entry.upper.f.value]
         axis.plot(bounds, (row, row), "|-", color=COLOURS[0], linewidth=1.5, markersize=8)
@@ -109,15 +105,14 @@ def _bounds(entries: Sequence[SystemRobustness]) -> Any:
 
 def _in_order(entries: Sequence[PreferenceRobustness]) -> Any:
     """Draw CRS, P-CRS and accuracy of one metric after the other."""
-    figure = new_figure(COLUMN, 2.2)
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 2.2)
     places = np.arange(len(entries))
     for number, (label, name) in enumerate((("CRS", "crs"), ("P-CRS", "p_crs"), ("accuracy",) * 2)):
         estimates: list[Estimate] = [getattr(entry, name) for entry in entries]
         _draw_estimates(axis, places + 0.06 * (number - 1), estimates, number, label=label)
     labels = [shorten(entry.metric, 34) for entry in entries]
     axis.set_xticks(places, labels, rotation=20, ha="right")
-    figure.legend(loc="outside upper center", ncols=3)
+    add_legend(figure, axis)
     return figure
 
 
@@ -125,36 +120,40 @@ def _draw_estimates(
     axis: Any, places: Array, estimates: Sequence[Estimate], number: int, **look: Any
 ) -> None:
     """Draw the estimates of one series with their intervals; its number gives colour and marker."""
-    low, middle, high = np.array([(e.low, e.value, e.high) for e in estimates]).T
-    reach = np.maximum([middle - low, high - middle], 0)
-    marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
-    look = {"marker": marker, "color": colour, "markersize": 3.5, "linewidth": 0.9} | look
-    axis.errorbar(places, middle, yerr=reach, **look)
+    values, reach = _with_distances(estimates)
+    look = look_of(number) | {"markersize": 3.5, "linewidth": 0.9} | look
+    axis.errorbar(places, values, yerr=reach, **look)
 
 
-def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
-    """Draw a panel for each row and dimension, with a series for each system or metric."""
-    kinds = list(
-        dict.fromkeys(kind for series in rows.values() for g in series.values() for kind in g)
-    )
-    dimensions = [name for name in _DIMENSIONS if any(kind[0] == name for kind in kinds)]
-    figure = new_figure(COLUMN * 2.1, 0.4 + 1.8 * len(rows))
-    axes = figure.subplots(len(rows), len(dimensions), squeeze=False, sharey="row", sharex="col")
-    for row, (title, series) in zip(axes, rows.items(), strict=True):
+def _with_distances(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
+    """Return the values of estimates, (N,), and the distances to the ends of their intervals, (2, N)."""
+    values, low, high = np.array([(e.value, e.low, e.high) for e in estimates]).T
+    return values, distances(values, low, high)
+
+
+def _by_kind(
+    panels: Mapping[str, _Series],
+    names: Sequence[str],
+    groups: Sequence[VariantGroup | PreferenceGroup],
+) -> Any:
+    """Draw a panel for each number and dimension of groups, with a series for each system or metric."""
+    dimensions = [name for name in _DIMENSIONS if any(g.dimension == name for g in groups)]
+    size = COLUMN * 2.1, 0.4 + 1.8 * len(panels)
+    grid: dict[str, Any] = {"squeeze": False, "sharey": "row", "sharex": "col"}
+    figure, axes = new_figure(*size, len(panels), len(dimensions), **grid)
+    for row, (title, series) in zip(axes, panels.items(), strict=True):
         for axis, dimension in zip(row, dimensions, strict=True):
-            groups = [kind for kind in kinds if kind[0] == dimension]
-            for number, (name, values) in enumerate(series.items()):
-                places = np.arange(len(groups)) + 0.12 * (number - (len(series) - 1) / 2)
-                line = "none" if dimension == "action" else "-"
-                estimates = [values[kind] for kind in groups]
-                label = shorten(name, 34)
-                _draw_estimates(axis, places, estimates, number, label=label, linestyle=line)
-            axis.set_xticks(range(len(groups)), [group for _, group in groups], rotation=30)
+            members = [n for n, group in enumerate(groups) if group.dimension == dimension]
+            line = "none" if dimension == "action" else "-"
+            for number, (name, estimates) in enumerate(zip(names, series, strict=True)):
+                places = np.arange(len(members)) + 0.12 * (number - (len(names) - 1) / 2)
+                look = {"label": shorten(name, 34), "linestyle": line}
+                _draw_estimates(axis, places, [estimates[n] for n in members], number, **look)
+            axis.set_xticks(range(len(members)), [groups[n].group for n in members], rotation=30)
         row[0].set_ylabel(title)
     for axis, dimension in zip(axes[-1], dimensions, strict=True):
         axis.set_xlabel(_DIMENSIONS[dimension])
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
+    add_legend(figure, axes[0][0])
     return figure
 
 
@@ -163,20 +162,17 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
     pooled = [result for result in results if result.honest == ALL]
     metrics = list(dict.fromkeys(result.metric for result in pooled))
     attacks = list(dict.fromkeys(result.attack for result in pooled))
-    figure = new_figure(COLUMN, 0.9 + 0.16 * len(pooled))
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 0.9 + 0.16 * len(pooled))
     height = 0.8 / len(attacks)
     for number, attack in enumerate(attacks):
         of_attack = [result for result in pooled if result.attack == attack]
         shift = (number - (len(attacks) - 1) / 2) * height
         rows = [metrics.index(result.metric) + shift for result in of_attack]
-        preferred = [result.preferred for result in of_attack]
-        shares, colour = [estimate.value for estimate in preferred], COLOURS[number % len(COLOURS)]
-        axis.barh(rows, shares, height=0.9 * height, color=colour, label=attack)
-        for row, estimate in zip(rows, preferred, strict=True):
-            axis.plot((estimate.low, estimate.high), (row, row), color=GREY)
+        shares, reach = _with_distances([result.preferred for result in of_attack])
+        look = {"color": COLOURS[number % len(COLOURS)], "ecolor": GREY, "label": attack}
+        axis.barh(rows, shares, height=0.9 * height, xerr=reach, **look)
     label_rows(axis, metrics)
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of outputs preferred")
-    figure.legend(loc="outside upper center", ncols=4, title="attack on")
+    add_legend(figure, axis, title="attack on")
     return figure

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle, product
-from operator import attrgetter, itemgetter
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
-    MARKERS,
+    add_legend,
+    distances,
     label_rows,
+    look_of,
     new_figure,
-    save_figure,
+    save_figures,
     shorten,
     style,
     two_digits,
@@ -32,15 +34,10 @@ _LINES = ("-", "--", "-.", ":")
 
 _MEASURES = ("pearson", "spearman", "sentence_accuracy", "grouped_kendall")
 
-
-# Curves of a metric's correlations, with their intervals.
-_CURVES = {
-    "windows": attrgetter("windows", "window_intervals"),
-    "best": attrgetter("best", "best_intervals"),
-}
-
+# Attributes of a metric: a curve of its correlations -> their intervals.
+_CURVES = {"windows": "window_intervals", "best": "best_intervals"}
 # Where a name may stand beside its point, the best first.
-_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])
 
 
 def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
@@ -56,17 +53,14 @@ def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
     stem = f"{ranking.metric}.{ranking.by}"
     with style():
         matrix = _wins(ranking.systems, ranking.wins, ranking.order, "sentences won, ties half")
-        return [
-            *save_figure(_intervals(ranking), folder, f"{stem}.intervals"),
-            *save_figure(matrix, folder, f"{stem}.wins"),
-        ]
+        figures = {f"{stem}.intervals": _intervals(ranking), f"{stem}.wins": matrix}
+        return save_figures(figures, folder)
 
 
 def _intervals(ranking: SystemRanking) -> Any:
     """Draw each system's score with its interval, best on top, clusters apart."""
     order = ranking.order
-    figure = new_figure(COLUMN, 0.6 + 0.19 * len(order))
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 0.6 + 0.19 * len(order))
     for row, number in enumerate(order):
         colour = COLOURS[0] if ranking.cluster[number] % 2 else COLOURS[1]
         axis.plot(ranking.intervals[number], (row, row), color=colour, linewidth=1.2)
@@ -89,22 +83,19 @@ def _wins(systems: Sequence[str], wins: Floats, order: Sequence[int], label: str
     names, wins = [systems[number] for number in order], wins[np.ix_(order, order)]
     shares = 0.5 + (wins - wins.T) / 2
     size = max(COLUMN, 1.1 + 0.27 * len(names))
-    figure = new_figure(size + 0.5, size)
-    axis = figure.subplots()
+    figure, axis = new_figure(size + 0.5, size)
     np.fill_diagonal(shares, np.nan)
     # Half is white.
     reach = float(np.nanmax(np.abs(shares - 0.5), initial=0.01))
     image = axis.imshow(shares, cmap="PuOr", vmin=0.5 - reach, vmax=0.5 + reach)
     for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
-        red, green, blue, _ = image.cmap(image.norm(shares[row, column]))
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+        dark = abs(shares[row, column] - 0.5) > 0.65 * reach
         look = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
         axis.text(column, row, f"{100 * shares[row, column]:.0f}", fontsize=6, **look)
     axis.set_xticks(range(len(names)), names, rotation=90)
     axis.set_yticks(range(len(names)), names)
     axis.tick_params(length=0)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+    axis.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axis, fraction=0.046, pad=0.02)
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     bar.outline.set_visible(False)
@@ -131,44 +122,41 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
     ]
     stem = f"{evaluation.benchmark}.{evaluation.human}.{evaluation.protocol.aggregation}"
     with style():
-        files = [*save_figure(_scatter(evaluation, drawn), folder, f"{stem}.scatter")]
-        files += save_figure(_forest(drawn), folder, f"{stem}.intervals")
-        files += save_figure(_ranks(evaluation, drawn), folder, f"{stem}.ranks")
-        for curve, read in _CURVES.items():
-            if drawn and any(map(len, read(drawn[0])[0].values())):
-                files += save_figure(_curves(evaluation, drawn, curve), folder, f"{stem}.{curve}")
+        figures = {
+            "scatter": _scatter(evaluation, drawn),
+            "intervals": _forest(drawn),
+            "ranks": _ranks(evaluation, drawn),
+        }
+        for curve in _CURVES:
+            if any(map(len, getattr(drawn[0], curve).values())):
+                figures[curve] = _curves(evaluation, drawn, curve)
         if not np.isnan(evaluation.human_wins).all():
             order = evaluation.order.tolist()
             label = "comparisons won, ties half"
-            figure = _wins(evaluation.systems, evaluation.human_wins, order, label)
-            files += save_figure(figure, folder, f"{stem}.wins")
-    return files
+            figures["wins"] = _wins(evaluation.systems, evaluation.human_wins, order, label)
+        return save_figures({f"{stem}.{name}": figures[name] for name in figures}, folder)
 
 
 def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any]]:
-    """Return colour and marker of each metric; the edit count is grey."""
-    looks: dict[str, dict[str, Any]] = {
-        entry.metric: {"color": GREY, "marker": "x", "linestyle": ":"} for entry in entries
+    """Return colour, marker and line of each metric; the edit count is grey."""
+    return {
+        entry.metric: {"color": GREY, "marker": "x", "linestyle": ":"}
+        if entry.sentinel
+        else look_of(number) | {"linestyle": _LINES[number % len(_LINES)]}
+        for number, entry in enumerate(entries)
     }
-    metrics = [entry.metric for entry in entries if not entry.sentinel]
-    for metric, colour, marker, line in zip(
-        metrics, cycle(COLOURS), cycle(MARKERS), cycle(_LINES), strict=False
-    ):
-        looks[metric] = {"color": colour, "marker": marker, "linestyle": line}
-    return looks
 
 
 def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
     """Draw each metric's scores against the human scores, with intervals and names."""
     columns = min(2, len(entries))
     rows = -(-len(entries) // columns)
-    figure = new_figure(COLUMN * columns, 2.7 * rows)
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure, axes = new_figure(COLUMN * columns, 2.7 * rows, rows, columns, squeeze=False)
     looks = _looks(entries)
     for axis, entry in zip(axes.flat, entries, strict=False):
         x, y = evaluation.human_scores, entry.scores
-        reaches = _reach(y, entry.score_intervals), _reach(x, evaluation.human_intervals)
-        axis.errorbar(x, y, *reaches, fmt="none", ecolor="#DDDDDD", elinewidth=0.6, zorder=1)
+        bars = distances(y, *entry.score_intervals.T), distances(x, *evaluation.human_intervals.T)
+        axis.errorbar(x, y, *bars, fmt="none", ecolor="#DDDDDD", elinewidth=0.6, zorder=1)
         look = looks[entry.metric]
         axis.scatter(x, y, s=14, color=look["color"], marker=look["marker"], zorder=2)
         r, rho = (entry.estimates[name].value for name in ("pearson", "spearman"))
@@ -190,20 +178,19 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
     points = axis.transData.transform(np.column_stack([x, y]))
     frame = axis.get_window_extent()
     unit, size = axis.figure.dpi / 72, 5.5
-    taken = [(px - 3 * unit, py - 3 * unit, px + 3 * unit, py + 3 * unit) for px, py in points]
+    # A box is its lower left and its upper right corner.
+    taken = [np.array([point - 3 * unit, point + 3 * unit]) for point in points]
     # From the crowded middle outwards, so that the names with the least room are placed first.
     crowd = np.linalg.norm(points[:, None] - points[None], axis=2)
     for place in np.argsort(np.sort(crowd, axis=1)[:, 1 : min(4, len(points))].sum(axis=1)):
-        px, py = points[place]
-        width, height = 0.58 * size * unit * len(names[place]), 1.05 * size * unit
+        extent = size * unit * np.array([0.58 * len(names[place]), 1.05])
         choices = []
-        for distance, (dx, dy) in product((4, 8, 12, 17, 23), _DIRECTIONS):
+        for distance, direction in product((4, 8, 12, 17, 23), _DIRECTIONS):
             # The name begins, ends or has its middle at the point.
-            left = px + dx * distance * unit + (dx - 1) / 2 * width
-            low = py + dy * distance * unit + (dy - 1) / 2 * height
-            box = (left, low, left + width, low + height)
-            cover = sum(_overlap(box, other) for other in taken)
-            outside = left < frame.x0 or low < frame.y0 or box[2] > frame.x1 + 12 * unit
+            low = points[place] + distance * unit * direction + (direction - 1) / 2 * extent
+            box = np.array([low, low + extent])
+            cover = _overlaps(box, np.array(taken)).sum()
+            outside = (low < frame.p0).any() or box[1, 0] > frame.x1 + 12 * unit
             choices.append((cover + distance * unit**2 + 1e6 * outside, distance, box))
         _, distance, box = min(choices, key=itemgetter(0))
         taken.append(box)
@@ -212,7 +199,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
         axis.annotate(
             names[place],
             (x[place], y[place]),
-            xytext=((box[0] - px) / unit, (box[1] - py) / unit),
+            xytext=(box[0] - points[place]) / unit,
             textcoords="offset points",
             fontsize=size,
             annotation_clip=False,
@@ -221,11 +208,11 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
         )
 
 
-def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """Return the area that two boxes share, in pixels²."""
-    width = min(box[2], other[2]) - max(box[0], other[0])
-    height = min(box[3], other[3]) - max(box[1], other[1])
-    return max(width, 0.0) * max(height, 0.0)
+def _overlaps(box: Floats, others: Floats) -> Floats:
+    """Return the area that a box shares with each of K others, in pixels², (K,)."""
+    sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
+    areas: Floats = sides.clip(0).prod(axis=1)
+    return areas
 
 
 def _ranks(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
@@ -234,8 +221,7 @@ def _ranks(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
     places = np.column_stack(
         [ranks(evaluation.human_scores), *(ranks(entry.scores) for entry in entries)]
     )
-    figure = new_figure(max(COLUMN, 0.9 * len(columns) + 1.2), 0.9 + 0.18 * len(places))
-    axis = figure.subplots()
+    figure, axis = new_figure(max(COLUMN, 0.9 * len(columns) + 1.2), 0.9 + 0.18 * len(places))
     for number, (system, row) in enumerate(zip(evaluation.systems, places, strict=True)):
         colour = COLOURS[number % len(COLOURS)]
         axis.plot(row, color=colour, marker="o", markersize=3, linewidth=1)
@@ -250,14 +236,13 @@ def _ranks(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
 
 def _curves(evaluation: Evaluation, entries: Sequence[MetricEvaluation], name: str) -> Any:
     """Draw the correlation in each window of neighbouring systems, or among the best systems."""
-    figure = new_figure(COLUMN * 2, 2.6)
-    axes = figure.subplots(1, 2, sharey=True)
+    figure, axes = new_figure(COLUMN * 2, 2.6, 1, 2, sharey=True)
     width = evaluation.protocol.window
     looks = _looks(entries)
     for axis, kind in zip(axes, ("pearson", "spearman"), strict=True):
         axis.axhline(0, color="#BBBBBB", linewidth=0.6)
         for entry in entries:
-            curve, bounds = (values[kind] for values in _CURVES[name](entry))
+            curve, bounds = getattr(entry, name)[kind], getattr(entry, _CURVES[name])[kind]
             places = np.arange(1, len(curve) + 1)
             look = looks[entry.metric]
             label = shorten(entry.metric, 28)
@@ -272,16 +257,15 @@ def _curves(evaluation: Evaluation, entries: Sequence[MetricEvaluation], name: s
             axis.set_xlabel(f"number of best systems, by human score ({evaluation.human})")
         axis.set_ylim(-1.05, 1.05)
     axes[0].set_ylabel("correlation")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(entries)))
+    add_legend(figure, axes[0])
     return figure
 
 
 def _forest(entries: Sequence[MetricEvaluation]) -> Any:
     """Draw the main measures of each metric with both intervals."""
     measures = [name for name in _MEASURES if name in entries[0].estimates]
-    figure = new_figure(COLUMN * 2, 0.95 + 0.22 * len(entries))
-    axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+    size = COLUMN * 2, 0.95 + 0.22 * len(entries)
+    figure, [axes] = new_figure(*size, 1, len(measures), sharey=True, squeeze=False)
     looks = _looks(entries)
     for axis, measure in zip(axes, measures, strict=True):
         for row, entry in enumerate(entries):
@@ -296,10 +280,3 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
     label_rows(axes[0], [entry.metric for entry in entries])
     figure.supxlabel("thick: over sentences, thin: over systems", fontsize=7)
     return figure
-
-
-def _reach(values: Floats, bounds: Floats) -> Floats:
-    """Return the distances to both ends of each interval, (2, S); 0 where an end is missing."""
-    distances = np.stack([values - bounds[:, 0], bounds[:, 1] - values])
-    reach: Floats = np.maximum(np.nan_to_num(distances), 0.0)
-    return reach

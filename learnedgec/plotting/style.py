@@ -7,7 +7,7 @@ is written twice, as PDF and PNG.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from learnedgec.errors import MissingDependencyError
 from learnedgec.runtime.writing import atomic_path, check_writable
+from learnedgec.types import Floats
 
 # Okabe and Ito (2008), without yellow, which is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -32,6 +33,7 @@ _STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "pdf.fonttype": 42,
+    "savefig.dpi": 200,
 }
 
 
@@ -59,11 +61,41 @@ def style() -> Any:
     return matplotlib.rc_context(_STYLE)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure, in inches, that touches no global state."""
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
+) -> tuple[Any, Any]:
+    """Return an empty figure, in inches, that touches no global state, and its axes.
+
+    Args:
+        width: of the figure.
+        height: of the figure.
+        rows: of axes.
+        columns: of axes.
+        options: as for `matplotlib.figure.Figure.subplots`.
+    """
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **options)
+
+
+def look_of(number: int) -> dict[str, Any]:
+    """Return the colour and the marker of one of several series."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+
+
+def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None:
+    """Write a legend below a figure: the labels of one of its axes, each once."""
+    handles, labels = axis.get_legend_handles_labels()
+    by_label = dict(zip(labels, handles, strict=True))
+    options |= {"loc": "outside lower center", "ncols": min(columns, len(by_label))}
+    figure.legend(by_label.values(), by_label.keys(), **options)
+
+
+def distances(values: Floats, low: Floats, high: Floats) -> Floats:
+    """Return how far the ends of intervals are from the values, (2, N); 0 where an end is missing."""
+    ends: Floats = np.maximum(np.nan_to_num([values - low, high - values]), 0.0)
+    return ends
 
 
 def label_rows(axis: Any, labels: Sequence[str]) -> None:
@@ -72,20 +104,22 @@ def label_rows(axis: Any, labels: Sequence[str]) -> None:
     axis.set_ylim(len(labels) - 0.5, -0.5)
 
 
-def save_figure(figure: Any, folder: str | Path, stem: str) -> Iterator[Path]:
-    """Write a figure as PDF and PNG; characters that some file systems refuse become `_`.
+def save_figures(figures: Mapping[str, Any], folder: str | Path) -> list[Path]:
+    """Write figures as PDF and PNG, and return the files.
 
     Args:
-        figure: a figure of matplotlib.
-        folder: folder in which the files are written.
-        stem: name of the files, without the ending.
+        figures: name of the files without the ending -> the figure; characters of the name that some file
+            systems refuse become `_`.
+        folder: where; made if it does not exist.
     """
-    name = re.sub(r"[^\w.+-]+", "_", stem).strip("_")
-    for suffix, options in ((".pdf", {}), (".png", {"dpi": 200})):
-        path = Path(folder) / (name + suffix)
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, format=suffix[1:], **options)
-        yield path
+    files = []
+    for stem, figure in figures.items():
+        name = re.sub(r"[^\w.+-]+", "_", stem).strip("_")
+        for kind in ("pdf", "png"):
+            files.append(Path(folder) / f"{name}.{kind}")
+            with atomic_path(files[-1]) as temporary:
+                figure.savefig(temporary, format=kind)
+    return files
 
 
 def shorten(text: str, length: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,16 @@ from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
+    add_legend,
     label_rows,
     new_figure,
-    save_figure,
+    save_figures,
     shorten,
     style,
 )
 from learnedgec.tuning.search import Tuning
-from learnedgec.tuning.space import Simplex
-from learnedgec.tuning.trials import quiet
+from learnedgec.tuning.space import Number, Range, Simplex, Space
+from learnedgec.tuning.trials import explained_variance, quiet
 
 if TYPE_CHECKING:
     from learnedgec.tuning.sweep import Sweep
@@ -43,47 +45,22 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
         OutputError: the folder cannot be written.
     """
     with style():
-        files = [*save_figure(_history(tuning), folder, f"{stem}.history")]
-        shares = importances(tuning)
-        if len(shares) > 1:
-            files += save_figure(_bars(shares), folder, f"{stem}.importance")
-    return files
+        figures = {f"{stem}.history": _history(tuning)}
+        if len(shares := importances(tuning)) > 1:
+            figures[f"{stem}.importance"] = _bars(shares)
+        return save_figures(figures, folder)
 
 
 def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
     """Write the dev score of each trial by epoch, and the importance of each setting.
 
-    Args:
-        sweep: what to draw.
-        folder: where; made if it does not exist.
-        stem: how the files' names start.
-
-    Returns:
-        The files.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: the folder cannot be written.
+    Arguments, returns and errors are those of `plot_tuning`.
     """
     with style():
-        figure = new_figure(COLUMN, 2.4)
-        axis = figure.subplots()
-        looks: dict[str, Any] = {
-            "pruned": {"color": GREY, "linewidth": 0.6},
-            "best": {"color": COLOURS[1]},
-        }
-        for trial in sweep.trials:
-            state = "best" if trial == sweep.best else trial.state
-            look = looks.get(state, {"color": COLOURS[0], "linewidth": 0.8})
-            axis.plot(list(trial.scores), list(trial.scores.values()), ".-", label=state, **look)
-        axis.set_xlabel("epoch")
-        axis.set_ylabel("dev score")
-        handles = dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
-        figure.legend(handles.values(), handles, loc="outside lower center", ncols=3)
-        files = [*save_figure(figure, folder, f"{stem}.trials")]
+        figures = {f"{stem}.trials": _trials(sweep)}
         if len(sweep.importances) > 1:
-            files += save_figure(_bars(dict(sweep.importances)), folder, f"{stem}.importance")
-    return files
+            figures[f"{stem}.importance"] = _bars(sweep.importances)
+        return save_figures(figures, folder)
 
 
 def importances(tuning: Tuning) -> dict[str, float]:
@@ -92,44 +69,28 @@ def importances(tuning: Tuning) -> dict[str, float]:
     Each weight counts as a separate parameter. Empty where fewer than two trials differ in value.
     """
     completed = [trial for trial in tuning.trials if not math.isnan(trial.value)]
-    if len({trial.value for trial in completed}) < 2:
-        return {}
-    rows = [_columns(tuning, trial.parameters) for trial in completed]
-    distributions: dict[str, optuna.distributions.BaseDistribution] = {}
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        if isinstance(values[0], str):
-            distributions[name] = optuna.distributions.CategoricalDistribution(sorted(set(values)))
-        elif min(values) < max(values):
-            distributions[name] = optuna.distributions.FloatDistribution(min(values), max(values))
-    # This study is over the weights, because the coordinates of the trials mean little to a reader.
+    ranges: dict[str, Range] = {}
+    rows: list[dict[str, Any]] = [dict(trial.parameters) for trial in completed]
+    for name, range_ in tuning.space.ranges.items():
+        if not isinstance(range_, Simplex):
+            ranges[name] = range_
+            continue
+        # Single weights, because the coordinates of a simplex mean little to a reader.
+        labels = _weight_labels(tuning, name)
+        ranges |= dict.fromkeys(labels, Number(0.0, 1.0))
+        for row in rows:
+            row |= zip(labels, row[name], strict=True)
+    space = Space(ranges, {})
     with quiet():
         study = optuna.create_study(direction="maximize")
         for trial, row in zip(completed, rows, strict=True):
+            point, distributions = space.encode(row), space.distributions()
             study.add_trial(
                 optuna.trial.create_trial(
-                    params={name: row[name] for name in distributions},
-                    distributions=distributions,
-                    value=trial.value,
+                    value=trial.value, params=point, distributions=distributions
                 )
             )
-        evaluator = optuna.importance.FanovaImportanceEvaluator(seed=tuning.plan.seed)
-        shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {name: float(share) for name, share in shares.items()}
-
-
-def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
-    """Return numbers and texts by name: a simplex as one column per weight."""
-    row: dict[str, Any] = {}
-    for name, range_ in tuning.space.ranges.items():
-        if isinstance(range_, Simplex):
-            labels = _weight_labels(tuning, name)
-            row |= dict(zip(labels, parameters[name], strict=True))
-        elif isinstance(parameters[name], int | float) and not isinstance(parameters[name], bool):
-            row[name] = float(parameters[name])
-        else:
-            row[name] = repr(parameters[name])
-    return row
+        return explained_variance(study, tuning.plan.seed)
 
 
 def _weight_labels(tuning: Tuning, name: str) -> list[str]:
@@ -141,10 +102,26 @@ def _weight_labels(tuning: Tuning, name: str) -> list[str]:
     return [f"{name} {number}" for number in range(1, size + 1)]
 
 
+def _trials(sweep: Sweep) -> Any:
+    """Draw each trial's dev score by epoch."""
+    figure, axis = new_figure(COLUMN, 2.4)
+    looks: dict[str, Any] = {
+        "pruned": {"color": GREY, "linewidth": 0.6},
+        "best": {"color": COLOURS[1]},
+    }
+    for trial in sweep.trials:
+        state = "best" if trial == sweep.best else trial.state
+        look = looks.get(state, {"color": COLOURS[0], "linewidth": 0.8})
+        axis.plot(list(trial.scores), list(trial.scores.values()), ".-", label=state, **look)
+    axis.set_xlabel("epoch")
+    axis.set_ylabel("dev score")
+    add_legend(figure, axis, 3)
+    return figure
+
+
 def _history(tuning: Tuning) -> Any:
     """Draw each trial's value and the best so far, with the held-out folds on the right."""
-    figure = new_figure(COLUMN, 2.4)
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 2.4)
     numbers = np.array([trial.number for trial in tuning.trials])
     values = np.array([trial.value for trial in tuning.trials])
     valid = ~np.isnan(values)
@@ -167,22 +144,16 @@ def _history(tuning: Tuning) -> Any:
     low, high = min(shown), max(shown)
     axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
     axis.set_xlabel("trial")
-    axis.set_ylabel(_words(tuning))
-    figure.legend(loc="outside lower center", ncols=2)
+    axis.set_ylabel(f"{tuning.goal.objective.replace('-', ' ')}\non {tuning.benchmark}")
+    add_legend(figure, axis, 2)
     return figure
 
 
-def _bars(shares: dict[str, float]) -> Any:
+def _bars(shares: Mapping[str, float]) -> Any:
     """Draw the importances, largest on top."""
-    figure = new_figure(COLUMN, 0.6 + 0.25 * len(shares))
-    axis = figure.subplots()
+    figure, axis = new_figure(COLUMN, 0.6 + 0.25 * len(shares))
     axis.barh(range(len(shares)), list(shares.values()), color=COLOURS[0], height=0.6)
     label_rows(axis, list(shares))
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of the objective's variance (fANOVA)")
     return figure
-
-
-def _words(tuning: Tuning) -> str:
-    """Return the objective and the data in words."""
-    return f"{tuning.goal.objective.replace('-', ' ')}\non {tuning.benchmark}"

@@ -26,7 +26,7 @@ from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.trials import Sampler, ask, open_study, quiet
+from learnedgec.tuning.trials import Sampler, ask, explained_variance, open_study, quiet
 
 # In the run's folder.
 _JOURNAL = "sweep.journal"
@@ -165,7 +165,7 @@ def sweep(
             run.package,
             check_package(run.package)["results"],
             work.epochs,
-            _importances(study, plan.seed),
+            explained_variance(study, plan.seed),
         )
 
 
@@ -333,12 +333,3 @@ def _swept(space: Space, trial: FrozenTrial) -> SweptTrial:
     state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     scores = dict(sorted(trial.intermediate_values.items()))
     return SweptTrial(trial.number, space.decode(trial.params), state, scores)
-
-
-def _importances(study: optuna.Study, seed: int) -> dict[str, float]:
-    """Return the importance of each setting among the trials that came to their end."""
-    complete = study.get_trials(False, (TrialState.COMPLETE,))
-    if len({trial.value for trial in complete}) < 2:
-        return {}
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)

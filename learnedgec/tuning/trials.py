@@ -301,6 +301,18 @@ def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
     return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
 
 
+def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
+    """Return which share of the values' variance over complete trials each parameter explains (fANOVA).
+
+    Empty where fewer than two trials differ in value.
+    """
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len({trial.value for trial in complete}) < 2:
+        return {}
+    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence optuna's announcements, its advice, and its warnings about experimental features."""

@@ -45,8 +45,7 @@ def robustness() -> Any:
     _, others = read_table("robustness.md", "attack preferred")
     # The small evaluators of the second table are older than the released one and its gate.
     rows = released + [row for row in others if "-mini" not in row[0]]
-    figure = new_figure(WIDTH, 3.6)
-    axis = figure.subplots()
+    figure, axis = new_figure(WIDTH, 3.6)
     for number, attack in enumerate(header[1:]):
         for place, row in enumerate(rows):
             value, *ends = map(float, re.findall(r"\d*\.\d+", row[number + 1]))
@@ -71,12 +70,12 @@ def robustness() -> Any:
 def reliability() -> Any:
     """Draw what each interval and each test should do, and what it did in simulations."""
     _, rows = read_table("levels.md", "command | what")
-    figure = new_figure(WIDTH, 5.4)
+    figure, axes = new_figure(WIDTH, 5.4, 2)
     panels = {
         "0.95": ("Intervals that hold the truth", (0.85, 1.005)),
         "0.05": ("Tests that find a difference between equals", (-0.005, 0.4)),
     }
-    for axis, (nominal, (title, limits)) in zip(figure.subplots(2, 1), panels.items(), strict=True):
+    for axis, (nominal, (title, limits)) in zip(axes, panels.items(), strict=True):
         drawn = [row for row in rows if row[2] == nominal]
         groups = list(dict.fromkeys(map(_group, drawn)))
         for row in drawn:
