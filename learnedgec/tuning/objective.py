@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
 from learnedgec.analysis.aggregation import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.analysis.meta.agreement import (
+    Grouping,
+    Segments,
     agreement,
     chosen,
     segment_correlations_of_resamples,
@@ -156,8 +158,8 @@ class Target:
                     f"{benchmark.name} has no ratings of outputs, which {goal.objective} needs; choose "
                     "a sentence or system objective, or a benchmark with ratings."
                 )
-            kept = [s == only if only else s != without for s in benchmark.systems]
-            self.ratings = np.where(np.array(kept)[:, None], human.ratings, np.nan)
+            used = [s == only if only else s != without for s in benchmark.systems]
+            self.ratings = np.where(np.array(used)[:, None], human.ratings, np.nan)
         elif len(benchmark.systems) < 3:
             raise InputError(
                 f"{benchmark.name} has {len(benchmark.systems)} systems; {goal.objective} between "
@@ -183,20 +185,17 @@ class Target:
                 return agreement(scores, self.comparisons).accuracies(self.drawn)
             if goal.objective == "sentence-kendall":
                 return agreement(scores, self.comparisons).kendalls(self.drawn)
-            prefix, _, correlation = goal.objective.partition("-")
+            prefix, _, kind = goal.objective.partition("-")
+            grouping: Grouping = "grouped" if prefix == "grouped" else "pooled"
             return segment_correlations_of_resamples(
-                correlation,  # type: ignore[arg-type]
-                scores,
-                self.ratings,
-                self.samples,
-                "grouped" if prefix == "grouped" else "pooled",
+                cast(Segments, kind), scores, self.ratings, self.samples, grouping
             )
         systems = system_scores_of_resamples(
             metric, statistics, self.samples, goal.aggregation, goal.model
         )
-        kind: Correlation = goal.objective  # type: ignore[assignment]
         constant = np.array([_constant(row) for row in systems])
-        return np.where(constant, np.nan, correlate(kind, self.people, systems))
+        correlations = correlate(cast(Correlation, goal.objective), self.people, systems)
+        return np.where(constant, np.nan, correlations)
 
 
 def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:

@@ -231,15 +231,12 @@ def tune(
     if isinstance(metric, Ensemble) and metric.scales is None:
         metric = trials_of.metric = metric.scaled_by(trials_of.statistics(metric))
     ranges = read_space(metric, space)
-    parameters = {parameter: getattr(metric, parameter) for parameter in ranges.ranges}
-    references = {"given": trials_of.tried(parameters, trials_of.value(parameters, target))}
+    references = {"given": trials_of.tried(ranges.given, target)}
     for parameter, range_ in ranges.ranges.items():
         if isinstance(range_, Simplex) and "uniform" not in references:
-            uniform = {parameter: range_.starts()[0]}
-            references["uniform"] = trials_of.tried(uniform, trials_of.value(uniform, target))
-
+            references["uniform"] = trials_of.tried({parameter: range_.starts()[0]}, target)
     if announce:
-        _announce_trials(trials_of, target, parameters, plan, announce)
+        _announce_trials(trials_of, target, ranges.given, plan, announce)
 
     def signature(metric: Metric) -> str:
         return metric.signature(benchmark.references, runtime=runtime)
@@ -332,22 +329,18 @@ def check_task(
 # Seconds of work that are announced before they begin, and of a sampler's proposal.
 _LONG, _PROPOSAL = 10.0, 0.02
 
-# Sentences that are scored to load the models, and to measure the speed.
-_FIRST, _TIMED = 2, 8
-
 
 def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) -> None:
     """Announce how long the statistics take, from those of some sentences, if they take long."""
     benchmark = trials_of.benchmark
     size = len(benchmark.sources)
-    if size < 8 * _TIMED:
+    if size < 64:
         return
-    for count in (_FIRST, _TIMED):
+    # Two sentences load the models, and eight show the speed.
+    for count in (2, 8):
+        sample = benchmark.select(sentences=np.linspace(0, size - 1, count, dtype=int).tolist())
         start = time.monotonic()
-        sentences = np.linspace(0, size - 1, count, dtype=int).tolist()
-        benchmark_statistics(
-            trials_of.metric, benchmark.select(sentences=sentences), trials_of.runtime
-        )
+        benchmark_statistics(trials_of.metric, sample, trials_of.runtime)
         seconds = (time.monotonic() - start) * size / count
     if seconds > _LONG:
         announce(
@@ -365,10 +358,9 @@ def _announce_trials(
 ) -> None:
     """Announce how long the trials take, from one of them, if they take long."""
     start = time.monotonic()
-    trials_of.value(parameters, target)
-    folds = {"none": 0, "systems": len(trials_of.benchmark.systems)}.get(
-        plan.validation, plan.folds
-    )
+    trials_of.tried(parameters, target)
+    systems = len(trials_of.benchmark.systems)
+    folds = {"none": 0, "systems": systems, "k-fold": plan.folds}[plan.validation]
     seconds = (time.monotonic() - start + _PROPOSAL) * plan.trials * (1 + folds)
     if seconds > _LONG:
         again = f", and as many in each of {folds} folds," if folds else ""

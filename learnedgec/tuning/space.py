@@ -16,7 +16,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
 from typing import Any, TypeAlias
 
 import yaml
@@ -80,15 +79,6 @@ class Simplex:
         """Return equal weights and each corner."""
         corners = [tuple(float(k == n) for k in range(self.size)) for n in range(self.size)]
         return [self.rounded([1 / self.size] * self.size), *corners]
-
-    def levels(self, steps: int) -> list[Any]:
-        """Return the lattice of all weights that are multiples of 1/steps."""
-        lattice = []
-        for bars in combinations(range(steps + self.size - 1), self.size - 1):
-            ends = [-1, *bars, steps + self.size - 1]
-            shares = [(right - left - 1) / steps for left, right in pairwise(ends)]
-            lattice.append(self.rounded(shares))
-        return lattice
 
     def rounded(self, weights: Sequence[float]) -> tuple[float, ...]:
         """Return the weights with four decimals, the largest taking up what rounding left over."""

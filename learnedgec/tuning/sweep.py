@@ -241,8 +241,12 @@ class _Work:
         elif self.plan.pruner == "asha":
             pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=_REDUCTION)
         first = self.space.encode(self.space.given)
-        storage = str(self.folder / _JOURNAL)
-        return open_study("sweep", self.task, [first], storage=storage, pruner=pruner)
+        return open_study("sweep", self.task, [first], storage=self.storage, pruner=pruner)
+
+    @property
+    def storage(self) -> str:
+        """The path of the study's journal."""
+        return str(self.folder / _JOURNAL)
 
     def take(
         self, study: optuna.Study
@@ -259,9 +263,8 @@ class _Work:
                     return optuna.Trial(study, begun._trial_id), lock
             if len(study.get_trials(False, (*_ENDED, TrialState.RUNNING))) >= self.plan.trials:
                 return None
-            storage = str(self.folder / _JOURNAL)
-            plan = self.plan
-            trial = ask(study, self.space.distributions(), plan.sampler, plan.seed, storage)
+            plan, distributions = self.plan, self.space.distributions()
+            trial = ask(study, distributions, plan.sampler, plan.seed, self.storage)
             return trial, self.lock(trial.number).acquire()
 
     def lock(self, number: int) -> FileLock:
@@ -304,7 +307,7 @@ class _Work:
         complete = study.get_trials(False, (TrialState.COMPLETE,))
         if not complete:
             return None
-        best = max(complete, key=lambda trial: trial.value or 0.0).number
+        best = study.best_trial.number
         for trial in complete:
             if trial.number != best:
                 shutil.rmtree(self.package(trial.number), ignore_errors=True)

@@ -22,7 +22,7 @@ from filelock import FileLock
 from jsonargparse.typing import PositiveInt
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
@@ -39,8 +39,6 @@ from learnedgec.tuning.space import Space
 from learnedgec.types import Floats
 
 Sampler = Literal["tpe", "cma-es", "gp"]
-
-_DATABASES = (".db", ".sqlite", ".sqlite3")
 
 # Number of metrics whose statistics are kept in memory, if trials need their own statistics.
 _HELD = 32
@@ -115,26 +113,15 @@ class MetricTrials:
             self._held[key] = benchmark_statistics(metric, self.benchmark, self.runtime)
         return self._held[key]
 
-    def value(self, parameters: Mapping[str, Any], target: Target) -> float:
-        """Return the objective of the metric with some parameters, on the target's first sample."""
-        return float(self.values(parameters, target)[0])
-
     def values(self, parameters: Mapping[str, Any], target: Target) -> Floats:
         """Return the objective of the metric with some parameters, on each sample of the target."""
         metric = dataclasses.replace(self.metric, **parameters)
         return target.values(metric, self.statistics(metric))
 
-    def tried(self, parameters: Mapping[str, Any], value: float, number: int = -1) -> TriedMetric:
-        """Return the metric with some parameters, and its value.
-
-        Args:
-            parameters: in place of the given ones.
-            value: the objective with them.
-            number: of the trial, from 0; -1 for a metric that no trial chose.
-        """
-        return TriedMetric(
-            dataclasses.replace(self.metric, **parameters), parameters, value, number
-        )
+    def tried(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
+        """Return the metric with some parameters, and its value on the target's first sample."""
+        metric = dataclasses.replace(self.metric, **parameters)
+        return TriedMetric(metric, parameters, float(self.values(parameters, target)[0]))
 
 
 def run_trials(
@@ -165,7 +152,7 @@ def run_trials(
     def run() -> Iterator[None]:
         while len(finished_trials(study)) < plan.trials:
             trial = ask(study, space.distributions(), plan.sampler, plan.seed, plan.storage)
-            value = trials_of.value(space.decode(trial.params), target)
+            value = trials_of.tried(space.decode(trial.params), target).value
             if math.isnan(value):
                 study.tell(trial, state=TrialState.PRUNED)
             else:
@@ -177,22 +164,19 @@ def run_trials(
         for _ in track(run(), "trials", total=plan.trials, show=progress):
             pass
         finished = finished_trials(study)
-    if all(math.isnan(_value(trial)) for trial in finished):
+    if all(trial.value is None for trial in finished):
         raise InputError(
             f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
             "of the parameters tried: it gives everything compared the same score, or all human judgements "
             "are equal. Choose another metric or benchmark."
         )
-    return [
-        trials_of.tried(space.decode(trial.params), _value(trial), trial.number)
-        for trial in finished
-    ]
-
-
-def _value(trial: FrozenTrial) -> float:
-    """Return a trial's value; NaN where it does not exist."""
-    complete = trial.state == TrialState.COMPLETE and trial.value is not None
-    return float(trial.value) if complete else math.nan  # type: ignore[arg-type]
+    tried = []
+    for trial in finished:
+        parameters = space.decode(trial.params)
+        metric = dataclasses.replace(trials_of.metric, **parameters)
+        value = math.nan if trial.value is None else trial.value
+        tried.append(TriedMetric(metric, parameters, value, trial.number))
+    return tried
 
 
 def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
@@ -326,11 +310,10 @@ def quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(level)
 
 
-def _open_storage(storage: str | None) -> optuna.storages.BaseStorage | None:
-    if storage is None:
-        return None
-    if "://" in storage:
-        return RDBStorage(storage)
-    if storage.endswith(_DATABASES):
-        return RDBStorage(f"sqlite:///{storage}")
+def _open_storage(storage: str | None) -> str | JournalStorage | None:
+    """Return a storage as `optuna.create_study` takes it."""
+    if storage is None or "://" in storage:
+        return storage
+    if storage.endswith((".db", ".sqlite", ".sqlite3")):
+        return f"sqlite:///{storage}"
     return JournalStorage(JournalFileBackend(storage))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from learnedgec.stats.resampling import Estimate, interval, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
 from learnedgec.tuning.trials import MetricTrials, SearchPlan, best_trial, run_trials
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,11 @@ def cross_validate(
         folds.append(fold)
         if not math.isnan(fold.held_out - fold.given):
             gains.append(tuned - given)
-    return folds, _gain(gains, level)
-
-
-def _gain(gains: Sequence[Floats], level: float) -> Estimate:
-    """Return the mean gain of the folds; each has its gain, then those on the resamples."""
     if not gains:
-        return Estimate(math.nan, math.nan, math.nan)
+        return folds, Estimate(math.nan, math.nan, math.nan)
+    # The first number is of all that was held out, the others are of its resamples.
     value, *resampled = np.mean(gains, axis=0)
-    return Estimate(float(value), *interval(np.array(resampled), level))
+    return folds, Estimate(float(value), *interval(np.array(resampled), level))
 
 
 def _splits(
