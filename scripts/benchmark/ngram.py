@@ -2,9 +2,9 @@
 
     python scripts/benchmark/ngram.py --peer-python VENV/bin/python
 
-`VENV` has `gec-metrics` (0.1.1 was measured) and need not have learnedgec: the same file runs there with
-`--peer`. Both sides get the same sentences in memory, one thread, and only scoring is timed. GLEU is compared
-with the peer's `GLEUOfficial`, GREEN with its `GREEN`, both with their defaults.
+`VENV` has `gec-metrics` (0.1.1 was measured) and need not have learnedgec: the same file runs there. Both
+sides get the same sentences in memory, one thread, and only scoring is timed. GLEU is compared with the
+peer's `GLEUOfficial`, GREEN with its `GREEN`, both with their defaults.
 
 The inputs are first made such that both sides define the same score (`--as-is` leaves them): tokens are
 separated by one plain space (the peer splits at that alone, and some outputs have two, or others);
@@ -18,11 +18,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from measuring import Stopwatch, in_process
 
 Inputs = dict[str, Any]
 
@@ -64,10 +64,10 @@ def run_learnedgec(inputs: Inputs) -> dict[str, Any]:
     references = References.from_texts(*inputs["references"])
     results: dict[str, Any] = {}
     for name in ("gleu", "green"):
-        start = time.perf_counter()
+        watch = Stopwatch()
         scores = load_metric(name).score_systems(inputs["sources"], inputs["systems"], references)
         results[name] = {
-            "seconds": time.perf_counter() - start,
+            "seconds": watch.wall,
             "scores": {system: score.value for system, score in scores.items()},
         }
     return results
@@ -78,38 +78,32 @@ def run_peer(inputs: Inputs) -> dict[str, Any]:
 
     results: dict[str, Any] = {}
     for name, kind in (("gleu", metrics.GLEUOfficial), ("green", metrics.GREEN)):
-        start = time.perf_counter()
+        watch = Stopwatch()
         metric = kind(kind.Config())
         scores = {
             system: metric.score_corpus(inputs["sources"], hypotheses, inputs["references"])
             for system, hypotheses in inputs["systems"].items()
         }
-        results[name] = {"seconds": time.perf_counter() - start, "scores": scores}
+        results[name] = {"seconds": watch.wall, "scores": scores}
     return results
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--job"]:
+        # `errant.py` beside this script is not the package of that name.
+        sys.path.pop(0)
+        print(json.dumps(run_peer(json.load(sys.stdin))))
+        return
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--peer-python", help="interpreter of an environment with gec-metrics")
     parser.add_argument("--as-is", action="store_true", help="do not make the inputs equal")
-    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.peer:
-        json.dump(run_peer(json.load(sys.stdin)), sys.stdout)
-        return
     inputs = read_seeda(options.as_is)
     print(f"{len(inputs['systems'])} systems, {len(inputs['sources'])} sentences, 2 references")
     ours = run_learnedgec(inputs)
     peer = None
     if options.peer_python:
-        done = subprocess.run(
-            [options.peer_python, __file__, "--peer"],
-            input=json.dumps(inputs),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        peer = json.loads(done.stdout)
+        peer = in_process(__file__, inputs, python=options.peer_python)
     for name, result in ours.items():
         line = f"{name:6} learnedgec {result['seconds']:7.2f} s"
         if peer:

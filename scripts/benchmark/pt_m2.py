@@ -17,12 +17,12 @@ from __future__ import annotations
 import argparse
 import random
 import tempfile
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+from measuring import Stopwatch
 
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.m2 import Edit, apply_edits
@@ -44,17 +44,6 @@ def save_bert_base(folder: Path) -> None:
     torch.manual_seed(0)
     BertModel(BertConfig()).save_pretrained(folder)
     load_tokenizer(MINI).save_pretrained(folder)
-
-
-class Stopwatch:
-    """Wall time and, less shaken by what else the machine does, time on the processor, since `start`."""
-
-    def __init__(self) -> None:
-        self._start = time.perf_counter(), time.process_time()
-
-    def read(self) -> tuple[float, float]:
-        """Return both, in seconds."""
-        return time.perf_counter() - self._start[0], time.process_time() - self._start[1]
 
 
 class Counter:
@@ -136,7 +125,7 @@ def main() -> None:
         watch = Stopwatch()
         hypotheses = [hypothesis for _, hypothesis in rows]
         edits = record_edits(M2().compute(sources, hypotheses, references, runtime).records)
-        print(f"MaxMatch, both sides: {watch.read()[0]:.1f} s")
+        print(f"MaxMatch, both sides: {watch.wall:.1f} s")
 
         # A first run loads kernels.
         edit_changes(
@@ -145,7 +134,7 @@ def main() -> None:
         counter = Counter(model)
         watch = Stopwatch()
         changes = edit_changes(sources, edits, references, similarity, runtime)
-        wall, processor = watch.read()
+        wall, processor = watch.wall, watch.processor
         systems = len(benchmark.systems)
         print(
             f"learnedgec: {wall:.1f} s ({processor:.1f} s on the processor), "
@@ -163,7 +152,8 @@ def main() -> None:
             count += len(weights)
             worst = max([worst, *(abs(weights[edit] - expected[edit]) for edit in weights)])
         everything = sum(len(changes[row][column]) for row, column in triples)
-        literal, literal_processor = (part / count * everything for part in watch.read())
+        times = everything / count
+        literal, literal_processor = watch.wall * times, watch.processor * times
         print(
             f"literal: {count} of {everything:,} edits ({counter}); for all {literal:.0f} s "
             f"({literal_processor:.0f} s on the processor), {literal / systems:.0f} s a system"

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import time
 
 import numpy as np
 import trueskill
+from measuring import Stopwatch
 
+from learnedgec.stats.resampling import resample
 from learnedgec.stats.trueskill import TrueSkillModel, rate_games, rate_resamples
 
 Game = tuple[int, int, int]
@@ -59,23 +60,21 @@ def main() -> None:
     scores = make_scores(options.systems, options.games, options.seed)
     games = games_of(scores)
 
-    start = time.perf_counter()
+    watch = Stopwatch()
     expected = rate_with_package(games, options.systems, model)
-    package = time.perf_counter() - start
-    start = time.perf_counter()
+    package = watch.wall
+    watch = Stopwatch()
     ratings = np.stack(rate_games(games, options.systems, model), axis=1)
-    ours = time.perf_counter() - start
+    ours = watch.wall
     print(f"{len(games):,} games of {options.systems} systems, one thread")
     print(f"trueskill {trueskill.__version__}: {package:8.2f} s")
     print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
     print(f"largest difference of mu or sigma: {np.abs(ratings - expected).max():.1e}")
 
-    samples = np.random.default_rng(options.seed).integers(
-        0, scores.shape[1], (options.resamples, scores.shape[1])
-    )
-    start = time.perf_counter()
+    samples = resample(scores.shape[1], options.resamples, options.seed)
+    watch = Stopwatch()
     rate_resamples(scores, samples, model)
-    many = time.perf_counter() - start
+    many = watch.wall
     print(
         f"{options.resamples:,} resamples at once: {many:.1f} s, "
         f"{options.resamples * package / many:,.0f} times as fast as the package on each"

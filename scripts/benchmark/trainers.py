@@ -18,10 +18,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,8 +27,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from measuring import in_process, make_table
 from rich.console import Console
-from rich.table import Table
 
 # Steps whose time does not count: kernels are chosen and memory is taken.
 WARM = 3
@@ -197,21 +195,6 @@ def theirs(job: Mapping[str, Any]) -> dict[str, float]:
     return meter.found(job["device"])
 
 
-def in_process(job: Mapping[str, Any], threads: int) -> dict[str, float]:
-    """Measure a setting in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--job"],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr.strip())
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
-
-
 def main() -> None:
     # `errant.py` beside this script is not the package of that name.
     sys.path.pop(0)
@@ -235,18 +218,14 @@ def main() -> None:
         "Trainer, float32": {"side": "transformers"},
         "Trainer, float32, padded to 128": {"side": "transformers", "fixed": True},
         "learnedgec, float32": {"side": "learnedgec"},
-        "Trainer, bfloat16": {"side": "transformers", "bfloat16": True},
-        "Trainer, bfloat16, padded to 128": {
-            "side": "transformers",
-            "bfloat16": True,
-            "fixed": True,
-        },
-        "learnedgec, bfloat16": {"side": "learnedgec", "bfloat16": True},
-        "learnedgec, bfloat16, by tokens": {
-            "side": "learnedgec",
-            "bfloat16": True,
-            "batch_tokens": options.batch_tokens,
-        },
+    }
+    settings |= {
+        name.replace("float32", "bfloat16"): more | {"bfloat16": True}
+        for name, more in settings.items()
+    }
+    settings["learnedgec, bfloat16, by tokens"] = {
+        **settings["learnedgec, bfloat16"],
+        "batch_tokens": options.batch_tokens,
     }
     best: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -257,15 +236,15 @@ def main() -> None:
         base |= {"batch": options.batch, "device": options.device, "bfloat16": False}
         for _ in range(options.rounds):
             for setting, more in settings.items():
-                figures = in_process(base | more, options.threads)
+                figures = in_process(__file__, base | more, threads=options.threads)
                 best[setting] = max(
                     best.get(setting, figures), figures, key=lambda run: run["rate"]
                 )
-    table = Table(title=f"{options.steps} steps, {options.encoder}, {options.device}")
     unit = "second" if options.device == "cuda" else "processor second"
     columns = [f"tokens a {unit}", "to the Trainer's", "s a step", "padding", "peak MiB"]
-    for column in ("", *columns, *(["of peak"] if options.peak else [])):
-        table.add_column(column, justify="right")
+    columns += ["of peak"] if options.peak else []
+    title = f"{options.steps} steps, {options.encoder}, {options.device}"
+    table = make_table(title, "", *columns)
     for setting, figures in best.items():
         rival = best[f"Trainer, {'bfloat16' if 'bfloat16' in setting else 'float32'}"]
         table.add_row(
