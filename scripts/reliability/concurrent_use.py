@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -33,42 +34,25 @@ SOURCES = read_lines(sample_folder() / "source.txt")[:20]
 
 HYPOTHESES = read_lines(sample_folder() / "systems" / "weak.txt")[:20]
 
-REFERENCES = References.from_texts(read_lines(sample_folder() / "ref0.txt")[:20])
+REFERENCES = References.from_m2(sample_folder() / "gold.m2").select(range(len(SOURCES)))
 
 METRICS = ("gleu(iterations=5)", "m2", "green", "length", "ensemble(gleu=0.5, length=0.5)")
 
 
 def together(works: Sequence[Callable[[], object]]) -> list[Any]:
     """Run functions in threads at once; return what they return, or raise the first error."""
-    results: list[Any] = [None] * len(works)
-    errors: list[BaseException] = []
     ready = threading.Barrier(len(works))
 
-    def work(number: int) -> None:
-        try:
-            ready.wait()
-            results[number] = works[number]()
-        except BaseException as error:
-            errors.append(error)
+    def work(function: Callable[[], object]) -> object:
+        ready.wait()
+        return function()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(works))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(work, works))
 
 
 def score(metric: Metric, runtime: Runtime) -> float:
-    used = m2_references() if metric.name == "m2" else REFERENCES
-    return metric.score(SOURCES, HYPOTHESES, used, runtime=runtime).value
-
-
-def m2_references() -> References:
-    """Return references with gold edits."""
-    return References.from_m2(sample_folder() / "gold.m2").select(range(len(SOURCES)))
+    return metric.score(SOURCES, HYPOTHESES, REFERENCES, runtime=runtime).value
 
 
 def threads_score(name: str, expected: float, folder: Path | None) -> None:
