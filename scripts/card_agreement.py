@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rerun import number
+from rerun import bounds, number
 
 from learnedgec.metrics.grammar import split_name
 
@@ -54,7 +54,7 @@ def shown(measure: str, estimate: Sequence[Any]) -> str:
     """Return a value with its intervals, that over systems (`[–]`: too few) only of measures of systems."""
     value, *intervals = estimate
     ends = intervals if measure.startswith(("mean", "trueskill")) else intervals[1:]
-    texts = (f"[{number(each[0])}, {number(each[1])}]" if each else "[–]" for each in ends)
+    texts = (bounds(interval) if interval else "[–]" for interval in ends)
     return " ".join([number(value), *texts])
 
 

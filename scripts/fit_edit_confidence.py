@@ -100,7 +100,7 @@ def fit(sentences: int, out: Path) -> None:
             )
         )
         valid += [
-            _key(edit) in known for row, known in zip(edits, accepted, strict=True) for edit in row
+            _key(edit) in gold for row, gold in zip(edits, accepted, strict=True) for edit in row
         ]
     contributions = np.concatenate(features)
     deviations = contributions.std(axis=0)
@@ -131,8 +131,8 @@ def report(part: str) -> None:
     }
     rows = {
         system: [
-            [Judged(edit.type, sure, _key(edit) in known) for edit, sure in edits]
-            for edits, known in zip(weighted.edits, accepted, strict=True)
+            [Judged(edit.type, sure, _key(edit) in gold) for edit, sure in edits]
+            for edits, gold in zip(weighted.edits, accepted, strict=True)
         ]
         for system, weighted in judged.items()
     }

@@ -46,9 +46,9 @@ def development_sentences() -> Iterator[str]:
 
 
 def write_hashes(name: str, hashes: Iterable[bytes | None]) -> None:
-    known = sorted(value for value in set(hashes) if value is not None)
-    (FOLDER / name).write_bytes(b"".join(known))
-    print(f"{name}: {len(known)} sentences")
+    distinct = sorted(value for value in set(hashes) if value is not None)
+    (FOLDER / name).write_bytes(b"".join(distinct))
+    print(f"{name}: {len(distinct)} sentences")
 
 
 def main() -> None:

@@ -381,8 +381,8 @@ def line(entry: Answer) -> Iterator[str]:
 def with_interval(estimate: Mapping[str, Any]) -> str:
     """Return `.869 [.59, .96]`, over systems where there is such an interval."""
     intervals = [estimate.get("over_systems"), estimate.get("over_sentences")]
-    known = [interval for interval in intervals if interval and not math.isnan(interval[0])]
-    return " ".join([number(estimate["value"]), *map(bounds, known[:1])])
+    defined = [interval for interval in intervals if interval and not math.isnan(interval[0])]
+    return " ".join([number(estimate["value"]), *map(bounds, defined[:1])])
 
 
 if __name__ == "__main__":

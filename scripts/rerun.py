@@ -244,11 +244,11 @@ def cell(
     }
 
 
-def label(name: str) -> str:
-    """Return how a metric is called in tables; which annotator it has, says its signature."""
+def load_quietly(name: str) -> Metric:
+    """Return a metric; which annotator it has, says its signature."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return load_metric(name).label
+        return load_metric(name)
 
 
 def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
@@ -261,7 +261,7 @@ def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
         record = read_json(path)
         if record["resamples"] == resamples:
             latest[record["benchmark"], record["metric"]] = record
-    labels = [label(name) for name in METRICS]
+    labels = [load_quietly(name).label for name in METRICS]
 
     def place(record: Mapping[str, Any]) -> tuple[int, int]:
         benchmark, metric = record["benchmark"], record["metric"]
@@ -286,17 +286,15 @@ def update(board: dict[str, Any], cells: Sequence[Mapping[str, Any]]) -> None:
         )
     for cell in cells:
         board["metrics"].setdefault(cell["metric"], {}).update(about_metric(cell))
-    here = {(cell["benchmark"], cell["metric"]) for cell in cells}
-    kept = [row for row in board["cells"] if (row["benchmark"], row["metric"]) not in here]
-    board["cells"] = kept + [row for cell in cells for row in board_rows(cell)]
+    replaced = {(cell["benchmark"], cell["metric"]) for cell in cells}
+    others = [row for row in board["cells"] if (row["benchmark"], row["metric"]) not in replaced]
+    board["cells"] = others + [row for cell in cells for row in board_rows(cell)]
 
 
 def about_metric(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the leaderboard says of a metric: its needs, languages, licence and origin."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        metric = load_metric(cell["metric"])
-    origins = {label(name): description for name, description in METRICS.items()}
+    metric = load_quietly(cell["metric"])
+    origins = {load_quietly(name).label: origin for name, origin in METRICS.items()}
     learned = {
         package: [_LEARNED.get(dataset, dataset) for dataset in datasets]
         for package, datasets in cell["learned"].items()
@@ -336,23 +334,20 @@ def board_rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for notice in cell["notices"]
     )
     for human, estimates in cell["measures"].items():
-        found: dict[str, Any] = {}
+        measures: dict[str, Any] = {}
         for measure, estimate in estimates.items():
             if measure not in SHOWN or number(estimate["value"]) == "–" or not estimate["count"]:
                 continue
             # Fewer systems say nothing about systems in general.
             systems = estimate.get("over_systems") if estimate["count"] >= _FEW_SYSTEMS else None
-            intervals = [systems, estimate["over_sentences"]]
-            found[measure] = [
-                round(estimate["value"], 3),
-                *map(rounded, intervals),
-            ]
+            intervals = map(rounded, (systems, estimate["over_sentences"]))
+            measures[measure] = [round(estimate["value"], 3), *intervals]
         yield {
             "benchmark": cell["benchmark"],
             "human": human,
             "metric": cell["metric"],
             **({"trained": True} if trained else {}),
-            "measures": found,
+            "measures": measures,
         }
 
 
@@ -366,13 +361,11 @@ def rounded(interval: Sequence[float] | None) -> list[float] | None:
 def speed(metric: Metric, runtime: Runtime) -> float:
     """Return the outputs that a metric scores in a second of processor time, on the embedded sample."""
     benchmark = load_benchmark("sample")
-    given = (benchmark.sources, benchmark.systems, benchmark.references)
+    sources, references = benchmark.sources, benchmark.references
     # Models are loaded before the clock starts.
-    score_metrics(
-        [metric], benchmark.sources, {"sources": benchmark.sources}, given[2], runtime=runtime
-    )
+    score_metrics([metric], sources, {"sources": sources}, references, runtime=runtime)
     start = time.process_time()
-    score_metrics([metric], *given, runtime=runtime)
+    score_metrics([metric], sources, benchmark.systems, references, runtime=runtime)
     outputs = len(benchmark.systems) * len(benchmark.sources)
     return round(outputs / (time.process_time() - start), 1)
 

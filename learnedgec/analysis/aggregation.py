@@ -106,8 +106,7 @@ def system_scores_of_resamples(
 
 def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
     """Return float64 (S, N): each system's score of each sentence by itself."""
-    scores = [metric.sentence_scores(of_system) for of_system in statistics]
-    return np.stack([np.asarray(column, dtype=np.float64) for column in scores])
+    return np.array([metric.sentence_scores(of_system) for of_system in statistics], np.float64)
 
 
 def _check(statistics: Sequence[Statistics], by: str) -> None:

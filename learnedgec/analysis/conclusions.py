@@ -87,9 +87,10 @@ def _nothing_clear(ranking: SystemRanking, pairs: Sequence[tuple[int, int]]) -> 
     p = f"{ranking.p(first, other)}{ranking.correction}"
     if len(pairs) == 1:
         return f"{names} cannot be told apart ({p})."
-    which = f"No system can be told apart from {ranking.baseline}"
-    which = which if ranking.baseline else "No two systems can be told apart"
-    return f"{which}; the smallest p-value is that of {names} ({p})."
+    none = "No two systems can be told apart"
+    if ranking.baseline:
+        none = f"No system can be told apart from {ranking.baseline}"
+    return f"{none}; the smallest p-value is that of {names} ({p})."
 
 
 def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
@@ -103,13 +104,13 @@ def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
         relation = f"{better if higher else worse} than"
         relation = relation if _differs(ranking, one, number) else "cannot be told apart from"
         groups.setdefault(relation, []).append(ranking.systems[number])
-    said = [] if ranking.baseline else [f"{name} has the highest score."]
+    sentences = [] if ranking.baseline else [f"{name} has the highest score."]
     for relation, systems in groups.items():
         several = "each" if len(systems) == len(others) else f"{len(systems)}"
         many = len(systems) > _FEW_SYSTEMS or several == "each"
         who = f"{several} of the {len(others)} others" if many else _listed(systems)
-        said.append(f"{name} {relation} {who}.")
-    return said
+        sentences.append(f"{name} {relation} {who}.")
+    return sentences
 
 
 # -- disagreement ----------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def guidance(rankings: Mapping[Metric, SystemRanking], edits: Floats) -> list[st
     judges = {
         metric: ranking for metric, ranking in rankings.items() if not is_sentinel(metric.name)
     }
-    said = _about_disagreement(judges, short)
+    sentences = _about_disagreement(judges, short)
     order = np.sign(edits[:, None] - edits)
     counting = [
         short[metric.label]
@@ -165,12 +166,12 @@ def guidance(rankings: Mapping[Metric, SystemRanking], edits: Floats) -> list[st
         if np.array_equal(np.sign(ranking.scores[:, None] - ranking.scores), order)
     ]
     if counting and len(edits) > 2:
-        said.append(
+        sentences.append(
             f"{_listed(counting)} order{'s' if len(counting) == 1 else ''} the {len(edits)} systems "
             "exactly as the number of edited tokens does (edit-count). This order says little about "
             "correctness: check it with a metric of another kind, or with people."
         )
-    return said
+    return sentences
 
 
 def _about_disagreement(
@@ -178,14 +179,14 @@ def _about_disagreement(
 ) -> list[str]:
     """Return a sentence about the pair of systems that most metrics order differently, and what follows."""
     rankings = list(judges.values())
-    found = [
+    disputed = [
         tuple(sorted(pair["systems"]))
         for pair in conflicts(rankings, rankings[0].level if rankings else 0.95)
         if pair["significant"]
     ]
-    if not found:
+    if not disputed:
         return []
-    (a, b), _ = Counter(found).most_common(1)[0]
+    (a, b), _ = Counter(disputed).most_common(1)[0]
     sides: tuple[list[Metric], list[Metric]] = ([], [])
     for metric, ranking in judges.items():
         if _differs(ranking, a, b):
@@ -193,7 +194,7 @@ def _about_disagreement(
     first, other = rankings[0].systems[a], rankings[0].systems[b]
     labels = [_listed([short[metric.label] for metric in side]) for side in sides]
     verbs = ["puts" if len(side) == 1 else "put" for side in sides]
-    more = len(set(found)) - 1
+    more = len(set(disputed)) - 1
     others = (
         f" This holds for {more} more pair{'s' if more > 1 else ''} of systems." if more else ""
     )

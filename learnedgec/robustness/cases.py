@@ -105,28 +105,25 @@ def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
     """
     if not any(case.variants for case in cases):
         raise InputError("there is no variant; give cases with one or more variants.")
-    tokens: dict[str, list[int]] = {"": [], "variants' ": []}
-    edits: dict[str, list[int]] = {"": [], "variants' ": []}
-    changes: list[int] = []
-    actions: Counter[str] = Counter()
-    for case in cases:
-        errors = reference_edits(case.original.source, case.original.target)
-        for variant in case.variants:
-            changed = reference_edits(case.original.source, variant.source)
-            changes.append(len(changed))
-            actions[_describe(changed, errors).action] += 1
-            edits["variants' "].append(len(reference_edits(variant.source, variant.target)))
-            tokens["variants' "].append(len(variant.source.split()))
-        edits[""].append(len(errors))
-        tokens[""].append(len(case.original.source.split()))
+    parts = {
+        "": [case.original for case in cases],
+        "variants' ": [variant for case in cases for variant in case.variants],
+    }
+    changes = [
+        len(reference_edits(case.original.source, variant.source))
+        for case in cases
+        for variant in case.variants
+    ]
     statistics: dict[str, float] = {"cases": len(cases), "variants": len(changes)}
-    for whose in tokens:
+    for whose, pairs in parts.items():
+        edits = np.array([len(reference_edits(pair.source, pair.target)) for pair in pairs])
         statistics |= {
-            f"{whose}tokens": float(np.mean(tokens[whose])),
-            f"{whose}with edits": float(np.mean(np.array(edits[whose]) > 0)),
-            f"{whose}edits": float(np.mean(edits[whose])),
+            f"{whose}tokens": float(np.mean([len(pair.source.split()) for pair in pairs])),
+            f"{whose}with edits": float((edits > 0).mean()),
+            f"{whose}edits": float(edits.mean()),
         }
     statistics["changes"] = float(np.mean(changes))
+    actions = Counter(change.action for case in cases for change in describe_changes(case))
     return statistics | {action: actions[action] / len(changes) for action in _ACTIONS}
 
 

@@ -103,16 +103,16 @@ def plan_sites(
             if place and (action != "insert" or place - 1 in context) and _changeable(site):
                 sites.append(site)
     chosen: list[Site] = []
-    left = {
+    remaining = {
         action: [sites[n] for n in random.permutation(len(sites))]
         for action, sites in by_action.items()
         if sites
     }
-    while left and len(chosen) < count:
-        action = list(left)[random.integers(len(left))]
-        chosen.append(left[action].pop())
-        if not left[action]:
-            del left[action]
+    while remaining and len(chosen) < count:
+        action = list(remaining)[random.integers(len(remaining))]
+        chosen.append(remaining[action].pop())
+        if not remaining[action]:
+            del remaining[action]
     return chosen
 
 

@@ -191,11 +191,11 @@ def _read_space(space: Mapping[str, str], config: Any) -> Space:
     keys = list(config.keys())
     ranges: dict[str, Range] = {}
     for key, text in space.items():
-        known = any(key == other or key.startswith(f"{other}.") for other in keys)
+        complete = any(key == other or key.startswith(f"{other}.") for other in keys)
         groups = [group for group in ("model", "data", "trainer") if f"{group}.{key}" in keys]
-        if not known and len(groups) != 1:
+        if not complete and len(groups) != 1:
             raise ConfigError(f"space: {UnknownNameError('key of a configuration', key, keys)}")
-        ranges[key if known else f"{groups[0]}.{key}"] = parse_range(text)
+        ranges[key if complete else f"{groups[0]}.{key}"] = parse_range(text)
     return Space(ranges, {key: config.get(key) for key in ranges})
 
 

@@ -200,8 +200,8 @@ def of_meta(count: int) -> Iterator[Row]:
             protocol = Protocol(resamples=200, seed=number)
             shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
             many = shared.drawn @ sentences.T / sentences.shape[1]
-            found = measurements(shared, sentences, sentences.mean(axis=1), many)
-            for name, measurement in found.items():
+            measured = measurements(shared, sentences, sentences.mean(axis=1), many)
+            for name, measurement in measured.items():
                 values.setdefault((name, over), []).append(measurement.value)
                 bounds.setdefault((name, over), []).append(getattr(measurement, f"over_{over}"))
     for (name, over), intervals in bounds.items():
@@ -370,9 +370,9 @@ def of_robust(count: int) -> Iterator[Row]:
         bootstrap = Bootstrap(100, 400, seed=number)
         mean = bootstrap.mean(random.exponential(1.0, 100))
         cases = np.repeat(np.arange(100), random.integers(1, 4, 100))
-        kept = bootstrap.share(random.random(len(cases)) < 0.2, cases)
+        rare = bootstrap.share(random.random(len(cases)) < 0.2, cases)
         means.append((mean.low, mean.high))
-        shares.append((kept.low, kept.high))
+        shares.append((rare.low, rare.high))
     yield "`robust`", "interval of a mean (skewed)", 0.95, held(means, 1.0), count
     yield "`robust`", "interval of a share", 0.95, held(shares, 0.2), count
 

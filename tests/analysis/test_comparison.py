@@ -81,15 +81,7 @@ def test_the_sentence_says_what_was_found() -> None:
 
 @pytest.mark.parametrize(
     ("p_value", "bound", "text"),
-    [
-        (1.0, False, "p = 1"),
-        (0.05, False, "p = .050"),
-        (0.04995, False, "p = .04995"),
-        (0.0504, False, "p = .050"),
-        (0.0003, False, "p = .0003"),
-        (0.000999, True, "p ≤ .001"),
-        (0.00002, True, "p < .0001"),
-    ],
+    [(0.0504, False, "p = .050"), (0.0003, False, "p = .0003"), (0.00002, True, "p < .0001")],
 )
 def test_p_values_as_papers_write_them(p_value: float, bound: bool, text: str) -> None:
     assert format_p_value(p_value, bound=bound) == text
@@ -104,11 +96,3 @@ def test_bad_input() -> None:
         compare_systems(metric, {"A": statistics["A"]}, "A")
     with pytest.raises(InputError, match="at least one resample"):
         compare_systems(metric, statistics, "A", resamples=0)
-
-
-def test_many_systems_get_enough_resamples() -> None:
-    metric = load_metric("length")
-    systems = {f"s{number}": ["a"] for number in range(27)}
-    statistics = metric.statistics_of_systems(["a"], systems)
-    # 26 tests against the baseline: any can be significant with 520 resamples, a fifth of what is taken.
-    assert {row.resamples for row in compare_systems(metric, statistics, "s0")} == {2600}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,13 +95,10 @@ def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> No
     assert tuning.best.value > tuning.references["given"].value
 
 
-def test_every_trial_is_on_the_simplex(planted: Benchmark) -> None:
-    plan = SearchPlan(trials=20, validation="none")
-    tuning = tune(Parts(), planted, Goal("sentence-kendall"), plan)
+def test_first_trials_are_the_given_weights_equal_ones_and_the_corners(planted: Benchmark) -> None:
+    tuning = tune(Parts(), planted, Goal("sentence-kendall"), FAST)
     weights = [trial.parameters["weights"] for trial in tuning.trials]
-    assert len(weights) == 20
-    assert min(map(min, weights)) >= 0
-    assert [math.fsum(row) for row in weights] == pytest.approx([1.0] * 20, abs=1e-12)
+    assert len(weights) == FAST.trials
     assert weights[:5] == [
         (0.6, 0.2, 0.2),
         (0.3334, 0.3333, 0.3333),
@@ -122,10 +118,12 @@ def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> 
     assert Parts.computed == [400, 400]
 
 
+def statistics_of(benchmark: Benchmark, metric: Metric) -> list[Statistics]:
+    return [metric.statistics(benchmark.sources, texts) for texts in benchmark.systems.values()]
+
+
 def values(goal: Goal, benchmark: Benchmark, metric: Metric) -> Floats:
-    texts = benchmark.systems.values()
-    statistics = [metric.statistics(benchmark.sources, hypotheses) for hypotheses in texts]
-    return Target(goal, benchmark).values(metric, statistics)
+    return Target(goal, benchmark).values(metric, statistics_of(benchmark, metric))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -137,10 +135,10 @@ def test_every_objective_is_one_for_the_planted_metric(planted: Benchmark, objec
 @pytest.mark.parametrize("aggregation", ["trueskill", "expected-wins"])
 def test_aggregation_makes_the_systems_scores(planted: Benchmark, aggregation: str) -> None:
     metric = Parts((0.1, 0.1, 0.8))
-    statistics = [metric.statistics(planted.sources, texts) for texts in planted.systems.values()]
     by: Aggregation = aggregation  # type: ignore[assignment]
     people = [float(np.mean(column)) for column in planted.ratings["quality"].values()]
-    expected = np.corrcoef(people, system_scores(metric, statistics, by))[0, 1]
+    scores = system_scores(metric, statistics_of(planted, metric), by)
+    expected = np.corrcoef(people, scores)[0, 1]
     assert values(Goal("pearson", by, human="quality"), planted, metric) == pytest.approx(
         [expected]
     )
@@ -155,15 +153,11 @@ def test_samples_are_valued_by_their_own_judgements(planted: Benchmark) -> None:
         Goal("pearson", human="quality"),
         Goal("pearson", human="EW"),
     ):
-        statistics = [metric.statistics(planted.sources, t) for t in planted.systems.values()]
-        values = Target(goal, planted, samples).values(metric, statistics)
-        part = planted.select(sentences=range(40))
-        arrays = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
-        assert values[0] == pytest.approx(Target(goal, part).values(metric, arrays)[0])
+        computed = Target(goal, planted, samples).values(metric, statistics_of(planted, metric))
         # A sentence drawn twice counts twice, and all of them twice are all of them once.
-        part = planted.select(sentences=range(20))
-        arrays = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
-        assert values[1] == pytest.approx(Target(goal, part).values(metric, arrays)[0])
+        for value, size in zip(computed, (40, 20), strict=True):
+            part = planted.select(sentences=range(size))
+            assert value == pytest.approx(values(goal, part, metric)[0])
 
 
 def test_folds_value_the_choice_on_sentences_it_did_not_see(planted: Benchmark) -> None:
@@ -261,10 +255,8 @@ def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_constant_has_no_objective(planted: Benchmark, objective: str) -> None:
-    metric = load_metric("constant")
-    statistics = [metric.statistics(planted.sources, texts) for texts in planted.systems.values()]
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
-    assert np.isnan(Target(goal, planted).values(metric, statistics)).all()
+    assert np.isnan(values(goal, planted, load_metric("constant"))).all()
 
 
 def test_given_parameters_win_a_tie(planted: Benchmark) -> None:
@@ -296,14 +288,11 @@ def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
         assert row.gain_bounds[0] <= row.gain <= row.gain_bounds[1]
 
 
-def test_one_fold_is_too_few() -> None:
-    with pytest.raises(ConfigError, match="folds: 1 are too few"):
-        SearchPlan(folds=1)
-
-
 def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
     with pytest.raises(InputError, match="no objective 'kendal'"):
         Goal("kendal")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="folds: 1 are too few"):
+        SearchPlan(folds=1)
     unranked = dataclasses.replace(planted, rankings=())
     with pytest.raises(InputError, match="planted has no comparisons of outputs"):
         Target(Goal("sentence-accuracy"), unranked)

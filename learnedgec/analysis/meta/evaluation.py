@@ -181,10 +181,10 @@ def evaluate(
 
     Example:
         >>> from learnedgec import load_benchmark
-        >>> found = evaluate("gleu(iterations=1)", load_benchmark("sample"))
-        >>> [entry.metric for entry in found.metrics]
+        >>> evaluation = evaluate("gleu(iterations=1)", load_benchmark("sample"))
+        >>> [entry.metric for entry in evaluation.metrics]
         ['gleu(iterations=1)', 'edit-count', 'length', 'constant', 'random']
-        >>> estimate = found.metrics[0].estimates["sentence_accuracy"]
+        >>> estimate = evaluation.metrics[0].estimates["sentence_accuracy"]
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """

@@ -84,12 +84,12 @@ def judged(benchmark: Benchmark, name: str) -> Benchmark:
         raise UnknownNameError(f"human score of {benchmark.name}", name, names)
     judged_systems = set.intersection(*covered)
     chosen = [system for system in benchmark.systems if system in judged_systems]
-    left = [system for system in benchmark.systems if system not in judged_systems]
-    if not left:
+    left_out = [system for system in benchmark.systems if system not in judged_systems]
+    if not left_out:
         return benchmark
     if not chosen:
         raise InputError(f"no system of {benchmark.name} has a human score {name}; choose another.")
-    notice = f"{', '.join(left)}: no human score {name}, left out."
+    notice = f"{', '.join(left_out)}: no human score {name}, left out."
     return dataclasses.replace(benchmark.select(chosen), notices=(*benchmark.notices, notice))
 
 
