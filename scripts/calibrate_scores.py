@@ -48,19 +48,13 @@ def main() -> None:
         runtime = Runtime(dtype=options.dtype, cache_dir=options.cache)
         statistics = benchmark_statistics(metric, benchmark, runtime)
         scores = sentence_scores(metric, statistics)
-        references.append(
-            make_reference(
-                str(metric),
-                evaluators_of(metric),
-                benchmark.name,
-                scores[others],
-                scores[source],
-                rated[others],
-                rated[source],
-                changed[others],
-            )
+        reference = make_reference(
+            str(metric),
+            evaluators_of(metric),
+            benchmark.name,
+            *(scores[others], scores[source], rated[others], rated[source], changed[others]),
         )
-        reference = references[-1]
+        references.append(reference)
         print(f"{metric.label}: {reference.pairs} pairs, accuracy {reference.accuracy:.3f}")
         for bin_ in reference.bins:
             print(f"  predicted {bin_.predicted:.3f}  preferred {bin_.preferred:.3f} "

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import interval, resample
 from learnedgec.training.pairs.referenced import pooled_references
 
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/applications" / WEIGHTS
@@ -89,16 +91,12 @@ def fit(sentences: int, out: Path) -> None:
     outputs = load_outputs("pillars:train")
     evaluator = Evaluator.load(RELEASED)
     heads = sorted(evaluator.model.config.heads)
+    runtime = Runtime(dtype="auto", progress=True)
     features, valid = [], []
     for system in TRAIN_SYSTEMS:
-        edits = extract_edits(
-            list(zip(sources, outputs[system][:sentences], strict=True)), ANNOTATOR
-        )
-        features.append(
-            edit_contributions(
-                evaluator, heads, sources, edits, runtime=Runtime(dtype="auto", progress=True)
-            )
-        )
+        pairs = list(zip(sources, outputs[system][:sentences], strict=True))
+        edits = extract_edits(pairs, ANNOTATOR)
+        features.append(edit_contributions(evaluator, heads, sources, edits, runtime=runtime))
         valid += [
             _key(edit) in gold for row, gold in zip(edits, accepted, strict=True) for edit in row
         ]
@@ -141,18 +139,13 @@ def report(part: str) -> None:
         for of_sentence in zip(*rows.values(), strict=True)
     ]
     flat = [row for sentence in together for row in sentence]
-    kinds = [row.type.partition(":")[2] for row in flat]
+    kinds = Counter(row.type.partition(":")[2] for row in flat)
     print("| edits of | n | valid | AUC | ECE |\n| --- | --- | --- | --- | --- |")
     for name, sentences in {**rows, "all": together}.items():
         print_figures(name, sentences)
-    for kind in sorted(kind for kind in set(kinds) if kinds.count(kind) >= 60):
-        print_figures(
-            kind,
-            [
-                [row for row in sentence if row.type.partition(":")[2] == kind]
-                for sentence in together
-            ],
-        )
+    for kind in sorted(kind for kind, count in kinds.items() if count >= 60):
+        of_kind = [[r for r in rows if r.type.partition(":")[2] == kind] for rows in together]
+        print_figures(kind, of_kind)
     print("\n| confidence | edits | valid |\n| --- | --- | --- |")
     for low in np.arange(0, 1, 0.1):
         within = [row.valid for row in flat if low <= row.confidence < low + 0.1]
@@ -166,23 +159,21 @@ def print_figures(name: str, sentences: Sequence[Sequence[Judged]]) -> None:
     """Print a row of a table: AUC and expected calibration error, with 95 % intervals over sentences."""
     rows = [row for sentence in sentences for row in sentence]
     cells = [name, str(len(rows)), f"{np.mean([row.valid for row in rows]):.3f}"]
-    generator = np.random.default_rng(0)
-    draws = generator.integers(len(sentences), size=(RESAMPLES, len(sentences)))
+    draws = resample(len(sentences), RESAMPLES)
     figures: list[Callable[..., torch.Tensor]] = [binary_auroc, binary_calibration_error]
     for figure in figures:
         values = [
             float(figure(*_tensors([row for place in draw for row in sentences[place]])))
             for draw in draws
         ]
-        low, high = np.quantile(values, [0.025, 0.975])
+        low, high = interval(np.array(values))
         cells.append(f"{float(figure(*_tensors(rows))):.3f} [{low:.3f}, {high:.3f}]")
     print(f"| {' | '.join(cells)} |")
 
 
 def _tensors(rows: Sequence[Judged]) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.tensor([row.confidence for row in rows]), torch.tensor(
-        [int(row.valid) for row in rows]
-    )
+    confidences, valid = [row.confidence for row in rows], [int(row.valid) for row in rows]
+    return torch.tensor(confidences), torch.tensor(valid)
 
 
 def print_filtered(
@@ -193,15 +184,13 @@ def print_filtered(
     texts |= {f"above {threshold}": judged.texts(threshold) for threshold in THRESHOLDS}
     metric = load_metric(f"errant(annotator={ANNOTATOR!r})")
     scores = metric.score_systems(list(judged.sources), texts, references)
-    size = len(judged.sources)
-    draws = np.random.default_rng(0).integers(size, size=(RESAMPLES, size))
+    draws = resample(len(judged.sources), RESAMPLES)
     samples = {
-        name: np.array([metric.aggregate(score.statistics.take(draw)) for draw in draws])
-        for name, score in scores.items()
+        name: metric.aggregate_many(score.statistics, draws) for name, score in scores.items()
     }
     print(f"\n| {system} | precision | recall | F0.5 | gain |\n| --- | --- | --- | --- | --- |")
     for name, score in scores.items():
-        low, high = np.quantile(samples[name] - samples["all edits"], [0.025, 0.975])
+        low, high = interval(samples[name] - samples["all edits"])
         gain = score.value - scores["all edits"].value
         print(
             f"| {name} | {score.details['precision']:.3f} | {score.details['recall']:.3f} | "

