@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from learnedgec.analysis.ranking import SystemRanking, rank_systems
+from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, as_systems
 from learnedgec.errors import InputError, UnknownNameError
@@ -15,7 +15,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.resampling import interval
-from learnedgec.stats.significance import describe_correction, format_p_value, is_significant
+from learnedgec.stats.significance import describe_correction, is_significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,8 @@ class BaselineComparison:
 
     @property
     def p(self) -> str:
-        """The corrected p-value in words, with `≤` where more resamples could lower it."""
-        at_floor = self.p_value <= 1 / (self.resamples + 1) + 1e-12
-        return format_p_value(self.adjusted, self.level, bound=at_floor)
+        """The corrected p-value in words (`describe_p_value`)."""
+        return describe_p_value(self.p_value, self.adjusted, self.resamples, self.level)
 
     @property
     def correction(self) -> str:
@@ -218,11 +217,11 @@ def compare_systems(
         level=level,
         seed=seed,
     )
-    base = ranking.systems.index(baseline)
-    others = [number for number in range(len(statistics)) if number != base]
+    base, sentences = ranking.systems.index(baseline), len(statistics[baseline])
     return [
-        _compared(ranking, number, base, len(statistics[baseline]), all_pairs=all_pairs)
-        for number in others
+        _compared(ranking, number, base, sentences, all_pairs=all_pairs)
+        for number in range(len(statistics))
+        if number != base
     ]
 
 
@@ -231,10 +230,8 @@ def _compared(
 ) -> BaselineComparison:
     """Return what a ranking says about a system and the baseline, by their numbers."""
     score, baseline_score = float(ranking.scores[number]), float(ranking.scores[base])
-    wins, losses = (
-        round(share * sentences)
-        for share in (ranking.wins[number, base], ranking.wins[base, number])
-    )
+    wins = round(ranking.wins[number, base] * sentences)
+    losses = round(ranking.wins[base, number] * sentences)
     differences = ranking.many[:, number] - ranking.many[:, base]
     return BaselineComparison(
         metric=ranking.metric,

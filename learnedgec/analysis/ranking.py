@@ -79,6 +79,19 @@ def paired_permutation(
     return float((extreme.sum() + 1) / (count + 1))
 
 
+def describe_p_value(p_value: float, adjusted: float, resamples: int, level: float) -> str:
+    """Return a corrected p-value in words, with `≤` where more resamples could lower it.
+
+    Args:
+        p_value: before the correction, from resamples.
+        adjusted: after the correction.
+        resamples: number of resamples.
+        level: differences are tested at 1 − `level`.
+    """
+    at_floor = p_value <= 1 / (resamples + 1) + 1e-12
+    return format_p_value(float(adjusted), level, bound=bool(at_floor))
+
+
 # -- ranks and clusters ----------------------------------------------------------------------------
 
 # Explanations wherever ranks and clusters are shown.
@@ -190,9 +203,9 @@ class SystemRanking:
         return describe_correction(self.comparisons, self.baseline)
 
     def p(self, first: int, other: int) -> str:
-        """Return the corrected p-value of two systems' difference in words (`BaselineComparison.p`)."""
-        at_floor = self.p_values[first, other] <= 1 / (self.resamples + 1) + 1e-12
-        return format_p_value(float(self.adjusted[first, other]), self.level, bound=bool(at_floor))
+        """Return the corrected p-value of two systems' difference in words (`describe_p_value`)."""
+        p_value, adjusted = self.p_values[first, other], self.adjusted[first, other]
+        return describe_p_value(p_value, adjusted, self.resamples, self.level)
 
     @property
     def order(self) -> list[int]:

@@ -112,23 +112,18 @@ def _splits(
 
     The first sample of the latter is all that is held out; the others are resamples of it.
     """
-    size = len(benchmark.sources)
+    everything = np.arange(len(benchmark.sources))
     if plan.validation == "systems":
-        everything = np.arange(size)[None]
-        drawn = np.vstack([everything, resample(size, resamples, plan.seed)])
-        for name in benchmark.systems:
-            yield (
-                name,
-                Target(goal, benchmark, everything, without=name, seed=plan.seed),
-                Target(goal, benchmark, drawn, only=name, seed=plan.seed),
-            )
-    for seen, held_out in _parts(size, plan):
+        splits = [(name, everything, everything) for name in benchmark.systems]
+    else:
+        splits = [("", *parts) for parts in _parts(len(everything), plan)]
+    for system, seen, held_out in splits:
         numbers = resample(len(held_out), resamples, plan.seed)
         drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
         yield (
-            "",
-            Target(goal, benchmark, seen[None], seed=plan.seed),
-            Target(goal, benchmark, drawn, seed=plan.seed),
+            system,
+            Target(goal, benchmark, seen[None], without=system, seed=plan.seed),
+            Target(goal, benchmark, drawn, only=system, seed=plan.seed),
         )
 
 
