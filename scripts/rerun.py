@@ -4,7 +4,7 @@
     python scripts/rerun.py --metric some impara "mine:Metric" --benchmark seeda-s:base
 
 A metric on a benchmark is a cell, which is kept as a file in `--cells` and computed once for its signature
-and protocol: to add a metric costs that metric, and a new evaluator under an old name is computed anew. The
+and protocol: to add a metric costs that metric, and a new evaluator under an old name is computed again. The
 cells replace those of the same metric and benchmark in `--board`, and all others stay. A cell is left out
 where what the metric needs (a model, references) is not there, and a line says so. The speed of a metric
 that the board does not have is measured on the embedded sample.
@@ -245,7 +245,7 @@ def cell(
 
 
 def load_quietly(name: str) -> Metric:
-    """Return a metric; which annotator it has, says its signature."""
+    """Return a metric without its warnings, such as that of a small annotator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return load_metric(name)

@@ -143,12 +143,8 @@ def _changeable(site: Site) -> bool:
 def is_free(word: str, tag: str) -> bool:
     """Return whether nothing else in a sentence depends on a noun, adjective or adverb of this tag."""
     if tag == "RB":
-        return _loose(word)
+        return word.lower() in _LOOSE or (word.lower().endswith("ly") and len(word) > 4)
     return word.isalpha() and word.lower() not in _QUANTIFIERS
-
-
-def _loose(word: str) -> bool:
-    return word.lower() in _LOOSE or (word.lower().endswith("ly") and len(word) > 4)
 
 
 def modifies(word: str, tag: str, following: str) -> bool:

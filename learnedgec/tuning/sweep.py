@@ -33,7 +33,7 @@ _JOURNAL = "sweep.journal"
 
 _ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
-# Of three trials that reach a rung (1, 3, 9, ... epochs), one goes on.
+# Of three trials that reach a rung (1, 3, 9, ... epochs), one continues.
 _REDUCTION = 3
 
 

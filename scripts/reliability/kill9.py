@@ -1,10 +1,10 @@
-"""SIGKILL at any moment: nothing is half-written, the next run goes on, and nothing is left over.
+"""SIGKILL at any moment: nothing is half-written, the next run continues, and nothing is left over.
 
 Each command runs twice undisturbed; its outputs are the reference. Then it is started again and again and
-killed, with all its processes, after a random time. What stands under a real name after a kill is absent or
-the reference. A last run goes to the end and gives the reference to the last byte, and no temporary and no
-process is left. `tune` instead has exactly as many trials as were asked for: a trial that was killed is made
-again under a new number. A resumed training's `training.yaml` says that it was resumed.
+killed, with all its processes, after a random time. After a kill, a file with a real name is absent or equal
+to the reference. A last run goes to the end and gives the reference to the last byte, and no temporary and no
+process is left. `tune` instead has exactly the number of trials that were asked for: a killed trial is
+repeated under a new number. A resumed training's `training.yaml` says that it was resumed.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class Attempts:
         self.seconds = finish(self.job.words, whole)
         self.reference = [digest(whole / output) for output in self.job.outputs]
         assert None not in self.reference, "a run that was not killed has no output"
-        # From here on outputs stand there already, from another run.
+        # Now the outputs of another run are already there.
         finish(self.job.words, whole)
         assert self.reference == [digest(whole / output) for output in self.job.outputs], (
             "two runs that were not killed differ"
@@ -291,7 +291,7 @@ if __name__ == "__main__":
     )
     main(
         "kill9",
-        "A kill leaves nothing half-written, and the next run goes on.",
+        "A kill leaves nothing half-written, and the next run continues.",
         trials,
         count=20,
         longest=3 * _LONGEST,

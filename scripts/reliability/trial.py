@@ -68,7 +68,7 @@ def main(
     count: int,
     longest: float,
 ) -> None:
-    """Be a script: parse the options, run the trials and exit with 1 if any failed.
+    """Parse the options, run the trials and exit with 1 if any failed.
 
     Args:
         name: of the script.

@@ -7,7 +7,7 @@ systems and the tests whether one metric agrees better with people than another.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -188,15 +188,14 @@ def evaluate(
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """
-    named = as_metrics(metric)
-    everything = list(named)
+    metrics = list(as_metrics(metric))
     if sentinels:
-        everything += [m for m in map(load_metric, SENTINELS) if m not in named]
+        metrics += [m for m in map(load_metric, SENTINELS) if m not in metrics]
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
     # The edit count is computed first: measures of the others control for it.
     statistics = shared_statistics(
-        [load_metric("edit-count"), *everything],
+        [load_metric("edit-count"), *metrics],
         lambda m: benchmark_statistics(m, benchmark, runtime),
     )
     edits = sentence_scores(*next(statistics))
@@ -216,22 +215,29 @@ def evaluate(
         tests=tuple(compare_metrics(shared, tested)) if tests else (),
         protocol=protocol,
         notices=(
-            *benchmark.notices,
-            *dict.fromkeys(
-                text
-                for metric in named
-                for text in contamination(metric, benchmark.name, benchmark.sources)
-            ),
-            *(
-                f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "
-                f"here; only its held-out folds{held_out_results(metric)} and the other sentences are "
-                "evidence."
-                for metric, entry in zip(everything, entries, strict=True)
-                if entry.tuned_here
-            ),
+            *_notices(benchmark, metrics, entries),
             *(too_few_resamples(pairs, protocol.resamples, protocol.level) if pairs else ()),
         ),
     )
+
+
+def _notices(
+    benchmark: Benchmark, metrics: Sequence[Metric], entries: Sequence[MetricEvaluation]
+) -> Iterator[str]:
+    """Yield caveats about the benchmark, and about what the metrics were trained and tuned on."""
+    yield from benchmark.notices
+    yield from dict.fromkeys(
+        text
+        for metric in metrics
+        for text in contamination(metric, benchmark.name, benchmark.sources)
+    )
+    for metric, entry in zip(metrics, entries, strict=True):
+        if entry.tuned_here:
+            yield (
+                f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "
+                f"here; only its held-out folds{held_out_results(metric)} and the other sentences are "
+                "evidence."
+            )
 
 
 def benchmark_statistics(
