@@ -112,18 +112,11 @@ class Dataset:
 
 def read_datasets(path: PathLike) -> dict[str, Dataset]:
     """Read a table of datasets, as `scripts/add_dataset.py` writes it."""
-    return {
-        name: Dataset(
-            name,
-            row["about"],
-            row["licence"],
-            row["repository"],
-            row["commit"],
-            {file: File(file, **values) for file, values in row["files"].items()},
-            row.get("part_licences", {}),
-        )
-        for name, row in read_json(path).items()
-    }
+    table = {}
+    for name, row in read_json(path).items():
+        files = {file: File(file, **values) for file, values in row["files"].items()}
+        table[name] = Dataset(name, **{**row, "files": files})
+    return table
 
 
 def _plugged(plugin: Plugin) -> Dataset:
@@ -174,8 +167,19 @@ class Reader(Generic[T]):
     parts: tuple[str, ...]
 
 
+@dataclass(eq=False)
 class Kind(Generic[T]):
     """A kind of data that datasets hold, such as ratings, and the datasets that hold it.
+
+    Attributes:
+        name: for listings, such as `ratings`.
+        noun: what messages call a dataset that holds it, such as `rated dataset`.
+        join: combines the parts that one name denotes; without it, no name denotes several.
+        read: reads a user's file or folder; without it, only datasets can be loaded.
+        hint: which files `read` takes, for messages.
+        converted: other kinds, whose datasets this one takes as well, each with what converts their
+            data; datasets of its own take precedence.
+        readers: dataset -> its reader.
 
     Example:
         >>> from learnedgec.data.catalog import CASES
@@ -185,32 +189,16 @@ class Kind(Generic[T]):
         (True, False)
     """
 
-    def __init__(
-        self,
-        name: str,
-        noun: str,
-        *,
-        join: Callable[[Sequence[T]], T] | None = None,
-        read: Callable[[str], T] | None = None,
-        hint: str = "",
-        converted: Mapping[Kind[Any], Callable[[Any], T]] | None = None,
-    ) -> None:
-        """Describe the kind.
+    name: str
+    noun: str
+    join: Callable[[Sequence[T]], T] | None = None
+    read: Callable[[str], T] | None = None
+    hint: str = ""
+    converted: Mapping[Kind[Any], Callable[[Any], T]] = field(default_factory=dict)
+    readers: dict[str, Reader[T]] = field(default_factory=dict, init=False)
 
-        Args:
-            name: for listings, such as `ratings`.
-            noun: what messages call a dataset that holds it, such as `rated dataset`.
-            join: combines the parts that one name denotes; without it, no name denotes several.
-            read: reads a user's file or folder; without it, only datasets can be loaded.
-            hint: which files `read` takes, for messages.
-            converted: other kinds, whose datasets this one takes as well, each with what converts their
-                data; datasets of its own take precedence.
-        """
-        self.name, self.noun, self.hint = name, noun, hint
-        self.readers: dict[str, Reader[T]] = {}
-        self._join, self._read = join, read
-        self._converted = converted or {}
-        KINDS[name] = self
+    def __post_init__(self) -> None:
+        KINDS[self.name] = self
 
     def reader(
         self, name: str, parts: Iterable[str] = ()
@@ -246,12 +234,12 @@ class Kind(Generic[T]):
         names = self.expand(name)
         reader = self._find(name.partition(":")[0])
         if reader is None:
-            assert self._read is not None
-            return self._read(name)
-        if len(names) > 1 and self._join is None:
+            assert self.read is not None
+            return self.read(name)
+        if len(names) > 1 and self.join is None:
             raise InputError(f"{name} includes {', '.join(names)}; choose one of them.")
         parts = [reader.read(part.partition(":")[2]) for part in names]
-        return parts[0] if self._join is None or len(parts) == 1 else self._join(parts)
+        return parts[0] if self.join is None or len(parts) == 1 else self.join(parts)
 
     def expand(self, name: str) -> tuple[str, ...]:
         """Return the names of the parts that a name denotes: itself if it is read as a whole.
@@ -263,7 +251,7 @@ class Kind(Generic[T]):
         head, _, part = name.partition(":")
         reader = self._find(head)
         if reader is None:
-            if self._read is not None:
+            if self.read is not None:
                 if name == "-" or name.startswith(HUB) or local_path(name) is not None:
                     return (name,)
                 if _FILE_NAME.search(head):
@@ -284,14 +272,14 @@ class Kind(Generic[T]):
         if reader is None:
             return ()
         names = list(reader.parts)
-        if self._join is not None:
+        if self.join is not None:
             words = [part.split("/") for part in names]
             names = ["", *("/".join(w[:end]) for w in words for end in range(1, len(w) + 1))]
         return tuple(dict.fromkeys(f"{name}:{part}" if part else name for part in names))
 
     def __iter__(self) -> Iterator[str]:
         """Yield every name that can be loaded, including those of plug-ins in use."""
-        heads = {head for kind in (self, *self._converted) for head in kind.readers}
+        heads = {head for kind in (self, *self.converted) for head in kind.readers}
         for head in sorted(heads):
             yield from self.names_of(head)
 
@@ -309,7 +297,7 @@ class Kind(Generic[T]):
         """Return the reader of a dataset, loading the plug-in that it may be."""
         if head not in self.readers and head not in DATASETS.builtin and head in DATASETS:
             DATASETS.find(head)  # Its module registers its readers.
-        for kind, convert in self._converted.items():
+        for kind, convert in self.converted.items():
             if head not in self.readers and head in kind.readers:
                 return _converted(kind.readers[head], convert)
         return self.readers.get(head)
