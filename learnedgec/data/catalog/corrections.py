@@ -11,7 +11,6 @@ from learnedgec.data.catalog.parallel import PARALLEL, Parallel
 from learnedgec.data.catalog.registry import Kind, concatenated
 from learnedgec.data.m2 import Edit, read_m2, without_overlaps
 from learnedgec.data.records import has_objects, read_records, suffix
-from learnedgec.data.references import References
 from learnedgec.data.text import check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
@@ -47,9 +46,7 @@ def read_corrections(path: PathLike) -> list[Correction]:
         FormatError: a line cannot be used; the message names it.
     """
     if suffix(path) == ".m2":
-        blocks = read_m2(path)
-        sources = tuple(block.source for block in blocks)
-        return _of_parallel(Parallel(sources, References.from_annotated(blocks)))
+        return _of_parallel(Parallel.from_annotated(read_m2(path)))
     rows = _read_objects(path) if has_objects(path) else _read_tabs(path)
     return [Correction(source, text, None, source) for source, texts in rows for text in texts]
 

@@ -56,23 +56,19 @@ def load_outputs(name: str) -> Outputs:
     return OUTPUTS.load(name)
 
 
-def _files(name: str, pattern: str, names: Sequence[str] = ()) -> dict[str, Path]:
+def _files(name: str, pattern: str) -> dict[str, Path]:
     """Return system -> file for the files that match; a system's name stands in place of the `*`."""
     start, end = pattern.split("*")
     systems = {
-        file.removeprefix(start).removesuffix(end): file
+        file.removeprefix(start).removesuffix(end): dataset_file(name, file)
         for file in dataset(name).files
         if file.startswith(start) and file.endswith(end)
     }
-    return {
-        system: dataset_file(name, file)
-        for system, file in sorted(systems.items())
-        if system in (names or systems)
-    }
+    return dict(sorted(systems.items()))
 
 
-def _outputs(name: str, pattern: str, names: Sequence[str] = ()) -> Outputs:
-    return {s: tuple(read_lines(file)) for s, file in _files(name, pattern, names).items()}
+def _outputs(name: str, pattern: str) -> Outputs:
+    return {system: tuple(read_lines(file)) for system, file in _files(name, pattern).items()}
 
 
 @OUTPUTS.reader("seeda", ("", "subset"))
@@ -101,7 +97,8 @@ _GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer"
 
 @OUTPUTS.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Outputs:
-    return _outputs("gmeg", f"data/dev/{part}/*", _GMEG)
+    files = {system: dataset_file("gmeg", f"data/dev/{part}/{system}") for system in _GMEG}
+    return {system: tuple(read_lines(file)) for system, file in files.items()}
 
 
 @OUTPUTS.reader("attack", ("conll14", "bea19-dev"))
@@ -110,6 +107,7 @@ def _attack(part: str) -> Outputs:
 
 
 _SORTS = ("single", "ensemble")
+_PILLARS = "data/system_preds/{sort}_systems/*___bea-dev.txt"
 
 
 @OUTPUTS.reader(
@@ -121,9 +119,7 @@ def _pillars(part: str) -> Outputs:
     return {
         system: tuple(of_part(lines, part))
         for sort in ([chosen] if chosen else _SORTS)
-        for system, lines in _outputs(
-            "pillars", f"data/system_preds/{sort}_systems/*___bea-dev.txt"
-        ).items()
+        for system, lines in _outputs("pillars", _PILLARS.format(sort=sort)).items()
     }
 
 

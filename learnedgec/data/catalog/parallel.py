@@ -28,6 +28,11 @@ class Parallel:
     def __post_init__(self) -> None:
         check_lengths(("sources", self.sources), ("references", self.references))
 
+    @classmethod
+    def from_annotated(cls, blocks: Sequence[AnnotatedSentence]) -> Parallel:
+        """Build from parsed M2 blocks; see `References.from_annotated`."""
+        return cls(tuple(block.source for block in blocks), References.from_annotated(blocks))
+
 
 def _joined(parts: Sequence[Parallel]) -> Parallel:
     return Parallel(
@@ -79,24 +84,19 @@ def load_parallel(name: str) -> Parallel:
     return PARALLEL.load(name)
 
 
-def _of_blocks(blocks: Sequence[AnnotatedSentence]) -> Parallel:
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
-
-
 def _of_m2(path: PathLike, part: str = "") -> Parallel:
     """Read the sentences and gold edits of an M2 file: all, or those of a part of BEA-19 dev."""
-    return _of_blocks(of_part(read_m2(path), part))
+    return Parallel.from_annotated(of_part(read_m2(path), part))
 
 
 def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
     """Return the sentences that training may see, both as they were written and as they are corrected."""
-    references = References.from_annotated(blocks)
-    texts = (
-        (block.source, *(reference.text for reference in row))
-        for block, row in zip(blocks, references, strict=True)
-    )
-    places = [place for place, row in enumerate(texts) if not any(map(is_reserved, row))]
-    return Parallel(tuple(blocks[place].source for place in places), references.select(places))
+    data = Parallel.from_annotated(blocks)
+    rows = enumerate(zip(data.sources, data.references.texts(), strict=True))
+    places = [
+        place for place, (source, texts) in rows if not any(map(is_reserved, [source, *texts]))
+    ]
+    return Parallel(tuple(data.sources[place] for place in places), data.references.select(places))
 
 
 def _of_texts(sources: PathLike, *references: PathLike) -> Parallel:
@@ -132,18 +132,13 @@ def _fce(part: str) -> Parallel:
     """Read sentences that are neither reserved nor sources of GMEG, which were drawn from FCE."""
     rated = load_parallel("gmeg:fce").sources
     left_out = {*rated, *filter(None, map(fingerprint, rated))}
-    blocks = [
-        block
-        for block in read_fce(part)
-        if left_out.isdisjoint((block.source, fingerprint(block.source)))
-    ]
-    return _not_reserved(blocks)
+    blocks = read_fce(part)
+    return _not_reserved(
+        [b for b in blocks if left_out.isdisjoint((b.source, fingerprint(b.source)))]
+    )
 
 
-_WI_LOCNESS = ("train", *(f"dev/{part}" for part in BEA19_PARTS[1:]))
-
-
-@PARALLEL.reader("wi-locness", _WI_LOCNESS)
+@PARALLEL.reader("wi-locness", ("train", *(f"dev/{part}" for part in BEA19_PARTS[1:])))
 def _wi_locness(part: str) -> Parallel:
     """Read levels A, B and C of train, less reserved sentences, or a part of BEA-19 dev."""
     folder = "data/wi+locness/m2"
@@ -201,12 +196,12 @@ def _eracond() -> Parallel:
     files = [file for file in dataset("eracond").files if file.endswith(".m2")]
     files.sort(key=lambda file: [int(number) for number in re.findall(r"\d+", file)])
     text = "\n".join(read_text(dataset_file("eracond", file)) for file in files)
-    return _of_blocks(parse_m2(_without_spaces(text.split("\n")), "eracond"))
+    return Parallel.from_annotated(parse_m2(_without_spaces(text.split("\n")), "eracond"))
 
 
 def _without_spaces(lines: Sequence[str]) -> list[str]:
     """Return the lines of an M2 file in which no token is a space; edits of such tokens are left out."""
-    kept: list[str] = []
+    tokenised: list[str] = []
     places: list[int] = []
     for line in lines:
         if line.startswith("S "):
@@ -219,8 +214,8 @@ def _without_spaces(lines: Sequence[str]) -> list[str]:
             if kind == "U:SPACE":
                 continue
             line = "|||".join([f"A {start} {end}", kind, *rest])
-        kept.append(line)
-    return kept
+        tokenised.append(line)
+    return tokenised
 
 
 @PARALLEL.reader("swedish")

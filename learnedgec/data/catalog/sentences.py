@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.leakage import is_reserved
@@ -34,7 +34,6 @@ def load_sentences(name: str) -> list[str]:
     return SENTENCES.load(name)
 
 
-_TREEBANK = ("train", "dev", "test")
 _WIKI_SPLIT = ("tune", "validation", "test")
 
 
@@ -61,19 +60,15 @@ def load_words(name: str) -> list[list[TreebankWord]]:
     """
     SENTENCES.expand(name)
     head, _, part = name.partition(":")
-    sentences: list[list[TreebankWord]] = [[]]
-    for line in read_lines(dataset_file(head, f"en_ewt-ud-{part}.conllu")):
-        if not line and sentences[-1]:
-            sentences.append([])
-        elif line and not line.startswith("#"):
-            number, form, lemma, tag, _ = line.split("\t", 4)
-            # Ranges (1-2) repeat the words that follow; decimals (8.1) are not in the text.
-            if number.isdigit():
-                sentences[-1].append(TreebankWord(form, lemma, tag))
+    sentences = []
+    for _, lines in groupby(read_lines(dataset_file(head, f"en_ewt-ud-{part}.conllu")), bool):
+        rows = (line.split("\t") for line in lines)
+        # Ranges (1-2) repeat the words that follow; decimals (8.1) are not in the text.
+        sentences.append([TreebankWord(*row[1:4]) for row in rows if row[0].isdigit()])
     return [words for words in sentences if words]
 
 
-@SENTENCES.reader("ud-ewt", _TREEBANK)
+@SENTENCES.reader("ud-ewt", ("train", "dev", "test"))
 def _ud_ewt(part: str) -> list[str]:
     return [" ".join(word.form for word in words) for words in load_words(f"ud-ewt:{part}")]
 
@@ -117,10 +112,7 @@ def read_labelled(path: PathLike) -> list[Labelled]:
     Raises:
         FormatError: a line has no such label; the message names it.
     """
-    return list(_sentences_of(path))
-
-
-def _sentences_of(path: PathLike) -> Iterator[Labelled]:
+    sentences: list[Labelled] = []
     words: list[str] = []
     wrong: list[bool] = []
     for number, line in enumerate([*read_lines(path), ""], 1):
@@ -133,8 +125,9 @@ def _sentences_of(path: PathLike) -> Iterator[Labelled]:
             words.append(word)
             wrong.append(label == "i")
         elif words:
-            yield Labelled(" ".join(words), tuple(wrong))
+            sentences.append(Labelled(" ".join(words), tuple(wrong)))
             words, wrong = [], []
+    return sentences
 
 
 LABELLED: Kind[list[Labelled]] = Kind(
