@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,6 @@ class Benchmark:
         ratings: dimension -> system -> float64 (N,), NaN where a hypothesis was not rated.
         official: published human score (`EW`: expected wins, `TS`: TrueSkill, `mean`) -> system ->
             value, for `systems` alone; empty if none are published.
-        granularity: whether annotators judged whole sentences or the edits in them.
         excluded: system -> annotators whose reference is that system's own text, left out when the system is
             scored.
         notices: caveats for a reader of results, one sentence each.
@@ -79,7 +79,6 @@ class Benchmark:
     rankings: tuple[Ranking, ...] = ()
     ratings: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
     official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    granularity: Literal["sentence", "edit"] = "sentence"
     excluded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     anonymous: bool = False
@@ -191,10 +190,9 @@ class Benchmark:
             ranked = [
                 (number[name], rank) for name, rank in ranking.ranks.items() if name in number
             ]
-            for position, (first, rank) in enumerate(ranked):
-                for second, second_rank in ranked[position + 1 :]:
-                    outcome = (rank < second_rank) - (rank > second_rank)
-                    rows.append((ranking.sentence, first, second, outcome, annotation))
+            for (first, rank), (second, second_rank) in combinations(ranked, 2):
+                outcome = (rank < second_rank) - (rank > second_rank)
+                rows.append((ranking.sentence, first, second, outcome, annotation))
         columns = np.array(rows, dtype=np.intp).reshape(-1, 5).T
         return Comparisons(names, *columns)
 

@@ -10,7 +10,7 @@ from typing import Literal
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.judgements import load_rankings
-from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.outputs import Outputs, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
@@ -66,30 +66,15 @@ def seeda(
     """
     outputs = load_outputs("seeda")
     official = {}
-    for score in ("EW", "TS"):
-        file = dataset_file("seeda", f"scores/human/{score}_{granularity[:4]}.txt")
-        official[score] = dict(zip(sorted(outputs), map(float, read_lines(file)), strict=True))
-    sources, gold = _sentences(references)
-    rankings = tuple(load_rankings(f"seeda:{granularity}"))
-    halves = text in ("dev", "test")
-    whole = Benchmark(
-        name=_name(f"seeda-{granularity[0]}:{systems}", text, references),
-        sources=sources,
-        systems=outputs,
-        references=gold,
-        rankings=rankings,
-        official={} if halves else official,
-        granularity=granularity,
-    )
-    sentences = sorted({ranking.sentence for ranking in rankings})
-    if halves:
-        ordered = sorted(sentences, key=lambda number: _split_key("seeda", number))
-        cut = (len(ordered) + 1) // 2
-        sentences = sorted(ordered[:cut] if text == "dev" else ordered[cut:])
-    chosen = whole.select(
-        [name for name in outputs if name not in SEEDA_SETS[systems]],
-        None if text == "full" else sentences,
-    )
+    if text in ("subset", "full"):
+        for score in ("EW", "TS"):
+            file = dataset_file("seeda", f"scores/human/{score}_{granularity[:4]}.txt")
+            official[score] = dict(zip(sorted(outputs), map(float, read_lines(file)), strict=True))
+    name = _name(f"seeda-{granularity[0]}:{systems}", text, references)
+    whole = _ranked(name, f"seeda:{granularity}", outputs, references, official)
+    dev, test = _split(whole, "seeda", 1 / 2)
+    sentences = {"subset": sorted(dev + test), "full": None, "dev": dev, "test": test}[text]
+    chosen = whole.select([name for name in outputs if name not in SEEDA_SETS[systems]], sentences)
     rewrites = [name for name in ("REF-F", "REF-M") if name in chosen.systems]
     if rewrites and references == "official":
         verb = "is an expert rewrite" if len(rewrites) == 1 else "are expert rewrites"
@@ -112,22 +97,10 @@ def gjg15(systems: str = "13", split: str = "", references: str = "official") ->
         references: as for `seeda`.
     """
     outputs = load_outputs("gjg15")
-    sources, gold = _sentences(references)
-    rankings = tuple(load_rankings("gjg15"))
-    whole = Benchmark(
-        name=_name(f"gjg15:{systems}", split, references),
-        sources=sources,
-        systems=outputs,
-        references=gold,
-        rankings=rankings,
-        official=_GJG15_SCORES,
-    )
-    sentences = None
-    if split:
-        numbers = {ranking.sentence for ranking in rankings}
-        judged = sorted(numbers, key=lambda number: _split_key("gjg15", number))
-        cut = round(len(judged) / 10)
-        sentences = sorted(judged[:cut] if split == "dev10" else judged[cut:])
+    name = _name(f"gjg15:{systems}", split, references)
+    whole = _ranked(name, "gjg15", outputs, references, _GJG15_SCORES)
+    dev, test = _split(whole, "gjg15", 1 / 10)
+    sentences = {"": None, "dev10": dev, "test90": test}[split]
     return whole.select([name for name in outputs if systems == "13" or name != "INPUT"], sentences)
 
 
@@ -136,20 +109,45 @@ def _name(*words: str) -> str:
     return ":".join(word for word in words if word not in ("", "subset", "official"))
 
 
-def _sentences(references: str) -> tuple[tuple[str, ...], References]:
-    """Return the sources and the references of the two annotators, or of them and eight rewriters."""
-    official = load_parallel("conll14")
-    if references == "official":
-        return official.sources, official.references
-    rows = zip(official.references, load_parallel("reassess").references, strict=True)
-    # Annotators 0 and 1 are the official ones.
-    return official.sources, References(
-        tuple(
+def _ranked(
+    name: str,
+    dataset: str,
+    outputs: Outputs,
+    references: str,
+    official: Mapping[str, Mapping[str, float]],
+) -> Benchmark:
+    """Return all of CoNLL-2014 with the outputs and the rankings of a dataset.
+
+    Args:
+        name: the benchmark's name.
+        dataset: the dataset with the rankings.
+        outputs: the systems' outputs.
+        references: those of the two annotators (`official`), or of them and eight rewriters (`rewrites`).
+        official: the published scores.
+    """
+    sentences = load_parallel("conll14")
+    rows = sentences.references.rows
+    if references == "rewrites":
+        # Annotators 0 and 1 are the official ones.
+        rows = tuple(
             (*row, *(dataclasses.replace(r, annotator=r.annotator + 2) for r in rewrites))
-            for row, rewrites in rows
+            for row, rewrites in zip(rows, load_parallel("reassess").references, strict=True)
         )
+    return Benchmark(
+        name=name,
+        sources=sentences.sources,
+        systems=outputs,
+        references=References(rows),
+        rankings=tuple(load_rankings(dataset)),
+        official=official,
     )
 
 
-def _split_key(benchmark: str, sentence: int) -> bytes:
-    return hashlib.sha256(f"{benchmark}:{sentence}".encode()).digest()
+def _split(benchmark: Benchmark, dataset: str, share: float) -> tuple[list[int], list[int]]:
+    """Return a share of the judged sentences, drawn by the SHA-256 of `DATASET:NUMBER`, and the others."""
+    drawn = sorted(
+        {ranking.sentence for ranking in benchmark.rankings},
+        key=lambda number: hashlib.sha256(f"{dataset}:{number}".encode()).digest(),
+    )
+    size = round(share * len(drawn))
+    return sorted(drawn[:size]), sorted(drawn[size:])

@@ -71,20 +71,19 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         rankings += read_appraise(root / "judgements.xml")
     ratings = _read_ratings(root / "ratings.csv", len(sources))
     scores = _read_scores(root / "scores.csv")
-    judged = {name for ranking in rankings for name in ranking.ranks}
-    judged |= {name for values in ratings.values() for name in values}
-    judged |= {name for values in scores.values() for name in values}
+    judged: set[str] = set().union(
+        *(ranking.ranks for ranking in rankings), *ratings.values(), *scores.values()
+    )
     systems = read_outputs(root / "systems", sources)
     if "source" in judged:
         systems = {"source": tuple(sources), **systems}
-    for system in sorted(judged):
-        if system not in systems:
-            raise UnknownNameError(
-                f"output in {root / 'systems'}",
-                system,
-                systems,
-                hint="It is judged, so it is needed.",
-            )
+    if missing := sorted(judged - systems.keys()):
+        raise UnknownNameError(
+            f"output in {root / 'systems'}",
+            missing[0],
+            systems,
+            hint="It is judged, so it is needed.",
+        )
     official = scores or {dimension: rating_means(values) for dimension, values in ratings.items()}
     return Benchmark(
         name=name or str(folder),

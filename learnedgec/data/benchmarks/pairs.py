@@ -18,21 +18,31 @@ from learnedgec.data.records import read_table
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
-from learnedgec.runtime.writing import PathLike
 
 
-def jfleg(outputs: PathLike) -> Benchmark:
-    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017).
+def jfleg(outputs: str) -> Benchmark:
+    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017), or with constructed ones.
 
-    The judged outputs are not public. The folder `outputs` holds those that you have, 754 lines each:
-    `AMU.txt`, `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of
-    the others remain in `rankings`, and a notice names them.
+    The judged outputs are not public. A folder holds those that you have, 754 lines each: `AMU.txt`,
+    `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of the others
+    remain in `rankings`, and a notice names them.
 
     The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
 
+    Args:
+        outputs: the folder, or `references` for `_jfleg_references`.
+
     Raises:
-        InputError: the folder has none of the judged outputs.
+        InputError: no folder is named, or it has none of the judged outputs.
     """
+    if not outputs:
+        raise InputError(
+            "jfleg needs the outputs of the judged systems, which are not public; write jfleg:FOLDER "
+            "if you have them, gmeg:fce (or, for reports only, peet) for the nearest real judgements, "
+            "or jfleg:references for constructed ones."
+        )
+    if outputs == "references":
+        return _jfleg_references()
     data = load_parallel("jfleg:dev")
     gug = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
     test_split = [record["Id"] for _, record in gug if record["Dataset"] == "test"]
@@ -60,7 +70,7 @@ def jfleg(outputs: PathLike) -> Benchmark:
     ).exclude_own_references()
 
 
-def jfleg_references() -> Benchmark:
+def _jfleg_references() -> Benchmark:
     """Return JFLEG dev with its four expert corrections as the systems, and the source as a fifth.
 
     Nobody compared these texts; the rankings are constructed. An expert's correction is preferred to the
@@ -72,12 +82,11 @@ def jfleg_references() -> Benchmark:
     rankings = []
     for sentence, (source, row) in enumerate(zip(data.sources, data.references, strict=True)):
         texts = [reference.text for reference in row]
-        changed = [
-            name
+        rankings += [
+            Ranking(sentence, {name: 1, "source": 2}, "experts")
             for name, text in zip(experts, texts, strict=True)
             if text.split() != source.split()
         ]
-        rankings += [Ranking(sentence, {name: 1, "source": 2}, "experts") for name in changed]
         scores = [
             sum(_gleu(source, text, other) for other in texts[:place] + texts[place + 1 :])
             for place, text in enumerate(texts)
@@ -85,7 +94,7 @@ def jfleg_references() -> Benchmark:
         better = [sum(other > score + 1e-9 for other in scores) for score in scores]
         ranks = {name: 1 + count for name, count in zip(experts, better, strict=True)}
         rankings.append(Ranking(sentence, ranks, "leave-one-out GLEU"))
-    columns = [tuple(row[place].text for row in data.references) for place in range(4)]
+    columns = zip(*data.references.texts(), strict=True)
     return Benchmark(
         name="jfleg:references",
         sources=data.sources,

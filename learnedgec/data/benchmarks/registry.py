@@ -20,7 +20,7 @@ from learnedgec.data.benchmarks.conll14 import (
     seeda,
 )
 from learnedgec.data.benchmarks.folder import read_benchmark
-from learnedgec.data.benchmarks.pairs import jfleg, jfleg_references, peet
+from learnedgec.data.benchmarks.pairs import jfleg, peet
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
@@ -134,23 +134,14 @@ def load_benchmark(name: str) -> Benchmark:
         return read_benchmark(name)
     head = REGISTRY.spelt(head)
     if head == "jfleg":
-        if not words:
-            raise InputError(
-                "jfleg needs the outputs of the judged systems, which are not public; write jfleg:FOLDER "
-                "if you have them, gmeg:fce (or, for reports only, peet) for the nearest real judgements, "
-                "or jfleg:references for constructed ones."
-            )
-        if words == ["references"]:
-            return jfleg_references()
         return jfleg(name.partition(":")[2])
     entry = REGISTRY.find(head)
+    option_of = {value: key for key, values in entry.options.items() for value in values}
     chosen: dict[str, str] = {}
     for word in words:
-        options = [key for key, values in entry.options.items() if word.lower() in values]
-        if not options:
-            values = [value for values in entry.options.values() for value in values]
-            raise UnknownNameError(f"word of the benchmark {head}", word, values)
-        option = options[0]
+        option = option_of.get(word.lower())
+        if option is None:
+            raise UnknownNameError(f"word of the benchmark {head}", word, option_of)
         if option in chosen:
             raise InputError(
                 f"{name!r} gives both {chosen[option]!r} and {word!r}; write one of them."
