@@ -26,6 +26,7 @@ from pathlib import Path
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
+from learnedgec.edits.annotators import ANNOTATORS
 from learnedgec.edits.parsing import (
     BLOCK,
     find_annotator,
@@ -64,8 +65,10 @@ def extract_edits(
         >>> edits
         (Edit(start=1, end=2, correction='goes', type='R:VERB:SVA', alternatives=()),)
     """
-    registered = registered_annotator(annotator)
-    path = None if registered else find_annotator(annotator).resolve()
+    if registered_annotator(annotator) is None:
+        work = partial(_extract_block, find_annotator(annotator).resolve(), types)
+    else:
+        work = partial(_ask, annotator, types)
     # Neighbours in this order share their source; those without a change need no parse.
     targets: dict[str, dict[str, None]] = {}
     for source, target in pairs:
@@ -79,7 +82,6 @@ def extract_edits(
             size = 0
         blocks[-1] += [(source, target) for target in changed]
         size += len(changed) + 1
-    work = partial(_extract_block, path, types) if path else partial(_ask, annotator, types)
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
     edits = {
         pair: row
@@ -91,9 +93,7 @@ def extract_edits(
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
     """Return the edits of some pairs, from an annotator that is not a pipeline."""
-    registered = registered_annotator(annotator)
-    assert registered is not None
-    return [tuple(edits) for edits in registered.annotate(pairs, types=types)]
+    return [tuple(edits) for edits in ANNOTATORS.find(annotator).annotate(pairs, types=types)]
 
 
 def _extract_block(

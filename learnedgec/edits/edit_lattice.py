@@ -65,7 +65,11 @@ class EditLattice:
         self._width = len(self.hypothesis) + 1
         self._kept: set[Arc] = set()
         self._edges = self._align() if self.source != self.hypothesis else {}
-        self._arcs = self._list_arcs()
+        lengths, transitive = self._merge(self._edges, MOST_ARCS)
+        # `None` if there are too many.
+        self._arcs = (
+            None if len(transitive) > MOST_ARCS else _Arcs(self._edges, lengths, transitive)
+        )
 
     def original(self, edit: Edit) -> str:
         """Return the source text that an edit replaces."""
@@ -79,20 +83,15 @@ class EditLattice:
         if not self._edges:
             return []
         if self._arcs is None:
-            path = self._best_path(gold)
-        else:
-            spans = self._arcs.over({(edit.start, edit.end) for edit in gold}, self._width)
-            path = self._arcs.shortest_path(self._gold_weights(gold, spans, self._arcs.size))
-        return [Edit(*self._span(arc), self._text(arc)) for arc in path]
+            edits = map(self._edit, self._best_path(gold))
+            return [edit for edit in edits if self.original(edit) != edit.correction]
+        spans = self._arcs.over({(edit.start, edit.end) for edit in gold}, self._width)
+        path = self._arcs.shortest_path(self._gold_weights(gold, spans, self._arcs.size))
+        return [self._edit(arc) for arc in path]
 
-    def _span(self, arc: Arc) -> SourceSpan:
-        """Return the source tokens that an arc replaces."""
-        return arc[0] // self._width, arc[1] // self._width
-
-    def _original(self, arc: Arc) -> str:
-        """Return the source tokens that an arc replaces, as text."""
-        start, end = self._span(arc)
-        return " ".join(self.source[start:end])
+    def _edit(self, arc: Arc) -> Edit:
+        """Return an arc as an edit."""
+        return Edit(arc[0] // self._width, arc[1] // self._width, self._text(arc))
 
     def _text(self, arc: Arc) -> str:
         """Return the hypothesis tokens that an arc puts there."""
@@ -157,11 +156,6 @@ class EditLattice:
         return edges
 
     # -- 2. transitive arcs -------------------------------------------------------------------
-
-    def _list_arcs(self) -> _Arcs | None:
-        """Return all arcs, or `None` if there are too many."""
-        lengths, listed = self._merge(self._edges, MOST_ARCS)
-        return None if len(listed) > MOST_ARCS else _Arcs(self._edges, lengths, listed)
 
     def _merge(
         self, edges: Iterable[Arc], most: float, origin: Vertex | None = None
@@ -275,7 +269,7 @@ class EditLattice:
     # -- lattices with too many arcs ----------------------------------------------------------
 
     def _best_path(self, gold: Sequence[Edit]) -> list[Arc]:
-        """Return the edits on a path with the most gold arcs, the fewest edges and the fewest edits.
+        """Return the arcs of a path with the most gold arcs, the fewest edges and the fewest edits.
 
         A state is a vertex, and whether it lies between two arcs or inside one that has kept so many tokens.
         Every state has the smallest cost of a path to it, and where the path's last arc begins.
@@ -307,7 +301,7 @@ class EditLattice:
             start = between[end][1]
             path.append((start, end))
             end = start
-        return [arc for arc in reversed(path) if self._text(arc) != self._original(arc)]
+        return path[::-1]
 
     @cached_property
     def _into(self) -> dict[Vertex, list[Vertex]]:
@@ -448,27 +442,19 @@ def _distances(first: Sequence[str], second: Sequence[str], substitution: int) -
     row = list(range(len(second) + 1))
     table = [array("i", row)]
     for token in first:
-        row = _next_row(row, token, second, substitution)
+        diagonal, *above = row
+        best = diagonal + 1
+        row = [best]
+        for other, up in zip(second, above, strict=True):
+            best = (up if up < best else best) + 1
+            if token != other:
+                diagonal += substitution
+            if diagonal < best:
+                best = diagonal
+            row.append(best)
+            diagonal = up
         table.append(array("i", row))
     return table
-
-
-def _next_row(
-    above: Sequence[int], token: str, second: Sequence[str], substitution: int
-) -> list[int]:
-    """Return the row of the table after one more token."""
-    best = above[0] + 1
-    row = [best]
-    diagonal = above[0]
-    for other, up in zip(second, above[1:], strict=True):
-        best = (up if up < best else best) + 1
-        if token != other:
-            diagonal += substitution
-        if diagonal < best:
-            best = diagonal
-        row.append(best)
-        diagonal = up
-    return row
 
 
 def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Vertex, Vertex]:

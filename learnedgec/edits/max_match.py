@@ -97,7 +97,9 @@ def match_edits(edits: Sequence[Edit], gold: Sequence[Edit]) -> tuple[tuple[int,
     start = 0
     for number, edit in enumerate(edits):
         for candidate in range(start, len(gold)):
-            if _is_gold(edit.start, edit.end, edit.correction, gold[candidate]):
+            other = gold[candidate]
+            span_is_equal = (edit.start, edit.end) == (other.start, other.end)
+            if span_is_equal and edit.correction in other.corrections:
                 pairs.append((number, candidate))
                 start = candidate + 1
     return tuple(pairs)
@@ -121,7 +123,3 @@ def reference_edits(source: str, reference: str) -> tuple[Edit, ...]:
 
 def _squeeze(text: str) -> str:
     return text.replace(" ", "").lower()
-
-
-def _is_gold(start: int, end: int, correction: str, gold: Edit) -> bool:
-    return gold.start == start and gold.end == end and correction in gold.corrections

@@ -115,10 +115,7 @@ def break_long_runs(steps: Sequence[Step]) -> Iterator[Step]:
 
 def _first_places(words: Sequence[str]) -> dict[str, int]:
     """Return the first position of each word."""
-    places: dict[str, int] = {}
-    for place, word in enumerate(words):
-        places.setdefault(word, place)
-    return places
+    return {word: place for place, word in reversed([*enumerate(words)])}
 
 
 def _reordered(
