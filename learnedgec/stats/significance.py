@@ -114,7 +114,7 @@ def swap_test(
     for start in range(0, count, step):
         swap = random.random((min(step, count - start), *shape), dtype=np.float32) < 0.5
         difference = quality(np.where(swap, second, first)) - quality(np.where(swap, first, second))
-        extreme += int((np.abs(difference) >= observed - 1e-12).sum())
+        extreme += int((np.abs(difference) >= observed - _ROUNDING).sum())
     return (extreme + 1) / (count + 1)
 
 
@@ -134,7 +134,7 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
         observed: the difference of the two systems' scores.
         differences: (B,), the difference on each resample.
     """
-    extreme = np.abs(differences - differences.mean()) >= abs(observed) - 1e-12
+    extreme = np.abs(differences - differences.mean()) >= abs(observed) - _ROUNDING
     return float((extreme.sum() + 1) / (len(differences) + 1))
 
 
