@@ -62,18 +62,16 @@ def read_records(
         InputError, FormatError, DataError: as for `_records`.
     """
     columns = columns or {}
-    theirs = {
-        name: [column] if isinstance(column, str) else column for name, column in columns.items()
-    }
-    taken = [column for names in theirs.values() for column in names]
+    lists = [[names] if isinstance(names, str) else names for names in columns.values()]
+    taken = [column for names in lists for column in names]
     needed = [*taken, *(name for name in required if name not in columns)]
     for place, record in _records(path, needed):
         renamed = {
-            name: record[column] if isinstance(column, str) else [record[each] for each in column]
-            for name, column in columns.items()
+            name: record[names] if isinstance(names, str) else [record[column] for column in names]
+            for name, names in columns.items()
         }
-        kept = {column: value for column, value in record.items() if column not in taken}
-        yield place, kept | renamed
+        others = {column: value for column, value in record.items() if column not in taken}
+        yield place, others | renamed
 
 
 def _records(path: PathLike, required: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

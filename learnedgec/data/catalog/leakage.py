@@ -77,8 +77,8 @@ def is_reserved(text: str) -> bool:
         >>> is_reserved("A sentence of no benchmark at all .")
         False
     """
-    found = fingerprint(text)
-    return found in read_hashes(RESERVED_HASHES) or found in read_hashes(HASHES)
+    digest = fingerprint(text)
+    return digest in read_hashes(RESERVED_HASHES) or digest in read_hashes(HASHES)
 
 
 def overlapping(texts: Iterable[str]) -> list[int]:
@@ -106,10 +106,10 @@ def check_leakage(rows: Iterable[str] | Iterable[Sequence[str]], name: str) -> N
     for row in rows:
         count += 1
         texts = [row] if isinstance(row, str) else row
-        if leaked := [text for text in texts if overlapping([text])]:
+        if leaked := [texts[place] for place in overlapping(texts)]:
             forbidden.append(leaked)
     if forbidden:
-        distinct = len({fingerprint(text) for row in forbidden for text in row})
+        distinct = len({fingerprint(text) for texts in forbidden for text in texts})
         raise LeakageError(
             f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in "
             f"{len(forbidden):,} of {count:,} rows), on which evaluators are tested; the first is "

@@ -159,8 +159,8 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
     """
     if name in RATINGS:
         yield from RATINGS.load(name)
-        return
-    for path in RATINGS.expand(name):
+    else:
+        (path,) = RATINGS.expand(name)
         yield from _iterate_ratings(path, columns or {})
 
 
@@ -190,7 +190,7 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
     Raises:
         FormatError: a cell holds something else, or there is no column but those for texts.
     """
-    return {name: fmean(values) for name, values in _numbers(record, place, {}).items()}
+    return {name: value for name, (value,) in _numbers(record, place, {}).items()}
 
 
 def _numbers(
