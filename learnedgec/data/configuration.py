@@ -57,8 +57,8 @@ def _configuration(value: str) -> str:
     included = configurations()
     if value not in included:
         # Those in folders are of single experiments.
-        known = [name for name in included if "/" not in name or "/" in value]
-        raise UnknownNameError("file or configuration", value, known)
+        candidates = [name for name in included if "/" not in name or "/" in value]
+        raise UnknownNameError("file or configuration", value, candidates)
     return str(included[value])
 
 

@@ -21,8 +21,6 @@ from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.runtime.writing import PathLike
 
-_NOOP_SPAN = -1
-
 _ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")
 
 
@@ -150,7 +148,7 @@ def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | N
             f"{place}: an annotation line 'A start end|||type|||correction|||…|||annotator' was "
             f"expected, not {line[:60]!r}."
         ) from None
-    if kind == "noop" or start == _NOOP_SPAN:
+    if kind == "noop" or start == -1:
         return annotator, None
     if not 0 <= start <= end <= length:
         raise FormatError(

@@ -81,11 +81,19 @@ class Plugin:
             raise self.error(f"{self.point.value} cannot be imported ({cause})") from error
 
 
+@dataclass(eq=False)
 class Registry(Generic[T]):
     """A table with learnedgec's own entries and those of installed packages.
 
     An entry of learnedgec takes precedence over a plug-in of the same name. Iteration yields all names,
     learnedgec's own first.
+
+    Attributes:
+        kind: kind of thing in the table for messages, such as `metric`.
+        group: entry point group, such as `learnedgec.metrics`.
+        builtin: learnedgec's own entries.
+        adapt: function that loads a plug-in and returns its entry, or raises `PluginError`.
+        hint: end of the message about an unknown name.
 
     Example:
         >>> registry = Registry("colour", "example.colours", {"red": 1}, lambda plugin: 0)
@@ -93,26 +101,11 @@ class Registry(Generic[T]):
         (1, False, ['red'])
     """
 
-    def __init__(
-        self,
-        kind: str,
-        group: str,
-        builtin: Mapping[str, T],
-        adapt: Callable[[Plugin], T],
-        *,
-        hint: str = "",
-    ) -> None:
-        """Describe the table.
-
-        Args:
-            kind: kind of thing in the table for messages, such as `metric`.
-            group: entry point group, such as `learnedgec.metrics`.
-            builtin: learnedgec's own entries.
-            adapt: function that loads a plug-in and returns its entry, or raises `PluginError`.
-            hint: end of the message about an unknown name.
-        """
-        self.kind, self.group, self.builtin, self.hint = kind, group, builtin, hint
-        self._adapt = adapt
+    kind: str
+    group: str
+    builtin: Mapping[str, T]
+    adapt: Callable[[Plugin], T]
+    hint: str = ""
 
     def find(self, name: str) -> T:
         """Return the entry with a name.
@@ -126,7 +119,7 @@ class Registry(Generic[T]):
         plugins = self.plugins()
         if name not in plugins:
             raise UnknownNameError(self.kind, name, [*self.builtin, *plugins], hint=self.hint)
-        return self._adapt(plugins[name])
+        return self.adapt(plugins[name])
 
     def spelt(self, name: str) -> str:
         """Return a name in the spelling of the table, ignoring capitals, hyphens and underscores.
@@ -156,7 +149,7 @@ class Registry(Generic[T]):
         yield from self.builtin.items()
         for name, plugin in self.plugins().items():
             try:
-                yield name, self._adapt(plugin)
+                yield name, self.adapt(plugin)
             except PluginError as error:
                 yield name, error
 

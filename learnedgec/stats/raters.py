@@ -55,8 +55,8 @@ def rater_agreement(ratings: Floats) -> RaterAgreement:
         ratings: (N, R), NaN where a rater did not rate an item.
 
     Example:
-        >>> found = rater_agreement(np.array([[1.0, 1.0], [2.0, 3.0], [4.0, 4.0], [3.0, np.nan]]))
-        >>> found.count, round(found.equal, 3), round(found.pearson, 3), round(found.kappa, 3)
+        >>> rated = rater_agreement(np.array([[1.0, 1.0], [2.0, 3.0], [4.0, 4.0], [3.0, np.nan]]))
+        >>> rated.count, round(rated.equal, 3), round(rated.pearson, 3), round(rated.kappa, 3)
         (3, 0.667, 0.929, 0.897)
     """
     rated = ~np.isnan(ratings)

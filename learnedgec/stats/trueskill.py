@@ -151,21 +151,16 @@ def rate_resamples(
         model: the parameters.
     """
     results = _outcomes(scores)
-    margin = _draw_margin(model.draw_probability, model.beta)
+    margin, drift = _draw_margin(model.draw_probability, model.beta), model.tau**2
     mu = np.full((len(scores), len(samples)), model.mu)
     variance = np.full((len(scores), len(samples)), model.sigma**2)
     pairs = list(combinations(range(len(scores)), 2))
     for sentence in samples.T:
         of_pair = results[sentence].T
         for (a, b), outcome in zip(pairs, of_pair, strict=True):
+            va, vb = variance[a] + drift, variance[b] + drift
             mu[a], mu[b], variance[a], variance[b] = _update(
-                mu[a],
-                mu[b],
-                variance[a] + model.tau**2,
-                variance[b] + model.tau**2,
-                outcome,
-                model.beta,
-                margin,
+                mu[a], mu[b], va, vb, outcome, model.beta, margin
             )
     return np.ascontiguousarray(mu.T)
 

@@ -118,8 +118,8 @@ def _gleu(source: str, hypothesis: str, reference: str) -> float:
             Counter(tuple(words[start : start + order]) for start in range(len(words) + 1 - order))
             for words in tokens
         )
-        kept = h & Counter({ngram: count for ngram, count in s.items() if ngram not in r})
-        numerator = (h & r).total() - kept.total()
+        wrongly_kept = h & Counter({ngram: count for ngram, count in s.items() if ngram not in r})
+        numerator = (h & r).total() - wrongly_kept.total()
         total += math.log(max(numerator, 1) / max(h.total(), 1)) / 4
     return math.exp(total)
 

@@ -29,10 +29,10 @@ def read_fce(part: str) -> Iterator[AnnotatedSentence]:
     """
     text, changes = "", []
     for essay in read_jsonl(dataset_file("fce", f"data/fce/json/fce-{part}.json")):
-        for _, edits in essay["edits"]:
+        for _, character_edits in essay["edits"]:
             changes += [
                 (start + len(text), end + len(text), correction)
-                for start, end, correction, *_ in edits
+                for start, end, correction, *_ in character_edits
                 if correction is not None
             ]
         text += essay["text"] + "\n"
@@ -47,12 +47,12 @@ def read_fce(part: str) -> Iterator[AnnotatedSentence]:
             spans.append((place, place + len(token)))
             place += len(token)
         first, last = spans[0][0], spans[-1][1]
-        found: list[Edit] = []
+        edits: list[Edit] = []
         while changes and changes[-1][0] <= last:
             start, end, correction = changes.pop()
             if first <= start and end <= last:
-                found.append(_of_tokens(text, spans, start, end, correction))
-        yield AnnotatedSentence(sentence, {0: tuple(without_overlaps(found))})
+                edits.append(_of_tokens(text, spans, start, end, correction))
+        yield AnnotatedSentence(sentence, {0: tuple(without_overlaps(edits))})
 
 
 def _of_tokens(

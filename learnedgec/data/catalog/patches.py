@@ -30,8 +30,8 @@ def apply_patch(old: bytes, patch: bytes) -> bytes:
         )
         block = np.frombuffer(differences, np.uint8, count, differences_place).copy()
         begin = max(place, 0)
-        known = np.frombuffer(old, np.uint8)[begin : max(place + count, begin)]
-        block[begin - place : begin - place + len(known)] += known
+        added_to = np.frombuffer(old, np.uint8)[begin : max(place + count, begin)]
+        block[begin - place : begin - place + len(added_to)] += added_to
         new += block.tobytes() + added[added_place : added_place + copied]
         differences_place, added_place = differences_place + count, added_place + copied
         place += count + moved

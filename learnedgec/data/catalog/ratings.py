@@ -318,8 +318,8 @@ def _proqe(part: str) -> list[Rating]:
             raters = tuple(map(float, scores.split(",")))
             if part and parts[_letters(source)] != part:
                 continue
-            known = [score for score in raters if score]
-            values = {"quality": fmean(known)} if len(known) > 1 else {}
+            scores_above_0 = [score for score in raters if score]
+            values = {"quality": fmean(scores_above_0)} if len(scores_above_0) > 1 else {}
             ratings.append(Rating(source, output, values, "", source, {"quality": raters}))
     return ratings
 
