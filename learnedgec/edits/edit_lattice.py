@@ -231,39 +231,33 @@ class EditLattice:
         """
         weights: dict[Arc, float] = {arc: arc[1] - arc[0] for arc in arcs}
         copies = [arc for arc in arcs for _ in range(self._edges.get(arc, 1))]
-        left, right = 0, len(copies) - 1
-        first, last = 0, len(gold) - 1
-        here = left
-        while left <= right:
-            arc = copies[here]
-            text, from_left = self._text(arc), here == left
-            order = range(first, last + 1) if from_left else range(last, first - 1, -1)
+        # The copies and the gold edits that are left begin at the first number and end before the second.
+        left, right = 0, len(copies)
+        first, last = 0, len(gold)
+        from_left = True
+        while left < right:
+            from_left = from_left or right - left == 1
+            arc = copies[left if from_left else right - 1]
+            left, right = (left + 1, right) if from_left else (left, right - 1)
+            text, numbers = self._text(arc), range(first, last)
+            order = numbers if from_left else reversed(numbers)
             match = next((number for number in order if text in gold[number].corrections), None)
             if match is None:
                 weights[arc] += EPSILON
-                if from_left:
-                    left += 1
-                    here = right
-                else:
-                    right -= 1
-                    here = left
+                from_left = not from_left
                 continue
             weights[arc] = -size
             # Skip to the next arc that does not overlap the match: arcs in between cannot match.
             if from_left:
                 first = match + 1
-                left += 1
                 while left < len(copies) and copies[left][0] != arc[1]:
                     weights[copies[left]] += EPSILON
                     left += 1
-                here = left
             else:
-                last = match - 1
-                right -= 1
-                while right >= 0 and copies[right][1] != arc[0]:
-                    weights[copies[right]] += EPSILON
+                last = match
+                while right > 0 and copies[right - 1][1] != arc[0]:
                     right -= 1
-                here = right
+                    weights[copies[right]] += EPSILON
         return weights
 
     # -- lattices with too many arcs ----------------------------------------------------------
