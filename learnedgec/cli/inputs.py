@@ -17,7 +17,7 @@ from learnedgec.data import input_warnings
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
-from learnedgec.data.text import check_lengths, read_jsonl, read_lines
+from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
@@ -195,10 +195,10 @@ def _read_files(options: Namespace) -> Inputs:
         check_lengths(named_sources, (path, hypotheses))
     references = None
     if options.gold and options.tokenise == "spacy":
-        from learnedgec.edits.tokenisation import check_tokens
+        from learnedgec.edits.tokenisation import tokenise
 
         check_lengths(named_sources, (options.gold, gold))
-        check_tokens(options.gold, sources, gold)
+        check_sources(options.gold, tokenise(sources), tokenise(gold))
         references = References.from_m2(options.gold)
     elif options.gold:
         references = References.from_m2(options.gold, sources)

@@ -23,7 +23,7 @@ from learnedgec.data.sentences import (
     as_sentences,
     check_length,
 )
-from learnedgec.data.text import check_lengths, first_difference, read_lines
+from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.writing import PathLike
 
@@ -161,14 +161,9 @@ class References(Sequence[tuple[Reference, ...]]):
         """
         blocks = read_m2(path)
         if sources is not None:
-            check_lengths(("the source", sources), (os.fspath(path), [b.source for b in blocks]))
-            for number, (block, source) in enumerate(zip(blocks, sources, strict=True), 1):
-                if block.source.split() != source.split():
-                    gold, ours = first_difference(block.source, source)
-                    raise InputError(
-                        f"sentence {number} of {os.fspath(path)} differs from the source: {gold!r} against "
-                        f"{ours!r}; pass the M2 file that belongs to this source."
-                    )
+            name, gold_sources = os.fspath(path), [block.source for block in blocks]
+            check_lengths(("the source", sources), (name, gold_sources))
+            check_sources(name, sources, gold_sources)
         return cls.from_annotated(blocks)
 
     def __len__(self) -> int:

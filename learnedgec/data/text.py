@@ -219,18 +219,26 @@ def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
             )
 
 
-def first_difference(first: str, second: str) -> tuple[str, str]:
-    """Return some tokens of two sentences from the first ones that differ.
+def check_sources(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
+    """Raise `InputError` if references belong to other sentences; the spaces between tokens may differ.
 
-    Example:
-        >>> before = "It is , as we all know from experience ,"
-        >>> first_difference(f"{before} a riks .", f"{before} a risk .")
-        ('riks .', 'risk .')
+    The message shows some tokens from the first ones that differ.
+
+    Args:
+        name: what the message calls the references.
+        sources: N sentences.
+        reference_sources: the N sentences to which the references belong.
     """
-    tokens, others = first.split(), second.split()
-    pairs = enumerate(zip(tokens, others, strict=False))
-    place = next((n for n, (a, b) in pairs if a != b), min(len(tokens), len(others)))
-    return " ".join(tokens[place : place + 8]), " ".join(others[place : place + 8])
+    for number, (source, other) in enumerate(zip(sources, reference_sources, strict=True), 1):
+        expected, tokens = source.split(), other.split()
+        if tokens != expected:
+            pairs = enumerate(zip(tokens, expected, strict=False))
+            place = next((n for n, (a, b) in pairs if a != b), min(len(tokens), len(expected)))
+            shown, wanted = (" ".join(texts[place : place + 8]) for texts in (tokens, expected))
+            raise InputError(
+                f"sentence {number} of {name} differs from the source: {shown!r} against {wanted!r}; "
+                "give the file that belongs to this source."
+            )
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -15,8 +15,6 @@ from typing import Any
 
 from learnedgec.data.references import Reference, References
 from learnedgec.data.sentences import Sentences, as_sentences
-from learnedgec.data.text import first_difference
-from learnedgec.errors import InputError
 
 
 def tokenise(texts: Sentences) -> list[str]:
@@ -63,25 +61,6 @@ def tokenise_references(references: References, sources: Sequence[str]) -> Refer
             for source, row in zip(sources, references, strict=True)
         )
     )
-
-
-def check_tokens(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
-    """Raise `InputError` if references belong to other sentences; their tokenisation may differ.
-
-    Args:
-        name: what the message calls the references.
-        sources: the sentences.
-        reference_sources: the sentences to which the references belong.
-    """
-    for number, (source, other) in enumerate(
-        zip(tokenise(sources), tokenise(reference_sources), strict=True), 1
-    ):
-        if source != other:
-            shown, expected = first_difference(other, source)
-            raise InputError(
-                f"sentence {number} of {name} differs from the source: {shown!r} against "
-                f"{expected!r}; give the file that belongs to this source."
-            )
 
 
 def describe_tokens() -> str:
