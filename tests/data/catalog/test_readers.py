@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -35,29 +34,28 @@ GUG = """Id\tSentence\tExpert Judgement\tCrowd Flower Judgements\tAverage\tDatas
 2\tD.\t0\t[0]\t0\tnone\r
 3\tE.\t1\t[1, 1]\t1.0\ttest\r
 """
-GUG_TRAIN = Rating(
-    "", 'A "b" c.', {"grammaticality": 3.33}, "", 'A "b" c.', {"grammaticality": (3, 3, 4)}
-)
-GUG_TEST = Rating("", "E.", {"grammaticality": 1.0}, "", "E.", {"grammaticality": (1, 1, 1)})
-LAU = "ID,translated,source-language,sentence,context,full-ratings,mean-ratings\n"
+LAU_HEADER = "ID,translated,source-language,sentence,context,full-ratings,mean-ratings\n"
 TREEBANK = [
     "# text = I don't.", "1\tI\ti\tPRON\t_", "2-3\tdon't\t_\t_\t_",
     "2\tdo\tdo\tAUX\t_", "3\tn't\tnot\tPART\t_", "3.1\tgo\tgo\tVERB\t_", "4\t.\t.\tPUNCT\t_", "",
     "1\tYes\tyes\tINTJ\t_", "",
 ]  # fmt: skip
 
+FCE = (
+    r'{"text": "He go home.\n\nI can’t", "edits": [[0, [[3, 5, "goes", "AGV"], [6, 6, "back", "M"], '
+    r"""[15, 20, "couldn't", "TV"], [0, 2, null, "R"]]]]}"""
+)
+
 FILES: dict[str, dict[str, str]] = {
     "tmu-gfm": {"tmu-gfm-dataset.csv": TMU},
     "gug": {"gug_annotations.tsv": GUG},
     "sts": {"data/sts/semeval-sts/2012/MSRpar.train.tsv": '4.5\t"A" b.\tC.\n\tD.\tE.\n'},
     "lau": {
-        f"human-ratings/context-{part}-ratings.csv": f'{LAU}1,0,en,"a, b",x,"4,{rating}",{mean}\n'
+        f"human-ratings/context-{part}-ratings.csv": f'{LAU_HEADER}1,0,en,"a, b",x,"4,{rating}",{mean}\n'
         for part, rating, mean in (("none", 2, 3.0), ("random", 4, 4.0), ("real", 1, 2.5))
     },
     "cola": {
-        "acceptability_corpus/cola_public/raw/in_domain_dev.tsv": (
-            'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'
-        )
+        "acceptability_corpus/cola_public/raw/in_domain_dev.tsv": 'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'
     },
     "ud-ewt": {"en_ewt-ud-dev.conllu": "\n".join(TREEBANK)},
     "wiki-split": {
@@ -75,25 +73,7 @@ FILES: dict[str, dict[str, str]] = {
         "english/en_realec_dev.tsv": "He\tc\ngo\ti\n\nFine\tc\n\n",
         "english/en_fce_dev.tsv": "He\tc\ngo\ti\nhome\tc\n.\tc\n\nI\tc\nca\tc\nn't\tc\n",
     },
-    "fce": {
-        "data/fce/json/fce-dev.json": json.dumps(
-            {
-                "text": "He go home.\n\nI can’t",
-                "edits": [
-                    [
-                        0,
-                        [
-                            [3, 5, "goes", "AGV"],
-                            [6, 6, "back", "M"],
-                            [15, 20, "couldn't", "TV"],
-                            [0, 2, None, "R"],
-                        ],
-                    ]
-                ],
-            }
-        )
-        + "\n"
-    },
+    "fce": {"data/fce/json/fce-dev.json": FCE},
     "conll14": {
         "data/source": "He go .\nFine .\n",
         "data/reference.m2": "S He go .\nA 1 2|||Vform|||goes|||REQUIRED|||-NONE-|||1\n\nS Fine .\n\n",
@@ -120,60 +100,39 @@ FILES: dict[str, dict[str, str]] = {
 JFLEG_DEV = (("dev src .", ""), [[f"dev ref{number} ." for number in range(4)], [""] * 4])
 
 
+def rated(dimension: str, hypothesis: str, value: float, *raters: float) -> Rating:
+    """Return a rating on one dimension, of a sentence without a source."""
+    by_rater = {dimension: raters} if raters else {}
+    return Rating("", hypothesis, {dimension: value}, "", hypothesis, by_rater)
+
+
+GUG_TRAIN = rated("grammaticality", 'A "b" c.', 3.33, 3, 3, 4)
+GUG_TEST = rated("grammaticality", "E.", 1.0, 1, 1, 1)
+# A sentence is one group in every context.
+LAU = [rated("fluency", "a, b", mean, 4, rating) for mean, rating in ((3.0, 2), (4.0, 4), (2.5, 1))]
+TMU_MEANS = {"grammaticality": 3.5, "fluency": 2.0, "meaning": 4.0}
+TMU_RATERS = {"grammaticality": (3, 4), "fluency": (2, 2), "meaning": (0, 4)}
+STS = Rating('"A" b.', "C.", {"meaning": 4.5}, "2012/MSRpar.train", '"A" b.')
+
+
 @pytest.mark.parametrize(
     ("load", "name", "expected"),
     [
-        (
-            load_ratings,
-            "tmu-gfm",
-            [
-                Rating(
-                    "S b .",
-                    "S, b .",
-                    {"grammaticality": 3.5, "fluency": 2.0, "meaning": 4.0},
-                    "lstm,cnn",
-                    "S b .",
-                    {"grammaticality": (3, 4), "fluency": (2, 2), "meaning": (0, 4)},
-                )
-            ],
-        ),
+        (load_ratings, "tmu-gfm", [Rating("S b .", "S, b .", TMU_MEANS, "lstm,cnn", "S b .", TMU_RATERS)]),
         (load_ratings, "gug:train", [GUG_TRAIN]),
         (load_ratings, "gug:dev", []),
         # Sentences that no rater could judge belong to no split.
         (load_ratings, "gug", [GUG_TRAIN, GUG_TEST]),
         # Pairs without a score are left out.
-        (
-            load_ratings,
-            "sts:2012/MSRpar.train",
-            [Rating('"A" b.', "C.", {"meaning": 4.5}, "2012/MSRpar.train", '"A" b.')],
-        ),
-        # A sentence is one group in every context.
-        (
-            load_ratings,
-            "lau",
-            [
-                Rating("", "a, b", {"fluency": mean}, "", "a, b", {"fluency": (4, rating)})
-                for mean, rating in ((3.0, 2), (4.0, 4), (2.5, 1))
-            ],
-        ),
-        (
-            load_ratings,
-            "cola:dev",
-            [
-                Rating("", '"He go.', {"fluency": 0.0}, "", '"He go.'),
-                Rating("", "He went.", {"fluency": 1.0}, "", "He went."),
-            ],
-        ),
+        (load_ratings, "sts:2012/MSRpar.train", [STS]),
+        (load_ratings, "lau", LAU),
+        (load_ratings, "cola:dev", [rated("fluency", '"He go.', 0.0), rated("fluency", "He went.", 1.0)]),
         (load_sentences, "ud-ewt:dev", ["I do n't .", "Yes"]),
         (load_sentences, "wiki-split:tune", ["A b , c d ."]),
         (load_sentences, "wiki-split", 3 * ["A b , c d ."]),
         (load_sentences, "wiki-split:short", 3 * ["A b .", "C d ."]),
         (load_parallel, "eracond", (("it is bad", "Hi"), [["it is bad ."], ["Hi"]])),
-        (
-            load_labelled,
-            "multiged:realec",
-            [Labelled("He go", (False, True)), Labelled("Fine", (False,))],
-        ),
+        (load_labelled, "multiged:realec", [Labelled("He go", (False, True)), Labelled("Fine", (False,))]),
         (load_parallel, "wiki-split:tune", (("A b , c d .",), [["A b . C d ."]])),
         (load_parallel, "conll14", (("He go .", "Fine ."), [["He goes ."], ["Fine ."]])),
         (load_parallel, "jfleg:dev", JFLEG_DEV),
@@ -185,7 +144,7 @@ JFLEG_DEV = (("dev src .", ""), [[f"dev ref{number} ." for number in range(4)], 
         (load_outputs, "attack:conll14", {"some": ("A .",)}),
         (load_outputs, "attack", {"some": ("A .", "B .")}),
     ],
-)
+)  # fmt: skip
 def test_a_small_copy(
     put_dataset: PutDataset, load: Callable[[str], Any], name: str, expected: object
 ) -> None:
