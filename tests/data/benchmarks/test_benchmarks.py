@@ -15,7 +15,6 @@ from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import (
     Benchmark,
     Ranking,
-    expand_benchmarks,
     load_benchmark,
     read_benchmark,
 )
@@ -55,17 +54,10 @@ def small() -> Benchmark:
 
 def test_comparisons_follow_the_rankings() -> None:
     comparisons = small().comparisons()
-    assert comparisons.systems == ("X", "Y", "Z")
-    columns = (
-        getattr(comparisons, name)
-        for name in ("sentence", "first", "second", "outcome", "annotation")
-    )
-    assert np.column_stack(list(columns)).tolist() == [
-        [1, 2, 0, -1, 0],
-        [1, 2, 1, -1, 0],
-        [1, 0, 1, 0, 0],
-        [1, 1, 2, -1, 2],
-    ]
+    systems, *columns = dataclasses.astuple(comparisons)
+    assert systems == ("X", "Y", "Z")
+    rows = [[1, 2, 0, -1, 0], [1, 2, 1, -1, 0], [1, 0, 1, 0, 0], [1, 1, 2, -1, 2]]
+    assert np.column_stack(columns).tolist() == rows
     assert len(comparisons) == 4
 
 
@@ -154,15 +146,8 @@ def test_names_that_denote_no_benchmark(
         load_benchmark(name)
 
 
-def test_seeda_is_two_benchmarks() -> None:
-    assert load_benchmark("Sample").name == "sample"
-    assert expand_benchmarks(["SEEDA", "seeda:all:full", "sample"]) == [
-        "seeda-s", "seeda-e", "seeda-s:all:full", "seeda-e:all:full", "sample",
-    ]  # fmt: skip
-
-
 def test_the_sample() -> None:
-    benchmark = load_benchmark("sample")
+    benchmark = load_benchmark("Sample")
     assert benchmark.name == "sample"
     assert set(benchmark.systems) == {"source", "strong", "careful", "eager", "weak"}
     assert benchmark.systems["source"] == benchmark.sources
@@ -258,10 +243,11 @@ def test_jfleg_maps_gug_numbers_to_lines(put_dataset: PutDataset, tmp_path: Path
     put_dataset(
         "gug", {"gug_annotations.tsv": "Id\tDataset\n5\ttest\n7\ttrain\n9\ttest\n10\tdev\n"}
     )
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "CAMB.txt").write_text("x\ny\n")
-    (tmp_path / "out" / "mine.txt").write_text("x\ny\n")
-    benchmark = load_benchmark(f"jfleg:{tmp_path / 'out'}")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in ("CAMB", "mine"):
+        (folder / f"{name}.txt").write_text("x\ny\n")
+    benchmark = load_benchmark(f"jfleg:{folder}")
     assert benchmark.systems == {"orig": ("a", "b"), "CAMB": ("x", "y")}
     assert benchmark.rankings == (
         Ranking(1, {"CAMB": 2, "orig": 1}, "me"),
@@ -269,9 +255,9 @@ def test_jfleg_maps_gug_numbers_to_lines(put_dataset: PutDataset, tmp_path: Path
     )
     assert benchmark.notices == ("no output of AMU was given.",)
     assert len(benchmark.comparisons()) == 1
-    (tmp_path / "out" / "CAMB.txt").unlink()
+    (folder / "CAMB.txt").unlink()
     with pytest.raises(InputError, match=r"add one of AMU\.txt, CAMB\.txt"):
-        load_benchmark(f"jfleg:{tmp_path / 'out'}")
+        load_benchmark(f"jfleg:{folder}")
 
 
 def test_jfleg_references_are_ordered_by_gleu_with_the_others(put_dataset: PutDataset) -> None:
@@ -297,15 +283,12 @@ def test_jfleg_references_are_ordered_by_gleu_with_the_others(put_dataset: PutDa
         name: load_metric("gleu").score(source, texts, references).sentences
         for group, references in benchmark.by_references()
         for name, texts in group.items()
-        if references is not None
     }
     for ranking in benchmark.rankings:
         if ranking.annotator != "experts":
-            ours = {name: round(scores[name][ranking.sentence], 12) for name in ranking.ranks}
-            expected = {
-                name: 1 + sum(value > ours[name] for value in ours.values()) for name in ours
-            }
-            assert dict(ranking.ranks) == expected
+            gleu = {name: round(scores[name][ranking.sentence], 12) for name in ranking.ranks}
+            better = {name: sum(value > gleu[name] for value in gleu.values()) for name in gleu}
+            assert dict(ranking.ranks) == {name: 1 + count for name, count in better.items()}
     assert [len(group) for group, _ in benchmark.by_references()] == [1, 1, 1, 1, 1]
 
 
@@ -395,12 +378,8 @@ def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
 def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
     put_swedish(put_dataset)
     groups = load_benchmark("swedish:post-edits").by_references()
-    texts = {
-        tuple(systems): references.texts()
-        for systems, references in groups
-        if references is not None
-    }
-    assert texts == {("x",): [["ex"], ["ex"]], ("y",): [["ey"], ["ey"]]}
+    texts = [(list(systems), references.texts()) for systems, references in groups if references]
+    assert texts == [(["x"], [["ex"], ["ex"]]), (["y"], [["ey"], ["ey"]])]
 
 
 def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutDataset) -> None:
@@ -416,18 +395,14 @@ def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutD
     benchmark = load_benchmark("autojqe")
     assert benchmark.sources == ("猫", "鳥", "魚")
     assert benchmark.systems == {"output-1": ("犬", "鳥", "魚"), "output-2": ("猫", "鳥", "魚")}
-    assert benchmark.ratings["quality"]["output-1"] == pytest.approx(
-        [3.5, math.nan, 2], nan_ok=True
-    )
-    gap = benchmark.ratings["quality"]["output-2"]
-    assert gap == pytest.approx([1.25, math.nan, math.nan], nan_ok=True)
+    for name, expected in (
+        ("output-1", [3.5, math.nan, 2]),
+        ("output-2", [1.25, math.nan, math.nan]),
+    ):
+        assert benchmark.ratings["quality"][name] == pytest.approx(expected, nan_ok=True)
     assert load_benchmark("autojqe:tecjl").sources == ("魚",)
-    evaluation = evaluate(
-        [load_metric("length"), load_metric("random")],
-        benchmark,
-        Protocol(resamples=20),
-        tests=True,
-    )
+    metrics = [load_metric("length"), load_metric("random")]
+    evaluation = evaluate(metrics, benchmark, Protocol(resamples=20), tests=True)
     assert "segment_pearson" in evaluation.metrics[0].estimates
     assert "pearson" not in evaluation.metrics[0].estimates
 
@@ -532,12 +507,8 @@ def test_real_seeda_subset_and_rewrites() -> None:
     experts = load_parallel("reassess").references
     assert [row[0].text for row in experts] == list(rewritten.systems["REF-F"])
     assert [row[2].text for row in experts] == list(rewritten.systems["REF-M"])
-    sizes = {next(iter(systems)): references for systems, references in rewritten.by_references()}
-    assert {name: r.most for name, r in sizes.items() if r is not None} == {
-        "BART": 10,
-        "REF-F": 9,
-        "REF-M": 9,
-    }
+    sizes = [(next(iter(group)), texts.most) for group, texts in rewritten.by_references() if texts]
+    assert sizes == [("BART", 10), ("REF-F", 9), ("REF-M", 9)]
 
 
 @pytest.mark.realdata
@@ -603,7 +574,5 @@ def test_real_autojqe_raters_agree() -> None:
     raters = np.array([rating.raters["quality"] for rating in ratings])
     agreement = rater_agreement(np.where(raters > 0, raters, np.nan))
     assert agreement.count == 8954
-    figures = (
-        agreement.pearson, agreement.kappa, agreement.leave_one_out, agreement.ceiling(3),
-    )  # fmt: skip
-    assert figures == pytest.approx((0.768, 0.758, 0.817, 0.953), abs=6e-4)
+    figures = [agreement.pearson, agreement.kappa, agreement.leave_one_out, agreement.ceiling(3)]
+    assert figures == pytest.approx([0.768, 0.758, 0.817, 0.953], abs=6e-4)
