@@ -24,13 +24,7 @@ NUMBERS = "ONE = 1\nTEXT = 'one'\n"
 
 
 def registry() -> Registry[int]:
-    return Registry(
-        "number",
-        "example.numbers",
-        {"two": 2},
-        lambda plugin: plugin.load_value(int),
-        hint="Count.",
-    )
+    return Registry("number", "example.numbers", {"two": 2}, lambda plugin: plugin.load_value(int))
 
 
 def test_own_entries_come_first(install_package: InstallPackage) -> None:
@@ -54,10 +48,8 @@ def test_own_entries_come_first(install_package: InstallPackage) -> None:
 def test_a_broken_plugin_is_one_sentence_and_breaks_nothing_else(
     install_package: InstallPackage, target: str, reason: str
 ) -> None:
-    modules = {
-        "numbers_.py": NUMBERS,
-        "raising.py": "raise RuntimeError('first line\\nsecond line')",
-    }
+    raising = "raise RuntimeError('first line\\nsecond line')"
+    modules = {"numbers_.py": NUMBERS, "raising.py": raising}
     points = {"bad": target, "good": "numbers_:ONE"}
     install_package("numbers", {"example.numbers": points}, modules)
     with pytest.raises(PluginError) as caught:
@@ -159,6 +151,13 @@ class Double(Metric):
 """
 
 
+@pytest.fixture
+def doubled(install_package: InstallPackage) -> Path:
+    """Return the module of an installed metric."""
+    points = {"learnedgec.metrics": {"double": "doubled:Double"}}
+    return install_package("doubles", points, {"doubled.py": DOUBLE}) / "doubled.py"
+
+
 def replace_code(module: Path, old: str, new: str) -> None:
     """Change an installed module as a new version would, for the next process and for this one."""
     module.write_text(module.read_text().replace(old, new))
@@ -170,11 +169,8 @@ def replace_code(module: Path, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("name", ["double", "doubled:Double", "ensemble(double=1.0)"])
 def test_no_cached_score_outlives_the_code_of_a_metric(
-    install_package: InstallPackage, tmp_path: Path, name: str
+    doubled: Path, tmp_path: Path, name: str
 ) -> None:
-    site = install_package(
-        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
-    )
     runtime = Runtime(cache_dir=tmp_path / "cache")
     texts = ["a b ."], ["a b c ."]
     first = load_metric(name).score(*texts, runtime=runtime)
@@ -182,18 +178,15 @@ def test_no_cached_score_outlives_the_code_of_a_metric(
     assert "package:doubles==1.0|" in first.signature
     assert "code:" in first.signature
     assert load_metric(name).score(*texts, runtime=runtime).signature == first.signature
-    replace_code(site / "doubled.py", "* 2", "* 3")
+    replace_code(doubled, "* 2", "* 3")
     second = load_metric(name).score(*texts, runtime=runtime)
     assert second.value == 12
     assert second.signature != first.signature
 
 
 def test_a_folder_of_scores_is_not_continued_with_other_code(
-    install_package: InstallPackage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    doubled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    site = install_package(
-        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
-    )
     text = tmp_path / "text.txt"
     text.write_text("a b .\n")
     folder = tmp_path / "scores"
@@ -202,7 +195,7 @@ def test_a_folder_of_scores_is_not_continued_with_other_code(
     assert main(words) == 0
     assert main(words) == 0
     capsys.readouterr()
-    replace_code(site / "doubled.py", "* 2", "* 3")
+    replace_code(doubled, "* 2", "* 3")
     assert main(words) == 2
     assert capsys.readouterr().err == (
         f"learnedgec score: {folder} holds a run with other metrics; choose another folder, or delete this "

@@ -24,6 +24,11 @@ def problem(seed: int, rows: int, columns: int, farthest: float) -> tuple[Floats
 # the 1e-16 that it adds to what it divides by tells its plans from the solution, the more the dearer.
 RELEASED: dict[str, float] = {}
 TO_THE_END = {"stopThr": 1e-13, "numItermax": 5000, "tau": 1e12}
+Parameters = tuple[float, float, dict[str, float]]
+PARAMETERS: list[Parameters] = [
+    (0.1, 0.1, RELEASED),
+    *((*pair, TO_THE_END) for pair in ((0.1, 0.1), (0.2, 0.1), (0.1, 0.3), (0.5, 1.0))),
+]
 
 
 @given(
@@ -31,23 +36,11 @@ TO_THE_END = {"stopThr": 1e-13, "numItermax": 5000, "tau": 1e12}
     st.integers(1, 5),
     st.integers(1, 5),
     st.sampled_from([1.0, 3.0]),
-    st.sampled_from(
-        [
-            (0.1, 0.1, RELEASED),
-            (0.1, 0.1, TO_THE_END),
-            (0.2, 0.1, TO_THE_END),
-            (0.1, 0.3, TO_THE_END),
-            (0.5, 1.0, TO_THE_END),
-        ]
-    ),
+    st.sampled_from(PARAMETERS),
 )
 @settings(max_examples=60, deadline=None)
 def test_equal_to_pot(
-    seed: int,
-    rows: int,
-    columns: int,
-    farthest: float,
-    parameters: tuple[float, float, dict[str, float]],
+    seed: int, rows: int, columns: int, farthest: float, parameters: Parameters
 ) -> None:
     ot = pytest.importorskip("ot")
     first, second, costs = problem(seed, rows, columns, farthest)
