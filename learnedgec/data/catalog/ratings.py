@@ -77,11 +77,12 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> list[Rating]
     Raises:
         FormatError: a line cannot be used, and the message names it; or no row has a rating.
     """
-    return list(_iterate_ratings(path, columns or {}))
+    return list(_iterate_ratings(path, columns))
 
 
-def _iterate_ratings(path: PathLike, columns: Columns) -> Iterator[Rating]:
+def _iterate_ratings(path: PathLike, columns: Columns | None) -> Iterator[Rating]:
     """Yield the ratings of `read_ratings` one by one."""
+    columns = columns or {}
     if Path(path).is_dir() and not is_saved_dataset(path):
         rows = _read_folder(Path(path))
     else:
@@ -161,7 +162,7 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
         yield from RATINGS.load(name)
     else:
         (path,) = RATINGS.expand(name)
-        yield from _iterate_ratings(path, columns or {})
+        yield from _iterate_ratings(path, columns)
 
 
 def _rating(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
