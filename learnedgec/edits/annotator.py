@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from learnedgec.data.m2 import Edit
@@ -83,11 +84,7 @@ def extract_edits(
         blocks[-1] += [(source, target) for target in changed]
         size += len(changed) + 1
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
-    edits = {
-        pair: row
-        for block, rows in zip(blocks, results, strict=True)
-        for pair, row in zip(block, rows, strict=True)
-    }
+    edits = dict(zip(chain(*blocks), chain(*results), strict=True))
     return [edits.get(pair, ()) for pair in pairs]
 
 

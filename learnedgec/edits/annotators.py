@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import combinations, groupby
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -76,22 +76,20 @@ class PlainAnnotator:
             >>> PlainAnnotator().annotate([("Hon gå hem nu", "Hon går hem .")], types=True)[0][0]
             Edit(start=1, end=2, correction='går', type='R', alternatives=())
         """
-        return [
-            tuple(self._edits(source.split(), target.split(), types)) for source, target in pairs
-        ]
+        return [tuple(_edits(source.split(), target.split(), types)) for source, target in pairs]
 
-    def _edits(self, source: list[str], target: list[str], types: bool) -> list[Edit]:
-        edits = []
-        for _, start, end, left, right in _Merge(source, target).steps():
-            kind = self._type(source[start:end], target[left:right]) if types else ""
-            edits.append(Edit(start, end, " ".join(target[left:right]), kind))
-        return edits
 
-    def _type(self, old: list[str], new: list[str]) -> str:
-        """Return the type; as in ERRANT, a last token that differs only in case does not count."""
-        if old and new and len(old) + len(new) > 2 and old[-1].lower() == new[-1].lower():
-            old, new = old[:-1], new[:-1]
-        return "R" if old and new else "U" if old else "M"
+def _edits(source: list[str], target: list[str], types: bool) -> Iterator[Edit]:
+    for _, start, end, left, right in _Merge(source, target).steps():
+        old, new = source[start:end], target[left:right]
+        yield Edit(start, end, " ".join(new), _type(old, new) if types else "")
+
+
+def _type(old: list[str], new: list[str]) -> str:
+    """Return the type; as in ERRANT, a last token that differs only in case does not count."""
+    if old and new and len(old) + len(new) > 2 and old[-1].lower() == new[-1].lower():
+        old, new = old[:-1], new[:-1]
+    return "R" if old and new else "U" if old else "M"
 
 
 class _Merge:
@@ -104,16 +102,11 @@ class _Merge:
     def steps(self) -> list[Step]:
         """Return the edits, from left to right."""
         edits: list[Step] = []
-        run: list[Step] = []
-        for step in break_long_runs(self._aligned()):
-            if step[0][0] not in "MT":
-                run.append(step)
-                continue
-            edits += self._merged(run)
-            run = []
-            if step[0] != "M":
-                edits.append(step)
-        return [*edits, *self._merged(run)]
+        aligned = break_long_runs(self._aligned())
+        for changed, group in groupby(aligned, lambda step: step[0][0] not in "MT"):
+            run = list(group)
+            edits += self._merged(run) if changed else [step for step in run if step[0] != "M"]
+        return edits
 
     def _aligned(self) -> list[Step]:
         """Return the cheapest alignment."""
