@@ -92,7 +92,10 @@ def swedish(references: str = "corpus") -> Benchmark:
     rated = load_ratings("swedish")
     columns = {name: [rating for rating in rated if rating.system == name] for name in systems}
     corpus, post_edits = frozenset({0}), frozenset(range(1, len(systems) + 1))
-    targeted = {name: post_edits - {number} for number, name in enumerate(systems, 1)}
+    left_out, excluded = post_edits, dict[str, frozenset[int]]()
+    if references == "post-edits":
+        left_out = corpus
+        excluded = {name: post_edits - {number} for number, name in enumerate(systems, 1)}
     notices = []
     for dimension in _DIMENSIONS[:3]:
         twice = [r.raters[dimension] for r in rated if len(r.raters[dimension]) > 1]
@@ -106,8 +109,8 @@ def swedish(references: str = "corpus") -> Benchmark:
     return _of_columns(
         "swedish" if references == "corpus" else f"swedish:{references}",
         columns,
-        references=parallel.references.without(post_edits if references == "corpus" else corpus),
-        excluded={} if references == "corpus" else targeted,
+        references=parallel.references.without(left_out),
+        excluded=excluded,
         notices=tuple(notices),
     )
 

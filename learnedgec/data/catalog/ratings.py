@@ -351,16 +351,12 @@ _GUG_SPLITS = ("train", "dev", "test")
 @RATINGS.reader("gug", ("", *_GUG_SPLITS))
 def _gug(part: str) -> list[Rating]:
     """Read GUG, whose first rater is an expert; each sentence is its own group."""
-    rows = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
-    chosen = [
-        (
-            place,
-            {**row, "raters": f"{row['Expert Judgement']},{row['Crowd Flower Judgements'][1:-1]}"},
-        )
-        for place, row in rows
-        if row["Dataset"] in ((part,) if part else _GUG_SPLITS)
-    ]
-    return _rated_rows(chosen, {"grammaticality": ("Average", "raters")}, "Sentence")
+    rows = []
+    for place, row in read_table(dataset_file("gug", "gug_annotations.tsv"), "\t"):
+        row["raters"] = f"{row['Expert Judgement']},{row['Crowd Flower Judgements'][1:-1]}"
+        if row["Dataset"] in ((part,) if part else _GUG_SPLITS):
+            rows.append((place, row))
+    return _rated_rows(rows, {"grammaticality": ("Average", "raters")}, "Sentence")
 
 
 _STS = "data/sts/semeval-sts/"
