@@ -31,14 +31,8 @@ def test_williams_keeps_its_level() -> None:
     generator = np.random.default_rng(1)
     human = generator.normal(size=(3000, 12))
     first, second = (human + generator.normal(size=human.shape) for _ in range(2))
-    r_first, r_second, between = (
-        pearson(human, first),
-        pearson(human, second),
-        pearson(first, second),
-    )
-    p_values = [
-        williams(*correlations, 12) for correlations in zip(r_first, r_second, between, strict=True)
-    ]
+    correlations = pearson(human, first), pearson(human, second), pearson(first, second)
+    p_values = [williams(*row, 12) for row in zip(*correlations, strict=True)]
     assert np.mean(np.array(p_values) < 0.1) == pytest.approx(0.1, abs=0.03)
 
 
@@ -89,17 +83,15 @@ def test_swapping_whole_systems_holds_where_metrics_favour_systems() -> None:
     p_values = []
     for number in range(150):
         human = generator.normal(size=10)
-        pair = (
+        first, second = (
             human[:, None] + generator.normal(size=(10, 1)) + generator.normal(size=(10, 12))
             for _ in range(2)
         )
-        first, second = pair
-        p_values.append(
-            [
-                swap_test(quality(human), first, second, swapped=swapped, count=99, seed=number)
-                for swapped in ("outputs", "systems")
-            ]
+        tests = (
+            swap_test(quality(human), first, second, swapped=swapped, count=99, seed=number)
+            for swapped in ("outputs", "systems")
         )
+        p_values.append([*tests])
     of_outputs, of_systems = np.mean(np.array(p_values) <= 0.05, axis=0)
     assert of_outputs > 0.3
     assert of_systems <= 0.08
