@@ -9,6 +9,7 @@ Perrella et al., "Guardians of the Machine Translation Meta-Evaluation" (ACL 202
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,17 @@ class _Sentinel(Metric):
     """A metric whose only statistic is its sentence score."""
 
     needs_references: ClassVar[bool] = False
+
+    @abstractmethod
+    def measure(self, source: str, hypothesis: str) -> float:
+        """Return the score of a sentence."""
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return `score`, float64 (N,)."""
+        scores = [self.measure(*pair) for pair in zip(sources, hypotheses, strict=True)]
+        return Statistics({"score": np.array(scores, dtype=np.float64)})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence."""
@@ -53,18 +65,11 @@ class EditCount(_Sentinel):
     name: ClassVar[str] = "edit-count"
     unit: Unit = "word"
 
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
-    ) -> Statistics:
-        """Return `score` float (N,): the distance."""
+    def measure(self, source: str, hypothesis: str) -> float:
+        """Return the distance."""
         from rapidfuzz.distance import Levenshtein
 
-        pairs = [
-            (units(source, self.unit), units(hypothesis, self.unit))
-            for source, hypothesis in zip(sources, hypotheses, strict=True)
-        ]
-        distances = [Levenshtein.distance(*pair) for pair in pairs]
-        return Statistics({"score": np.array(distances, dtype=np.float64)})
+        return Levenshtein.distance(units(source, self.unit), units(hypothesis, self.unit))
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,9 @@ class Length(_Sentinel):
     name: ClassVar[str] = "length"
     unit: Unit = "word"
 
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
-    ) -> Statistics:
-        """Return `score` float (N,): the length of the hypothesis."""
-        lengths = [len(units(hypothesis, self.unit)) for hypothesis in hypotheses]
-        return Statistics({"score": np.array(lengths, dtype=np.float64)})
+    def measure(self, source: str, hypothesis: str) -> float:
+        """Return the length of the hypothesis."""
+        return len(units(hypothesis, self.unit))
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,9 @@ class Constant(_Sentinel):
 
     name: ClassVar[str] = "constant"
 
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
-    ) -> Statistics:
-        """Return `score` float (N,): zeros."""
-        return Statistics({"score": np.zeros(len(hypotheses))})
+    def measure(self, source: str, hypothesis: str) -> float:
+        """Return 0."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -129,18 +129,8 @@ class Random(_Sentinel):
     name: ClassVar[str] = "random"
     seed: int = 0
 
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
-    ) -> Statistics:
-        """Return `score` float (N,): the first 53 bits of a hash, as a fraction."""
-        scores = [
-            _fraction(f"{self.seed}\0{source}\0{hypothesis}")
-            for source, hypothesis in zip(sources, hypotheses, strict=True)
-        ]
-        return Statistics({"score": np.array(scores, dtype=np.float64)})
-
-
-def _fraction(text: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return float((int.from_bytes(digest, "big") >> 11) * 2.0**-53)
+    def measure(self, source: str, hypothesis: str) -> float:
+        """Return the first 53 bits of a hash, as a fraction."""
+        text = f"{self.seed}\0{source}\0{hypothesis}".encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=8).digest()
+        return (int.from_bytes(digest, "big") >> 11) * 2.0**-53
