@@ -16,7 +16,7 @@ from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import MAX_LENGTH, find_predictor
 from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.needs import need_model
-from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
+from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -103,16 +103,10 @@ class Impara(GatedMetric):
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the activated quality; where the gate rejects, 0 or at most −10 (see the class)."""
         quality, accepted = statistics["quality"], self.accepted(statistics)
-        scores: Floats
         if self.activation == "sigmoid":
-            scores = np.where(accepted, expit(quality), 0.0)
-            return scores
-        bounded = gated_scores(
-            quality, statistics["similarity"], self.thresholds(statistics), _LOWEST
-        )
-        authors = np.where(accepted, quality, 0.0)
-        scores = np.where(statistics["characters"], bounded, authors)
-        return scores
+            return np.where(accepted, expit(quality), 0.0)
+        bounded = self.bounded(quality, statistics, _LOWEST)
+        return np.where(statistics["characters"], bounded, np.where(accepted, quality, 0.0))
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean similarity and the share of hypotheses that were rejected."""

@@ -146,6 +146,16 @@ class GatedMetric(LearnedMetric):
         accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self.thresholds(statistics)
         return accepted
 
+    def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
+        """Return scores so bounded that no rejected hypothesis has a higher one than any accepted hypothesis.
+
+        Accepted hypotheses score at least `lowest`, and rejected ones at most that. A negative threshold
+        means no gate, and no bound.
+        """
+        accepted, no_gate = self.accepted(statistics), np.less(self.thresholds(statistics), 0)
+        bounded = np.where(accepted, np.maximum(scores, lowest), np.minimum(scores, lowest))
+        return np.where(no_gate, scores, bounded)
+
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the share of hypotheses that were rejected."""
         return {"rejected": float(np.mean(~self.accepted(statistics)))}

@@ -11,7 +11,7 @@ from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package
 from learnedgec.metrics.learned import GatedMetric, Reading
-from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
+from learnedgec.metrics.similarity_gate import GATE, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -68,9 +68,7 @@ class Preference(GatedMetric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the preference: at most −5 where the gate rejects, else at least −5."""
-        return gated_scores(
-            statistics["preference"], statistics["similarity"], self.threshold, _LOWEST
-        )
+        return self.bounded(statistics["preference"], statistics, _LOWEST)
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the similarity."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from learnedgec.types import Array, Floats
+from learnedgec.types import Floats
 
 # On development data, no output of an honest system that is a correction is as dissimilar, nor any reference,
 # while nearly all texts are that are unrelated to their source.
@@ -72,29 +72,6 @@ def kept_shares(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
     for row, common, size, other_size in _changed_trigrams(sources, hypotheses):
         shares[row] = (common + 1) / (max(size, other_size) + 1)
     return shares
-
-
-def gated_scores(
-    scores: Floats, similarity: Array, threshold: float | Floats, lowest: float
-) -> Floats:
-    """Return scores so bounded that no rejected hypothesis has a higher one than any accepted hypothesis.
-
-    A hypothesis is accepted if its similarity is above the threshold. Accepted hypotheses score at least
-    `lowest`, and rejected ones at most that. A negative threshold means no gate, and no bound.
-
-    Args:
-        scores: float64 (N,).
-        similarity: float64 (N,), not negative.
-        threshold: one for all, or (N,).
-        lowest: the bound between rejected and accepted hypotheses.
-
-    Example:
-        >>> gated_scores(np.array([3.0, -7.0, 3.0, -7.0]), np.array([0.9, 0.9, 0.1, 0.1]), 0.25, -5.0)
-        array([ 3., -5., -5., -7.])
-    """
-    accepted = similarity > threshold
-    bounded = np.where(accepted, np.maximum(scores, lowest), np.minimum(scores, lowest))
-    return np.where(np.less(threshold, 0), scores, bounded)
 
 
 def _changed_trigrams(

@@ -14,7 +14,7 @@ from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.learned import GatedMetric, Reading
-from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
+from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -130,8 +130,7 @@ class Some(GatedMetric):
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the dimensions: at most 0 where the gate rejects, else at least 0."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
-        total, thresholds = np.sum(terms, axis=0), self.thresholds(statistics)
-        return gated_scores(total, statistics["similarity"], thresholds, lowest=0)
+        return self.bounded(np.sum(terms, axis=0), statistics, lowest=0)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean of each dimension, and the share of hypotheses that were rejected."""
