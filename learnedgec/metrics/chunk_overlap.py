@@ -31,6 +31,7 @@ from learnedgec.metrics.reference_choice import (
     first_best,
     four_decimals,
     real_references,
+    reference_arrays,
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
@@ -182,9 +183,8 @@ class ChunkOverlap(Metric):
             InputError: a reference has no edits.
         """
         references = References(tuple(map(_with_text, references)))
-        shape = (len(sources), references.most)
-        lengths = np.zeros((*shape, len(CLASSES), _LONGEST + 1), dtype=np.uint16)
-        annotator = np.zeros(shape, dtype=np.int64)
+        shape = (len(sources), references.most, len(CLASSES), _LONGEST + 1)
+        lengths = np.zeros(shape, dtype=np.uint16)
         gold = np.zeros((2, len(sources)), dtype=np.int64)
         records: list[dict[str, Any]] = []
         for number, (source, proposed, row) in enumerate(
@@ -199,14 +199,12 @@ class ChunkOverlap(Metric):
                 gold[:, number] += sum(changed), len(changed)
                 chunks.append(chunk)
             annotators = [reference.annotator for reference in row]
-            annotator[number, : len(row)] = annotators
             records.append({"annotators": annotators, "chunks": chunks})
         arrays: dict[str, Array] = {
             "lengths": lengths,
             "reference_tokens": gold[0],
             "reference_chunks": gold[1],
-            "annotator": annotator,
-            "references": np.array([len(row) for row in references], dtype=np.int64),
+            **reference_arrays(references),
         }
         if self.weights == "similarity":
             arrays["similarity"] = _similarity_sums(
@@ -300,10 +298,6 @@ class ChunkOverlap(Metric):
         means = {name: figure[which, samples].mean(axis=1) for name, figure in figures.items()}
         sums = _take(counts, best[None])[:, which, samples].sum(axis=-1)
         return best[which, samples], means, sums
-
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return the corpus score of the sentences in their order."""
-        return float(self.aggregate_many(statistics, _everything(statistics))[0])
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples; each has its own weights and choices."""

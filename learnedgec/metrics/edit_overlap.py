@@ -27,6 +27,7 @@ from learnedgec.metrics.reference_choice import (
     best_along,
     first_best,
     real_references,
+    reference_arrays,
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
@@ -229,10 +230,6 @@ class EditOverlap(Metric):
 
     # -- scores -------------------------------------------------------------------------------
 
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return the corpus score of the sentences in their order."""
-        return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
-
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, choosing references again for each."""
         return self.figures(self.counts(statistics), real_references(statistics), samples)[2]
@@ -415,18 +412,11 @@ def overlap_statistics(
     Returns:
         `tp`, `proposed` and `gold`, float (N, R), `annotator` int (N, R), `references` int (N,).
     """
-    shape = (len(rows), references.most)
-    counts = np.zeros((3, *shape))
-    annotator = np.zeros(shape, dtype=np.int64)
-    for number, (row, choices) in enumerate(zip(rows, references, strict=True)):
+    counts = np.zeros((3, len(rows), references.most))
+    for number, row in enumerate(rows):
         counts[:, number, : len(row)] = np.array([tuple(compared) for compared, _ in row]).T
-        annotator[number, : len(row)] = [reference.annotator for reference in choices]
     return Statistics(
-        {
-            **dict(zip(_COUNTS, counts, strict=True)),
-            "annotator": annotator,
-            "references": np.array([len(row) for row in references], dtype=np.int64),
-        },
+        dict(zip(_COUNTS, counts, strict=True)) | reference_arrays(references),
         tuple([record for _, record in row] for row in rows),
     )
 

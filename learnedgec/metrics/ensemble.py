@@ -170,13 +170,8 @@ class Ensemble(Metric):
         """Return the weighted sum of the members' scaled sentence scores."""
         return self._sum(self._sentences(statistics))
 
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return the weighted sum of the members' scaled corpus scores."""
-        values = [metric.aggregate(part) for metric, part in self._parts(statistics)]
-        return float(self._sum(np.array(values)))
-
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the weighted sum for each resample, with each member's own implementation."""
+        """Return the weighted sum of the members' scaled corpus scores, for each resample."""
         values = [metric.aggregate_many(part, samples) for metric, part in self._parts(statistics)]
         return self._sum(np.stack(values))
 
@@ -244,15 +239,11 @@ class Ensemble(Metric):
     def _sum(self, scores: Floats) -> Floats:
         """Return the weighted sum over the first axis, the member, of raw scores (K, …)."""
         scales = self.scales or ((0.0, 1.0),) * len(self.members)
-        total: Floats = np.sum(
-            [
-                weight * (values - mean) / deviation
-                for weight, values, (mean, deviation) in zip(
-                    self._weights, scores, scales, strict=True
-                )
-            ],
-            axis=0,
-        )
+        terms = [
+            weight * (values - mean) / deviation
+            for weight, values, (mean, deviation) in zip(self._weights, scores, scales, strict=True)
+        ]
+        total: Floats = np.sum(terms, axis=0)
         return total
 
 

@@ -15,11 +15,11 @@ from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
-    SharedCounts,
     Unit,
     resampled_totals,
-    slices,
+    shared_counts,
 )
+from learnedgec.metrics.reference_choice import count_references
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -119,12 +119,8 @@ class Gleu(Metric):
         assert references is not None
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
-        for part in slices(len(hypotheses)):
-            choices = References(references.rows[part])
-            shared = SharedCounts.number(
-                sources[part], hypotheses[part], choices, self.unit, self.n
-            )
-            rows, ngrams = shared.rows + part.start, shared.ngrams
+        for shared in shared_counts(sources, hypotheses, references, self.unit, self.n):
+            rows, ngrams = shared.rows, shared.ngrams
             denominators[rows, 0] = ngrams.lengths[shared.hypothesis]
             numerators[rows, shared.columns, 0] = ngrams.lengths[shared.reference]
             for order in range(1, self.n + 1):
@@ -139,17 +135,16 @@ class Gleu(Metric):
                 else:
                     numerator = shared.sum(position, right - np.maximum(wrong - expected, 0))
                 numerators[rows, shared.columns, order] = numerator
-        counts = np.array([len(choices) for choices in references], dtype=np.int64)
         return Statistics(
-            {"hypothesis": denominators, "reference": numerators, "references": counts}
+            {
+                "hypothesis": denominators,
+                "reference": numerators,
+                "references": count_references(references),
+            }
         )
 
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return the mean over iterations of the corpus score with sampled references."""
-        return float(self._iterations(statistics, np.arange(len(statistics))[None])[0].mean())
-
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each resample; its references are sampled again by position."""
+        """Return the mean over iterations of each resample's score; references are sampled by position."""
         means: Floats = self._iterations(statistics, samples).mean(axis=1)
         return means
 

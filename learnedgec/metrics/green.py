@@ -11,8 +11,8 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.ngrams import SharedCounts, Unit, resampled_totals, slices
-from learnedgec.metrics.reference_choice import first_best
+from learnedgec.metrics.ngrams import Unit, resampled_totals, shared_counts
+from learnedgec.metrics.reference_choice import count_references, first_best
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Ints, Texts
@@ -66,11 +66,7 @@ class Green(Metric):
         """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
         assert references is not None
         counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
-        for part in slices(len(hypotheses)):
-            choices = References(references.rows[part])
-            shared = SharedCounts.number(
-                sources[part], hypotheses[part], choices, self.unit, self.n
-            )
+        for shared in shared_counts(sources, hypotheses, references, self.unit, self.n):
             source, reference, hypothesis = shared.source, shared.reference, shared.hypothesis
             _, first, same = np.unique(
                 source * (reference.max() + 1) + reference, return_index=True, return_inverse=True
@@ -90,22 +86,13 @@ class Green(Metric):
                 rh = shared.sum(position, np.minimum(count, in_reference))
                 srh = shared.sum(position, np.minimum(count, np.minimum(in_source, in_reference)))
                 # The regions of the docstring, by inclusion and exclusion.
-                counts[shared.rows + part.start, shared.columns, order - 1] = np.stack(
+                counts[shared.rows, shared.columns, order - 1] = np.stack(
                     [s - sr - sh + rh + srh, h + sr - sh - rh, r + sh - sr - rh], axis=1
                 )
-        return Statistics(
-            {
-                "counts": counts,
-                "references": np.array([len(choices) for choices in references], dtype=np.int64),
-            }
-        )
-
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return F over the summed counts of each sentence's best reference."""
-        return float(self._scores(self._chosen(statistics).sum(axis=0))[2][-1])
+        return Statistics({"counts": counts, "references": count_references(references)})
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each resample."""
+        """Return F of each resample, over the summed counts of each sentence's best reference."""
         totals = resampled_totals(self._chosen(statistics), samples)
         scores: Floats = self._scores(totals)[2][:, -1]
         return scores

@@ -74,12 +74,8 @@ class Hter(Metric):
         scores: Floats = 1 - _capped(statistics) / statistics["length"]
         return scores
 
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return 1 − Σ min(edits, length)/Σ lengths."""
-        return float(1 - _capped(statistics).sum() / statistics["length"].sum())
-
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each resample."""
+        """Return 1 − Σ min(edits, length)/Σ lengths of each resample."""
         edits, lengths = _capped(statistics), statistics["length"]
         scores: Floats = 1 - edits[samples].sum(axis=1) / lengths[samples].sum(axis=1)
         return scores

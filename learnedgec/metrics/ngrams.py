@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -188,16 +189,22 @@ class SharedCounts:
     reference: Ints
     hypothesis: Ints
 
-    @classmethod
-    def number(
-        cls,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References,
-        unit: Unit,
-        n: int,
-    ) -> SharedCounts:
-        """Number the distinct texts and count their n-grams; see `NgramCounts`."""
+    def sum(self, position: Ints, values: Ints) -> Ints:
+        """Sum values by triple; integers in float64 are exact."""
+        sums = np.bincount(position, weights=values, minlength=len(self.rows))
+        return np.rint(sums).astype(np.int64)
+
+
+def shared_counts(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: References,
+    unit: Unit,
+    n: int,
+) -> Iterator[SharedCounts]:
+    """Number the distinct texts and count their n-grams, for some sentences at a time; see `NgramCounts`."""
+    rows = enumerate(zip(sources, hypotheses, references, strict=True))
+    while sentences := list(islice(rows, SENTENCES_AT_ONCE)):
         numbers: dict[str, int] = {}
         triples = [
             (
@@ -207,23 +214,11 @@ class SharedCounts:
                 numbers.setdefault(reference.text, len(numbers)),
                 numbers.setdefault(hypothesis, len(numbers)),
             )
-            for row, (source, hypothesis, choices) in enumerate(
-                zip(sources, hypotheses, references, strict=True)
-            )
+            for row, (source, hypothesis, choices) in sentences
             for column, reference in enumerate(choices)
         ]
-        return cls(NgramCounts(list(numbers), unit, n), *np.array(triples, dtype=np.int64).T)
-
-    def sum(self, position: Ints, values: Ints) -> Ints:
-        """Sum values by triple; integers in float64 are exact."""
-        sums = np.bincount(position, weights=values, minlength=len(self.rows))
-        return np.rint(sums).astype(np.int64)
-
-
-def slices(count: int) -> Iterator[slice]:
-    """Yield slices that cover `count` sentences."""
-    for start in range(0, count, SENTENCES_AT_ONCE):
-        yield slice(start, min(start + SENTENCES_AT_ONCE, count))
+        ngrams = NgramCounts(list(numbers), unit, n)
+        yield SharedCounts(ngrams, *np.array(triples, dtype=np.int64).T)
 
 
 def resampled_totals(values: Ints, samples: npt.NDArray[np.intp]) -> Ints:

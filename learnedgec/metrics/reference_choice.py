@@ -11,13 +11,27 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.data.references import References
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.types import Array, Floats, Indices
+from learnedgec.types import Array, Floats, Indices, Ints
 
 Mask = npt.NDArray[np.bool_]
 
 # Numbers in the counts of one block of samples: 2 MiB.
 _BLOCK = 2**18
+
+
+def count_references(references: References) -> Ints:
+    """Return how many references each sentence has, int (N,)."""
+    return np.array([len(row) for row in references], dtype=np.int64)
+
+
+def reference_arrays(references: References) -> dict[str, Array]:
+    """Return `annotator`, int (N, R), whose each reference is, and `references`, int (N,), their number."""
+    annotator = np.zeros((len(references), references.most), dtype=np.int64)
+    for numbers, row in zip(annotator, references, strict=True):
+        numbers[: len(row)] = [reference.annotator for reference in row]
+    return {"annotator": annotator, "references": count_references(references)}
 
 
 def real_references(statistics: Statistics) -> Mask:
