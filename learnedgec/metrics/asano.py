@@ -18,9 +18,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, MissingDependencyError, ModelError
 from learnedgec.evaluators.causal import TokenScores, token_scores
 from learnedgec.evaluators.loading import model_state
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
-from learnedgec.metrics.needs import describe_model, need_model
+from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
@@ -28,7 +27,7 @@ from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
-class Asano(Metric):
+class Asano(PretrainedMetric):
     """Asano et al.'s weighted sum of grammaticality, fluency and meaning, before learned encoders.
 
     `α·G + β·F + γ·M`; the system score is the mean over sentences. All three are 0 for an empty hypothesis.
@@ -75,19 +74,16 @@ class Asano(Metric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
-        texts, values = _rated(self.ratings)
-        regression = _train(self.model, model_state(self.model), texts, values, runtime)
+        texts, ratings = _rated(self.ratings)
+        regression = _train(self.model, model_state(self.model), texts, ratings, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])
-        columns = (
-            regression.predict(hypotheses, scores),
-            np.array([regression.fluency(score) for score in scores]),
-            np.array([meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)]),
-        )
-        values_of = dict(zip(_DIMENSIONS, columns, strict=True))
-        return Statistics(
-            {name: np.where(empty, 0.0, column) for name, column in values_of.items()}
-        )
+        values = {
+            "grammaticality": regression.predict(hypotheses, scores),
+            "fluency": [regression.fluency(score) for score in scores],
+            "meaning": [meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)],
+        }
+        return Statistics({name: np.where(empty, 0.0, column) for name, column in values.items()})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the three."""
@@ -110,12 +106,12 @@ class Asano(Metric):
         ):
             if importlib.util.find_spec(module) is None:
                 raise MissingDependencyError(package, "asano", "the metric asano")
-        need_model(self, "model", self.model)
+        super().check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digests of the language model and of the ratings, and the precision."""
         texts, values = _rated(self.ratings)
-        model = describe_model(self.model, runtime)
+        model = super().describe(runtime)
         return {
             "sha256": model["sha256"],
             "ratings": key_of(texts, [str(value) for value in values])[:12],

@@ -10,17 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.evaluators.batching import group_by_length, model_inputs, pad
-from learnedgec.evaluators.inference import TokenStates, autocast, token_states
+from learnedgec.evaluators.batching import Batch, group_by_length, model_inputs, pad
+from learnedgec.evaluators.inference import TokenStates, autocast
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.needs import describe_model, need_model
-from learnedgec.metrics.similarity import (
-    Similarity,
-    TextPair,
-    held_tokens,
-    number_pairs,
-    parts,
-)
+from learnedgec.metrics.similarity import Similarity, TextPair, encode_in_parts, number_pairs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
@@ -73,33 +66,24 @@ class BartScore(Similarity):
         mean: Floats = np.mean(directions, axis=0)
         return mean
 
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
-        need_model(self, "model", self.model)
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 and the precision."""
-        return describe_model(self.model, runtime)
-
     def _log_likelihoods(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the mean log-likelihood per token of each pair's second text given its first."""
         model: Any = load_model(self.model, runtime, "AutoModelForSeq2SeqLM")
         tokenizer = load_tokenizer(self.model)
         sentences, numbered, places = number_pairs(tokenizer, pairs)
-        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+
+        def encode(batch: Batch) -> torch.Tensor:
+            encoded = model.get_encoder()(**model_inputs(batch, model))
+            states: torch.Tensor = encoded.last_hidden_state
+            return states
+
         likelihoods = np.empty(len(numbered))
-        bound = held_tokens(model.config.hidden_size, runtime)
-        read = numbered[:, 0]
-        for part in parts(read, read, lengths, bound):
-            held, rows = np.unique(read[part], return_inverse=True)
-            states = token_states(
-                lambda batch: model.get_encoder()(**model_inputs(batch, model)).last_hidden_state,
-                tokenizer,
-                [sentences[number] for number in held],
-                runtime,
+        read = numbered[:, :1]
+        for part in encode_in_parts(encode, model, tokenizer, sentences, read, runtime):
+            targets = [sentences[number] for number in numbered[part.pairs, 1]]
+            likelihoods[part.pairs] = _write(
+                model, tokenizer, part.states, part.rows[:, 0], targets, runtime
             )
-            targets = [sentences[number] for number in numbered[part, 1]]
-            likelihoods[part] = _write(model, tokenizer, states, rows, targets, runtime)
         return likelihoods[places]
 
 

@@ -12,16 +12,14 @@ import torch
 
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
-from learnedgec.evaluators.inference import TokenStates, token_states
+from learnedgec.evaluators.inference import TokenStates
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
     best_reference,
-    held_tokens,
+    encode_in_parts,
     number_pairs,
-    parts,
 )
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -60,6 +58,7 @@ class BertScore(Similarity):
     """
 
     name: ClassVar[str] = "bertscore"
+    model_parameter: ClassVar[str] = "encoder"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"rescale", "measure"})
     encoder: str = "bert-base-uncased"
     layer: int = 9
@@ -82,25 +81,19 @@ class BertScore(Similarity):
         tokenizer = load_tokenizer(self.encoder)
         sentences, numbered, places = number_pairs(tokenizer, pairs)
         special = tokenise(tokenizer, [""])["input_ids"][0]
-        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
 
         def encode(batch: dict[str, torch.Tensor]) -> torch.Tensor:
             states = model(**model_inputs(batch, model)).last_hidden_state
             return torch.nn.functional.normalize(states.float(), dim=-1)
 
         scores = np.empty((len(numbered), 2))
-        bound = held_tokens(model.config.hidden_size, runtime)
-        for part in parts(numbered[:, 0], numbered[:, 1], lengths, bound):
-            held, rows = np.unique(numbered[part], return_inverse=True)
-            inputs = [sentences[number] for number in held]
-            states = token_states(encode, tokenizer, inputs, runtime)
-            shares = np.concatenate([_token_shares(ids, special) for ids in inputs])
-            scores[part] = _match(
-                states, torch.from_numpy(shares).to(states.values), rows.reshape(-1, 2), runtime
-            )
+        for part in encode_in_parts(encode, model, tokenizer, sentences, numbered, runtime):
+            of_tokens = np.concatenate([_token_shares(ids, special) for ids in part.sentences])
+            shares = torch.from_numpy(of_tokens).to(part.states.values)
+            scores[part.pairs] = _match(part.states, shares, part.rows, runtime)
         precision, recall = scores[places].T
         total = precision + recall
-        f = np.where(total != 0, 2 * precision * recall / np.where(total != 0, total, 1), 0)
+        f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
         return {"p": precision, "r": recall, "f": f}
 
     def chosen(self, similarities: dict[str, Array]) -> Floats:
@@ -110,22 +103,13 @@ class BertScore(Similarity):
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean precision, recall and F, not rescaled."""
-        return {
-            name: float(column.mean()) for name, column in self.sentence_details(statistics).items()
-        }
+        details = self.sentence_details(statistics)
+        return {name: float(column.mean()) for name, column in details.items()}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the best precision, recall and F among the references, not rescaled."""
         names = {"precision": "p", "recall": "r", "f": "f"}
         return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the encoder is available and has the layer."""
-        need_model(self, "encoder", self.encoder, self.layer)
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 and the precision."""
-        return describe_model(self.encoder, runtime)
 
 
 def _token_shares(ids: Sequence[int], special: Collection[int]) -> npt.NDArray[np.float32]:

@@ -11,15 +11,14 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import describe_model, need_model
+from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
-class Likelihood(Metric):
+class Likelihood(PretrainedMetric):
     """How probable a causal language model finds the hypothesis: the mean of log P(h)/n over sentences.
 
     log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token,
@@ -79,14 +78,6 @@ class Likelihood(Metric):
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the log-probability and the possible divisors."""
         return dict(statistics.arrays)
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
-        need_model(self, "model", self.model)
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 and the precision."""
-        return describe_model(self.model, runtime)
 
 
 # Words written without a space before them, and words written without a space after them.

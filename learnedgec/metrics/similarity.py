@@ -14,17 +14,20 @@ pairs of all systems, references (and, for PT-M2, edits) are scored together:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.batching import tokenise
-from learnedgec.metrics.base import Metric
+from learnedgec.evaluators.batching import Batch, tokenise
+from learnedgec.evaluators.inference import TokenStates, token_states
+from learnedgec.metrics.needs import PretrainedMetric
+from learnedgec.metrics.reference_choice import count_references
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Ints, Texts
@@ -36,7 +39,7 @@ _MEBIBYTE = 2**20
 _FLOAT32_BYTES = 4
 
 
-class Similarity(Metric):
+class Similarity(PretrainedMetric):
     """A metric whose sentence score is the best similarity of the hypothesis to a reference."""
 
     @abstractmethod
@@ -56,7 +59,7 @@ class Similarity(Metric):
     ) -> Statistics:
         """Return each similarity of `compare`, float64 (N, R)."""
         assert references is not None
-        counts = np.array([len(choices) for choices in references], dtype=np.int64)
+        counts = count_references(references)
         real = np.arange(references.most) < counts[:, None]
         pairs = [
             (hypothesis, reference.text)
@@ -81,11 +84,6 @@ def best_reference(values: Floats, statistics: Statistics) -> Floats:
     return best
 
 
-def held_tokens(width: int, runtime: Runtime) -> int:
-    """Return how many token states of a width fit `runtime.states_mb`."""
-    return runtime.states_mb * _MEBIBYTE // (_FLOAT32_BYTES * width)
-
-
 def number_pairs(
     tokenizer: Any, pairs: Sequence[TextPair]
 ) -> tuple[list[tuple[int, ...]], Ints, npt.NDArray[np.intp]]:
@@ -106,7 +104,50 @@ def number_pairs(
     return list(sentences), distinct, places.reshape(-1)
 
 
-def parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.NDArray[np.intp]]:
+class EncodedPart(NamedTuple):
+    """A part of some pairs, with the states of the sentences that are read of them.
+
+    Attributes:
+        pairs: the numbers of its pairs, int (P,).
+        sentences: the tokens of each of the distinct sentences that are read.
+        states: their states.
+        rows: for each pair, the rows of `states` that it reads, int (P, K).
+    """
+
+    pairs: npt.NDArray[np.intp]
+    sentences: list[tuple[int, ...]]
+    states: TokenStates
+    rows: npt.NDArray[np.intp]
+
+
+def encode_in_parts(
+    encode: Callable[[Batch], torch.Tensor],
+    model: Any,
+    tokenizer: Any,
+    sentences: Sequence[tuple[int, ...]],
+    read: Ints,
+    runtime: Runtime,
+) -> Iterator[EncodedPart]:
+    """Yield pairs in parts whose sentences' token states fit `runtime.states_mb`, with these states.
+
+    Args:
+        encode: function from a batch of sentences to their token states.
+        model: the model that encodes.
+        tokenizer: its tokenizer.
+        sentences: the tokens of each sentence.
+        read: numbers of the one or two sentences that are read of each pair, int (P, K).
+        runtime: how to run.
+    """
+    lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+    bound = runtime.states_mb * _MEBIBYTE // (_FLOAT32_BYTES * model.config.hidden_size)
+    for pairs in _parts(read[:, 0], read[:, -1], lengths, bound):
+        distinct, rows = np.unique(read[pairs], return_inverse=True)
+        inputs = [sentences[number] for number in distinct]
+        states = token_states(encode, tokenizer, inputs, runtime)
+        yield EncodedPart(pairs, inputs, states, rows.reshape(read[pairs].shape))
+
+
+def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.NDArray[np.intp]]:
     """Cut pairs into parts whose distinct sentences together have at most `bound` tokens.
 
     Sentences that are linked by pairs stay in one part unless they alone exceed the bound; then pairs
@@ -125,17 +166,16 @@ def parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.ND
     held: set[int] = set()
     total, family = 0, -1
     for pair in np.lexsort((first, second, family_of[second])):
-        new = {int(first[pair]), int(second[pair])} - held
-        extra = sum(int(sizes[sentence]) for sentence in new)
+        both = {int(first[pair]), int(second[pair])}
         entered = family_of[second[pair]] != family
         family = family_of[second[pair]]
-        if part and total + (needs[family] if entered else extra) > bound:
+        new = sum(int(sizes[sentence]) for sentence in both - held)
+        if part and total + (needs[family] if entered else new) > bound:
             yield np.array(part)
             part, held, total = [], set(), 0
-            new = {int(first[pair]), int(second[pair])}
-            extra = sum(int(sizes[sentence]) for sentence in new)
+            new = sum(int(sizes[sentence]) for sentence in both)
         part.append(int(pair))
-        held |= new
-        total += extra
+        held |= both
+        total += new
     if part:
         yield np.array(part)
