@@ -73,8 +73,7 @@ class Classifier(LearnedMetric):
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
-        [(_, model, weights)] = self.readings
-        return Statistics(model.predict(sources, hypotheses, list(weights), runtime))
+        return Statistics(self.predictor.predict(sources, hypotheses, ["quality"], runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the activated output."""

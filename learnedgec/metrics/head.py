@@ -91,8 +91,7 @@ class Head(LearnedMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        [reading] = self.readings
-        return Statistics(reading.predictor.predict(sources, hypotheses, self.heads, runtime))
+        return Statistics(self.predictor.predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""

@@ -82,20 +82,17 @@ class Impara(GatedMetric):
         (N,), the default of the parameter `threshold`.
         """
         metric = self.resolved()
-        [(_, predictor, _)] = metric.readings
-        quality = predictor.predict(sources, hypotheses, ["quality"], runtime)["quality"]
+        quality = metric.predictor.predict(sources, hypotheses, ["quality"], runtime)
         encoder = metric._encoder
-        characters = encoder == _CHARACTERS
-        similarity = (
-            character_similarities(sources, hypotheses)
-            if characters
-            else _encoder_similarities(encoder, sources, hypotheses, runtime)
-        )
+        if encoder == _CHARACTERS:
+            similarity = character_similarities(sources, hypotheses)
+        else:
+            similarity = _encoder_similarities(encoder, sources, hypotheses, runtime)
         return Statistics(
             {
-                "quality": quality,
+                **quality,
                 "similarity": similarity,
-                "characters": np.full(len(sources), characters),
+                "characters": np.full(len(sources), encoder == _CHARACTERS),
                 "threshold": np.full(len(sources), metric.usual_threshold),
             }
         )
@@ -144,14 +141,13 @@ class Impara(GatedMetric):
         """The name of the encoder that measures similarity, or `characters`."""
         if self.similarity:
             return self.similarity
-        [(_, predictor, _)] = self.readings
+        predictor = self.predictor
         return predictor.encoder if predictor.gate == "cosine" else _CHARACTERS
 
     @property
     def usual_threshold(self) -> float:
         """The default of `threshold`, by the similarity and by what the package was trained for."""
-        [(_, predictor, _)] = self.readings
-        if self.similarity is None and predictor.gate == "none":
+        if self.similarity is None and self.predictor.gate == "none":
             return OPEN
         return GATE if self._encoder == _CHARACTERS else _PAPER_THRESHOLD
 

@@ -72,6 +72,12 @@ class LearnedMetric(Metric):
         return self.find_readings() if resolved is None else resolved
 
     @property
+    def predictor(self) -> Predictor:
+        """The predictor of a metric that reads only one."""
+        [reading] = self.readings
+        return reading.predictor
+
+    @property
     def outputs(self) -> dict[Predictor, list[str]]:
         """The outputs that are read of each distinct predictor."""
         outputs: dict[Predictor, list[str]] = {}

@@ -58,8 +58,7 @@ class Preference(GatedMetric):
         # The difference is 0 for an unchanged source, which need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        [(_, package, _)] = self.readings
-        values = package.predict(
+        values = self.predictor.predict(
             [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
         )["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
