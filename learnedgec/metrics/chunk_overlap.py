@@ -70,6 +70,21 @@ class ChunkOverlap(Metric):
     the reference that `preference` ranks first given the sums so far. At the sentence level, the score is
     the mean of the sentences' own scores, each with the reference that is best for it alone. Sentence
     scores are computed in this way at both levels, with the weights and factors of the level.
+
+    Attributes:
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
+        assumption: `dependent`: one reference at a time; `independent`: each chunk against all
+            references.
+        weights: what a chunk counts; see `learnedgec.metrics.cleme`.
+        mean_length: L of the length weights; `None` takes that of the sentences scored together, as the
+            official code does, so that a sentence's score depends slightly on the other sentences.
+        edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
+        annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
+        encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
+        layer: the layer of the encoder.
+        unit: chunks of tokens, or of characters with the spaces between tokens, for languages written
+            without spaces between words; edits are then `aligned` or the `plain` annotator's, and gold
+            edits are not used.
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"level", "mean_length"})

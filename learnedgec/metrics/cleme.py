@@ -82,20 +82,8 @@ class Cleme(ChunkOverlap):
     Correction" (EMNLP 2023).
 
     Attributes:
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
-        assumption: `dependent`: one reference at a time; `independent`: each chunk against all
-            references.
         weights: `length` as in the paper, `released` as in the current official command, `similarity` or
             `none`.
-        mean_length: L of the length weights; `None` takes that of the sentences scored together, as the
-            official code does, so that a sentence's score depends slightly on the other sentences.
-        edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
-        annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
-        encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
-        layer: the layer of the encoder.
-        unit: chunks of tokens, or of characters with the spaces between tokens, for languages written
-            without spaces between words; edits are then `aligned` or the `plain` annotator's, and gold
-            edits are not used.
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
 
     Example:
@@ -168,18 +156,7 @@ class Cleme2(ChunkOverlap):
     Grammatical Error Correction" (ACL 2025).
 
     Attributes:
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
-        assumption: `dependent`: one reference at a time; `independent`: each chunk against all
-            references.
         weights: `similarity` as in the paper, `none`, `length` (see `cleme`) or `released`.
-        mean_length: L of weights by length: see `cleme`.
-        edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
-        annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
-        encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
-        layer: the layer of the encoder.
-        unit: chunks of tokens, or of characters with the spaces between tokens, for languages written
-            without spaces between words; edits are then `aligned` or the `plain` annotator's, and gold
-            edits are not used.
         factors: the weights of hit, wrong, under and over, which sum to 1; `None` uses those of the
             official command: 0.45, 0.35, 0.15, 0.05 at the corpus level and 0.35, 0.25, 0.2, 0.2 at
             the sentence level.

@@ -54,8 +54,6 @@ class Errant(TypedOverlap):
     Grammatical Error Correction" (ACL 2017).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         mode: what makes an edit correct: the same span and correction (`span-correction`), also the same
             type (`type-correction`), the same span (`span-detection`), or each token by itself
             (`token-detection`).

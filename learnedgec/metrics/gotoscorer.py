@@ -238,8 +238,6 @@ class GotoScorer(EditOverlap):
     Evaluation" (COLING 2020).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         weights: a file of difficulties, or `None` to learn them from the systems scored together.
         annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for M2's edits.
 

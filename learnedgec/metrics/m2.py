@@ -53,8 +53,6 @@ class M2(EditOverlap):
     Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
         ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
 

@@ -46,6 +46,18 @@ class WeightedOverlap(EditOverlap):
     At the sentence level, if all edits of a sentence and annotator have weight 0, each counts the same; at
     the corpus level, they add nothing. The reference is chosen by the same keys as for M2, with F from P and
     R.
+
+    Attributes:
+        level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
+            of summed weights.
+        scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
+            text).
+        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
+            bert-base-uncased or facebook/bart-base.
+        layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute`, |Δ|. Two weights check that the order matters: `inverse`, 1/|Δ| as in
+            the paper, which does not define it for Δ = 0 (here 0); and `mirrored`, max |Δ| + min |Δ| − |Δ|
+            with the extremes of the sentence and annotator.
     """
 
     level: Literal["corpus", "sentence"] = "sentence"
@@ -77,21 +89,17 @@ class WeightedOverlap(EditOverlap):
         """
         assert references is not None
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
-        changes = edit_changes(
-            sources, record_edits(counted.records), references, self.similarity, runtime
-        )
+        edits = record_edits(counted.records)
+        changes = edit_changes(sources, edits, references, self.similarity, runtime)
         rows = [
-            [
-                _weighed(record, change, self.weight)
-                for record, change in zip(row, row_changes, strict=True)
-            ]
-            for row, row_changes in zip(counted.records, changes, strict=True)
+            [_weighed(*compared, self.weight) for compared in zip(*row, strict=True)]
+            for row in zip(counted.records, changes, strict=True)
         ]
         weighted = overlap_statistics(rows, references)
-        sizes = np.ones(counted["tp"].shape)
-        for size, row_changes in zip(sizes, changes, strict=True):
-            size[: len(row_changes)] = [max(len(change), 1) for change in row_changes]
-        alike = np.moveaxis(super().counts(counted).stack(), 0, -1) / sizes[..., None]
+        numbers = np.ones(counted["tp"].shape)
+        for row_numbers, row in zip(numbers, changes, strict=True):
+            row_numbers[: len(row)] = [max(len(change), 1) for change in row]
+        alike = np.moveaxis(super().counts(counted).stack(), 0, -1) / numbers[..., None]
         return Statistics({**weighted.arrays, "alike": alike}, weighted.records)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
@@ -226,17 +234,6 @@ class PtM2(WeightedOverlap):
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
-            of summed weights.
-        scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
-            text).
-        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
-            bert-base-uncased or facebook/bart-base.
-        layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute` as above, |Δ|. Two weights check that the order matters: `inverse`, 1/|Δ| as in
-            the paper, which does not define it for Δ = 0 (here 0); and `mirrored`, max |Δ| + min |Δ| − |Δ|
-            with the extremes of the sentence and annotator.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
 
     Example:
@@ -265,15 +262,6 @@ class PtErrant(WeightedOverlap):
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
-            of summed weights.
-        scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
-            text).
-        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
-            bert-base-uncased or facebook/bart-base.
-        layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute`, `inverse` or `mirrored`: see `pt-m2`.
         annotator: the spaCy pipeline that finds edits: see `errant`.
 
     Example:

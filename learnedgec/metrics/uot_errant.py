@@ -78,8 +78,6 @@ class UotErrant(TypedOverlap):
     Edit Representation" (TACL 2026).
 
     Attributes:
-        beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         encoder: hub id, directory or `pkg:module/folder`; texts are cut after 128 tokens.
         vectors: `ref-remove`, the effect of taking the edit away from all edits, or `src-add`, of adding it
             to the source.
