@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,20 +15,19 @@ from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 
-METRICS: dict[str, Callable[[pytest.FixtureRequest], Metric]] = {
-    "gleu": lambda request: load_metric("gleu", iterations=20),
-    "m2": lambda request: load_metric("m2"),
-    "some": lambda request: load_metric(
-        "some", model=str(request.getfixturevalue("tiny_evaluator"))
-    ),
-    "ensemble": lambda request: load_metric("ensemble(gleu=0.5, length=0.5)"),
-    "gotoscorer": lambda request: load_metric("gotoscorer"),
-}
+METRICS = [
+    "gleu(iterations=20)",
+    "m2",
+    "some",
+    "ensemble(gleu=0.5, length=0.5)",
+    "gotoscorer",
+]
 
 
 @pytest.fixture(params=METRICS)
-def metric(request: pytest.FixtureRequest) -> Metric:
-    return METRICS[request.param](request)
+def metric(request: pytest.FixtureRequest, tiny_evaluator: Path) -> Metric:
+    parameters = {"model": str(tiny_evaluator)} if request.param == "some" else {}
+    return load_metric(request.param, **parameters)
 
 
 @pytest.mark.parametrize("holder", CONTAINERS)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from embedded import Sample
+from embedded import SAMPLE_FOLDER, Sample
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError, ParameterError
@@ -22,70 +23,42 @@ from learnedgec.testing import CHECKS, blank_texts, sample_texts
 TOLERANCE = 1e-5
 
 
-def local_language_model(request: pytest.FixtureRequest) -> Mapping[str, object]:
-    # In groups of one, as the contract demands; answers are kept for all tests, away from the user's.
-    cache = request.getfixturevalue("tmp_path_factory").getbasetemp() / "cache"
-    request.getfixturevalue("monkeypatch").setenv("LEARNEDGEC_CACHE", str(cache))
-    model = str(request.getfixturevalue("tiny_causal"))
-    return {"model": model, "endpoint": None, "group_size": 1}
+class Fixture(NamedTuple):
+    """What a fixture returns, as a text."""
+
+    name: str
 
 
-# Metrics that need a model or a file get a tiny one: name -> parameters from the fixtures.
-PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]] = {
-    "some": lambda request: {"model": str(request.getfixturevalue("tiny_evaluator"))},
-    "impara": lambda request: {
-        "quality": str(request.getfixturevalue("tiny_regressor")),
-        "similarity": str(request.getfixturevalue("tiny_encoder")),
-    },
-    "head": lambda request: {
-        "model": str(request.getfixturevalue("tiny_evaluator")),
-        "weights": {"fluency": 0.7, "meaning": 0.3},
-    },
-    "preference": lambda request: {"model": str(request.getfixturevalue("tiny_preference"))},
-    "classifier": lambda request: {
-        "model": str(request.getfixturevalue("tiny_regressor")),
-        "reads": "pair",
-        "detokenised": True,
-    },
-    "errant": lambda request: {"annotator": "en-ewt-sm"},
-    "senterrant": lambda request: {"annotator": "en-ewt-sm"},
-    "bertscore": lambda request: {
-        "encoder": str(request.getfixturevalue("tiny_encoder")),
-        "layer": 2,
-    },
-    "bartscore": lambda request: {"model": str(request.getfixturevalue("tiny_sequence_model"))},
-    "pt-m2": lambda request: {
-        "encoder": str(request.getfixturevalue("tiny_encoder")),
-        "layer": 2,
-    },
-    "pt-errant": lambda request: {
-        "encoder": str(request.getfixturevalue("tiny_encoder")),
-        "layer": 2,
-        "annotator": "en-ewt-sm",
-    },
-    "uot-errant": lambda request: {
-        "encoder": str(request.getfixturevalue("tiny_encoder")),
-        "annotator": "en-ewt-sm",
-    },
+ENCODER, CAUSAL = Fixture("tiny_encoder"), Fixture("tiny_causal")
+# In groups of one, as the contract demands.
+LOCAL_LANGUAGE_MODEL = {"model": CAUSAL, "endpoint": None, "group_size": 1}
+
+# Metrics that need a model or a file get a tiny one.
+PARAMETERS: Mapping[str, Mapping[str, object]] = {
+    "some": {"model": Fixture("tiny_evaluator")},
+    "impara": {"quality": Fixture("tiny_regressor"), "similarity": ENCODER},
+    "head": {"model": Fixture("tiny_evaluator"), "weights": {"fluency": 0.7, "meaning": 0.3}},
+    "preference": {"model": Fixture("tiny_preference")},
+    "classifier": {"model": Fixture("tiny_regressor"), "reads": "pair", "detokenised": True},
+    "errant": {"annotator": "en-ewt-sm"},
+    "senterrant": {"annotator": "en-ewt-sm"},
+    "bertscore": {"encoder": ENCODER, "layer": 2},
+    "bartscore": {"model": Fixture("tiny_sequence_model")},
+    "pt-m2": {"encoder": ENCODER, "layer": 2},
+    "pt-errant": {"encoder": ENCODER, "layer": 2, "annotator": "en-ewt-sm"},
+    "uot-errant": {"encoder": ENCODER, "annotator": "en-ewt-sm"},
     # With a mean length of its own each corpus would weigh the same sentence otherwise.
-    "cleme": lambda request: {"annotator": "en-ewt-sm", "mean_length": 1.8},
-    "sentcleme": lambda request: {"edits": "aligned", "mean_length": 1.8},
-    "cleme2": lambda request: {
-        "annotator": "en-ewt-sm",
-        "encoder": str(request.getfixturevalue("tiny_encoder")),
-        "layer": 2,
-    },
-    "sentcleme2": lambda request: {"edits": "aligned", "weights": "none"},
-    "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
-    "scribendi": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
-    "likelihood": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
-    "asano": lambda request: {
-        "model": str(request.getfixturevalue("tiny_causal")),
-        "ratings": str(request.getfixturevalue("sample").folder),
-    },
-    "llm-s": lambda request: local_language_model(request),
-    "llm-e": lambda request: local_language_model(request),
-    "ensemble": lambda request: {"members": {"gleu": 0.75, "edit-count": 0.25}},
+    "cleme": {"annotator": "en-ewt-sm", "mean_length": 1.8},
+    "sentcleme": {"edits": "aligned", "mean_length": 1.8},
+    "cleme2": {"annotator": "en-ewt-sm", "encoder": ENCODER, "layer": 2},
+    "sentcleme2": {"edits": "aligned", "weights": "none"},
+    "gotoscorer": {"weights": Fixture("difficulties")},
+    "scribendi": {"model": CAUSAL},
+    "likelihood": {"model": CAUSAL},
+    "asano": {"model": CAUSAL, "ratings": str(SAMPLE_FOLDER)},
+    "llm-s": LOCAL_LANGUAGE_MODEL,
+    "llm-e": LOCAL_LANGUAGE_MODEL,
+    "ensemble": {"members": {"gleu": 0.75, "edit-count": 0.25}},
 }
 
 
@@ -108,9 +81,18 @@ def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(params=METRICS)
-def metric(request: pytest.FixtureRequest) -> Metric:
-    make = PARAMETERS.get(request.param, lambda request: {})
-    return load_metric(request.param, **make(request))
+def metric(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Metric:
+    # Answers of language models are kept for all tests, away from the user's.
+    monkeypatch.setenv("LEARNEDGEC_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    parameters = {
+        name: str(request.getfixturevalue(value.name)) if isinstance(value, Fixture) else value
+        for name, value in PARAMETERS.get(request.param, {}).items()
+    }
+    return load_metric(request.param, **parameters)
 
 
 def references_for(metric: Metric, references: References) -> References | None:

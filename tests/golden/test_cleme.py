@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from annotated import compare_files
 
-from learnedgec.data.m2 import read_m2
-from learnedgec.data.references import References
 from learnedgec.data.text import read_json
-from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.cleme import Cleme, Cleme2
 from learnedgec.metrics.statistics import Statistics
 
@@ -22,13 +20,6 @@ Assumption = Literal["dependent", "independent"]
 Level = Literal["corpus", "sentence"]
 ASSUMPTIONS: tuple[Assumption, ...] = ("dependent", "independent")
 LEVELS: tuple[Level, ...] = ("corpus", "sentence")
-
-
-def read(metric: ChunkOverlap, system: Path, gold: Path) -> Statistics:
-    blocks = read_m2(system)
-    sources = [block.source for block in blocks]
-    edits = [block.annotations[0] for block in blocks]
-    return metric.compare(sources, edits, References.from_m2(gold))
 
 
 def check_cleme(metric: Cleme, statistics: Statistics, expected: Mapping[str, float]) -> None:
@@ -56,7 +47,9 @@ def test_cleme(system: str, assumption: Assumption, level: Level) -> None:
                 weights=weights,  # type: ignore[arg-type]
                 edits="aligned",
             )
-            statistics = read(metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2")
+            statistics = compare_files(
+                metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2"
+            )
             check_cleme(metric, statistics, expected[f"prf_{level}_{row}"])
 
 
@@ -80,7 +73,7 @@ def test_cleme2(system: str, assumption: Assumption, weights: str) -> None:
                 encoder=MINI,
                 layer=6,
             )
-            statistics = statistics or read(
+            statistics = statistics or compare_files(
                 metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2"
             )
             score = metric.score_of(statistics)
@@ -120,7 +113,7 @@ def test_cleme_on_the_systems_of_conll14(mirror: Path, system: str) -> None:
     tables = read_json(HERE / "cleme_gjg15.json")[system]
     for assumption in ASSUMPTIONS:
         metric = Cleme(assumption=assumption, edits="aligned")
-        statistics = read(
+        statistics = compare_files(
             metric, examples / f"conll14-{system}.errant", examples / "conll14.errant"
         )
         expected = tables[f"cleme {assumption}, length weights (corpus defaults)"]
@@ -160,7 +153,7 @@ def test_published_and_measured_scores_of_amu(mirror: Path) -> None:
     for assumption in ASSUMPTIONS:
         for level in LEVELS:
             metric = Cleme(assumption=assumption, level=level, edits="aligned")
-            statistics = read(metric, examples / "conll14-AMU.errant", gold)
+            statistics = compare_files(metric, examples / "conll14-AMU.errant", gold)
             score = metric.score_of(statistics)
             shares = [score.details[name] for name in ("precision", "recall", "accuracy")]
             assert [round(value, 4) for value in (score.value, *shares)] == pytest.approx(
@@ -179,7 +172,9 @@ def test_published_and_measured_scores_of_amu(mirror: Path) -> None:
 def test_the_authors_demonstration(mirror: Path) -> None:
     (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
     metric = Cleme(edits="aligned")
-    score = metric.score_of(read(metric, examples / "demo-AMU.errant", examples / "demo.errant"))
+    score = metric.score_of(
+        compare_files(metric, examples / "demo-AMU.errant", examples / "demo.errant")
+    )
     names = ("precision", "recall", "accuracy", "tp", "fp", "fn", "tn", "mean_length")
     expected = {
         "precision": 0.2293,

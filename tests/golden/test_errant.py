@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from annotated import compare_files
 
-from learnedgec.data.m2 import read_m2
-from learnedgec.data.references import References
 from learnedgec.data.text import read_json
 from learnedgec.metrics.errant import Errant
 
@@ -18,15 +17,9 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize("system", ["hypA", "hypB"])
 def test_equals_errant_compare(system: str, beta: float) -> None:
     expected = read_json(HERE / "errant_compare.json")[f"{system}_beta{beta}"]
-    blocks = read_m2(HERE / f"errant_{system}.m2")
     metric = Errant(beta=beta, annotator="en-ewt-sm")
-    score = metric.score_of(
-        metric.compare(
-            [block.source for block in blocks],
-            [block.annotations[0] for block in blocks],
-            References.from_m2(HERE / "errant_gold.m2"),
-        )
-    )
+    files = HERE / f"errant_{system}.m2", HERE / "errant_gold.m2"
+    score = metric.score_of(compare_files(metric, *files))
     tp, proposed, gold = (score.details[name] for name in ("tp", "proposed", "gold"))
     assert {
         "TP": tp,

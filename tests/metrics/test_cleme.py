@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +76,16 @@ def literal_counts(
     ]
     mean = sum(lengths) / len(lengths) if lengths else math.nan
     scales = SCALES["corpus" if weights == "released" else level, assumption]
-    found = []
+    counts_of_sentences = []
     for (tokens, targets), chunks in zip(corpus, cut, strict=True):
         rows = kinds(chunks, assumption) if chunks else [[]] * (len(with_text(tokens, targets)) - 1)
-        found.append([])
-        for row in rows:
-            counts = dict.fromkeys(CLASSES, 0.0)
+        counts_of_sentences.append([dict.fromkeys(CLASSES, 0.0) for _ in rows])
+        for row, counts in zip(rows, counts_of_sentences[-1], strict=True):
             for kind, chunk in zip(row, chunks, strict=True):
                 length = max(chunk.end - chunk.start, len(chunk.targets[0][0]))
                 one = weights == "none"
                 counts[kind] += 1.0 if one else length_weight(kind, length, mean, scales)
-            found[-1].append(counts)
-    return found
+    return counts_of_sentences
 
 
 def prf(counts: Counts, beta: float) -> tuple[float, float, float, float]:
@@ -140,13 +139,61 @@ def check_choices(
     return total
 
 
+Values = Callable[[Counts], tuple[float, ...]]
+
+
+def check_definition(
+    metric: Cleme | Cleme2,
+    corpus: Sequence[Targets],
+    values: Values,
+    signs: Sequence[int],
+    slack: float,
+) -> None:
+    """Check scores, choices, figures and counts against those of the literal counts.
+
+    Args:
+        metric: the metric.
+        corpus: sentences with a hypothesis and references.
+        values: the score and the other figures of some counts.
+        signs: of each value, whether a larger or a smaller one is better for a sentence by itself.
+        slack: how much figures may differ that are rounded, or summed in another order.
+    """
+    statistics = compare(metric, corpus)
+    score = metric.score_of(statistics)
+    rows = literal_counts(corpus, metric.level, metric.assumption, metric.weights)
+
+    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
+        if metric.level == "sentence":
+            return tuple(sign * value for sign, value in zip(signs, values(own), strict=True))
+        return values(add(before, own))[0], *tie_keys(own)
+
+    chosen = metric.chosen(statistics)
+    whole = metric.weights == "none"
+    total = check_choices(rows, chosen, keys, slack=0 if whole else slack)
+    best = [max(values(own)[0] for own in row) for row in rows]
+    assert score.sentences == pytest.approx(best, abs=slack)
+    sums = total | {"fp": total["fp_ne"] + total["fp_un"]}
+    counted = {name: score.details[name] for name in metric.counted}
+    assert counted == pytest.approx({name: sums[name] for name in metric.counted})
+    _, *names = metric.figures(np.zeros(5))
+    expected = values(total)
+    if metric.level == "sentence":
+        alone = [values(row[choice]) for row, choice in zip(rows, chosen, strict=True)]
+        expected = tuple(np.mean(alone, axis=0))
+    figures = [score.value, *(score.details[name] for name in names)]
+    exact = metric.level == "sentence" and whole
+    assert figures == pytest.approx(expected, abs=1e-9 if exact else slack)
+
+
 corpora = st.lists(sentences(), min_size=1, max_size=6)
+levels = st.sampled_from(["corpus", "sentence"])
+assumptions = st.sampled_from(["dependent", "independent"])
 
 
 @given(
     corpora,
-    st.sampled_from(["corpus", "sentence"]),
-    st.sampled_from(["dependent", "independent"]),
+    levels,
+    assumptions,
     st.sampled_from(["length", "released", "none"]),
     st.sampled_from([0.5, 1.0]),
 )
@@ -155,68 +202,18 @@ def test_cleme_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any, beta: float
 ) -> None:
     metric = Cleme(level=level, assumption=assumption, weights=weights, beta=beta, edits="aligned")
-    statistics = compare(metric, corpus)
-    score = metric.score_of(statistics)
-    rows = literal_counts(corpus, level, assumption, weights)
-
-    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
-        if level == "sentence":
-            return prf(own, beta)
-        return prf(add(before, own), beta)[0], *tie_keys(own)
-
-    chosen = metric.chosen(statistics)
     # The fourth decimal may be rounded in another way.
-    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1.1e-4)
-    assert score.sentences == pytest.approx(
-        [max(prf(own, beta)[0] for own in row) for row in rows], abs=1.1e-4
-    )
-    sums = (total["tp"], total["fp_ne"] + total["fp_un"], total["fn"], total["tn"])
-    assert [score.details[name] for name in ("tp", "fp", "fn", "tn")] == pytest.approx(sums)
-    found = [score.value, *(score.details[name] for name in ("precision", "recall", "accuracy"))]
-    expected = prf(total, beta)
-    if level == "sentence":
-        each = [prf(row[choice], beta) for row, choice in zip(rows, chosen, strict=True)]
-        expected = tuple(np.mean(each, axis=0))
-    exact = level == "sentence" and weights == "none"
-    assert found == pytest.approx(expected, abs=1e-9 if exact else 1.1e-4)
+    check_definition(metric, corpus, lambda counts: prf(counts, beta), (1, 1, 1, 1), 1.1e-4)
 
 
-@given(
-    corpora,
-    st.sampled_from(["corpus", "sentence"]),
-    st.sampled_from(["dependent", "independent"]),
-    st.sampled_from(["length", "none"]),
-)
+@given(corpora, levels, assumptions, st.sampled_from(["length", "none"]))
 @settings(max_examples=150, deadline=None)
 def test_cleme2_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any
 ) -> None:
     metric = Cleme2(level=level, assumption=assumption, weights=weights, edits="aligned")
-    statistics = compare(metric, corpus)
-    score = metric.score_of(statistics)
-    rows = literal_counts(corpus, level, assumption, weights)
-    factors = FACTORS[level]
-
-    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
-        if level == "sentence":
-            value, hit, *others = cleme2_values(own, factors)
-            return value, hit, *(-part for part in others)
-        return cleme2_values(add(before, own), factors)[0], *tie_keys(own)
-
-    chosen = metric.chosen(statistics)
-    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1e-9)
-    assert score.sentences == pytest.approx(
-        [max(cleme2_values(own, factors)[0] for own in row) for row in rows], abs=1e-9
-    )
-    found = [score.value, *(score.details[name] for name in ("hit", "wrong", "under", "over"))]
-    expected = cleme2_values(total, factors)
-    if level == "sentence":
-        each = [
-            cleme2_values(row[choice], factors) for row, choice in zip(rows, chosen, strict=True)
-        ]
-        expected = tuple(np.mean(each, axis=0))
-    assert found == pytest.approx(expected, abs=1e-8)
-    assert [score.details[kind] for kind in CLASSES] == pytest.approx(list(total.values()))
+    values = partial(cleme2_values, factors=FACTORS[level])
+    check_definition(metric, corpus, values, (1, 1, -1, -1, -1), 1e-8)
 
 
 def test_resamples_weigh_with_their_own_mean_length(sample: Sample) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from annotated import references_of
 from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from max_match_oracle import f_score, oracle_choice
 
-from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import ParameterError
@@ -109,8 +110,7 @@ def test_records_explain_the_counts(sample: Sample) -> None:
 
 def test_recall_by_type() -> None:
     gold = (Edit(0, 1, "a", "ONE"), Edit(1, 2, "b", "TWO"), Edit(2, 3, "c", "TWO"))
-    references = References.from_annotated([AnnotatedSentence("x y z", {0: gold})])
-    statistics = M2().statistics(["x y z"], ["a y c"], references)
+    statistics = M2().statistics(["x y z"], ["a y c"], references_of("x y z", gold))
     by_type = M2().by_type(statistics)
     assert list(by_type) == ["TWO", "ONE"]
     assert by_type["TWO"] == {"tp": 1, "gold": 2, "recall": 0.5}
@@ -127,10 +127,7 @@ def test_texts_get_gold_edits_by_alignment() -> None:
     assert score.signature.endswith("|gold:aligned")
     equal = M2().score(sources, ["He goes home ."], references)
     assert equal.value == 1.0
-    annotated = References.from_annotated(
-        [AnnotatedSentence(sources[0], {0: (Edit(1, 4, "goes"),)})]
-    )
-    same = M2().score(sources, hypotheses, annotated)
+    same = M2().score(sources, hypotheses, references_of(sources[0], [Edit(1, 4, "goes")]))
     assert same.details == score.details
     assert "aligned" not in same.signature
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import numpy as np
@@ -12,7 +11,7 @@ from embedded import Sample
 from learnedgec.errors import BadNameError, InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.registry import METRICS, load_metric, metric_class
+from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 
 BOTH = "ensemble(gleu=0.75, length=0.25, scales=((0.5, 0.2), (12.0, 3.0)))"
@@ -159,9 +158,3 @@ def test_statistics_do_not_depend_on_aggregate_parameters(
     assert first.arrays.keys() == second.arrays.keys()
     for key, array in first.arrays.items():
         np.testing.assert_array_equal(array, second[key])
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_every_aggregate_parameter_is_a_parameter(name: str) -> None:
-    kind = metric_class(name)
-    assert kind.aggregate_parameters <= {field.name for field in dataclasses.fields(kind)}

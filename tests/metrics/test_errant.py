@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from annotated import references_of
 from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,10 +33,8 @@ SOURCE = "a b c d e f"
 
 def scored(edits: Sequence[Edit], *gold: Sequence[Edit], **parameters: Any) -> Score:
     """Return the score of one sentence's edits against those of some annotators."""
-    block = AnnotatedSentence(SOURCE, {n: tuple(edits) for n, edits in enumerate(gold)})
     metric = Errant(annotator=NAME, **parameters)
-    references = References.from_annotated([block])
-    return metric.score_of(metric.compare([SOURCE], [edits], references))
+    return metric.score_of(metric.compare([SOURCE], [edits], references_of(SOURCE, *gold)))
 
 
 def counts(score: Score) -> tuple[float, ...]:
@@ -282,9 +281,7 @@ def test_published_score_of_a_system(mirror: Path) -> None:
 
 
 def gold_of(kind: str) -> References:
-    source = "He go home ."
-    gold = {0: (Edit(1, 2, "goes", kind), Edit(3, 4, "!", kind))}
-    return References.from_annotated([AnnotatedSentence(source, gold)])
+    return references_of("He go home .", [Edit(1, 2, "goes", kind), Edit(3, 4, "!", kind)])
 
 
 PLAIN = "errant(annotator='plain')"

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from annotated import references_of
 from embedded import Sample
 
-from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
 from learnedgec.errors import FormatError, InputError, ParameterError
 from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
@@ -14,7 +15,7 @@ from learnedgec.runtime.runtime import Runtime
 
 SOURCE = "he go to a school on foots"
 GOLD = (Edit(1, 2, "goes"), Edit(3, 4, ""), Edit(6, 7, "foot", alternatives=("feet",)))
-REFERENCES = References.from_annotated([AnnotatedSentence(SOURCE, {0: GOLD})])
+REFERENCES = references_of(SOURCE, GOLD)
 SYSTEMS = {
     # all three right
     "best": ["he goes to school on foot"],

