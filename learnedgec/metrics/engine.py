@@ -113,32 +113,32 @@ def stored_statistics(
     if runtime.cache_dir is None:
         return distinct_statistics(metric, sources, systems, used, runtime)
     store = Store(runtime.cache_dir)
-    signed = metric.for_statistics.signature(references, runtime=runtime)
-    about = ["with notices", signed, repr(used and used.rows)]
-    keys = {name: key_of(*about, sources, texts) for name, texts in systems.items()}
+    signature = metric.for_statistics.signature(references, runtime=runtime)
+    shared = ["with notices", signature, repr(used and used.rows)]
+    keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
     entries = {name: store.load(key) for name, key in keys.items()}
     missing = {name: systems[name] for name, entry in entries.items() if entry is None}
     computed: dict[str, Statistics] = {}
     with collected() as notices:
         if missing:
             computed = distinct_statistics(metric, sources, missing, used, runtime)
-    if missing and metric.for_statistics.signature(references, runtime=runtime) != signed:
+    if missing and metric.for_statistics.signature(references, runtime=runtime) != signature:
         # It is unknown which model computed these statistics; one pass over all systems uses one model.
         return distinct_statistics(metric, sources, systems, used, runtime)
     # A warning may concern any of the systems that were computed together, so each stores all warnings.
-    new = list(dict.fromkeys(map(str, notices)))
+    new_notices = list(dict.fromkeys(map(str, notices)))
     for name, statistics in computed.items():
-        store.save(keys[name], statistics.arrays, [new, *statistics.records])
-    former: dict[str, None] = {}
+        store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
+    stored_notices: dict[str, None] = {}
     for name, entry in entries.items():
         if entry is not None:
             arrays, (texts, *records) = entry
             computed[name] = Statistics(arrays, tuple(records))
-            former |= dict.fromkeys(texts)
+            stored_notices |= dict.fromkeys(texts)
     for notice in notices:
         warn_of_inputs(notice)
-    for text in former:
-        if text not in new:
+    for text in stored_notices:
+        if text not in new_notices:
             warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
     return {name: computed[name] for name in systems}
 
@@ -164,14 +164,14 @@ def distinct_statistics(
     """
     # In a row, the number of the first sentence with the same references replaces the references.
     first: dict[tuple[Reference, ...], int] = {}
-    alike = [0] * len(sources)
+    reference_numbers = [0] * len(sources)
     if references is not None:
-        alike = [first.setdefault(row, number) for number, row in enumerate(references)]
+        reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
     places: dict[tuple[str, str, int], int] = {}
     places_of = {
         system: [
             places.setdefault(row, len(places))
-            for row in zip(sources, hypotheses, alike, strict=True)
+            for row in zip(sources, hypotheses, reference_numbers, strict=True)
         ]
         for system, hypotheses in systems.items()
     }

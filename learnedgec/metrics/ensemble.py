@@ -161,10 +161,10 @@ class Ensemble(Metric):
         runtime: Runtime,
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems; each member computes or caches its own."""
-        of_members = [
+        by_member = [
             metric.compute_systems(sources, systems, references, runtime) for metric in self.metrics
         ]
-        return {name: _joined([systems_of[name] for systems_of in of_members]) for name in systems}
+        return {name: _joined([computed[name] for computed in by_member]) for name in systems}
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the members' scaled sentence scores."""

@@ -48,24 +48,22 @@ def _match(first: list[str], second: list[str], matches: dict[int, int]) -> dict
     """Add matches between equal tokens to the existing ones, position to position."""
     from rapidfuzz.distance import LCSseq
 
-    matches = dict(matches)
-    taken = set(matches.values())
     left = [i for i in range(len(first)) if i not in matches]
+    taken = set(matches.values())
     right = [j for j in range(len(second)) if j not in taken]
     opcodes = LCSseq.opcodes([first[i] for i in left], [second[j] for j in right])
-    for operation in opcodes:
-        if operation.tag == "equal":
-            for step in range(operation.src_end - operation.src_start):
-                i, j = left[operation.src_start + step], right[operation.dest_start + step]
-                matches[i] = j
-                taken.add(j)
+    subsequence = {
+        left[block.a + step]: right[block.b + step]
+        for block in opcodes.as_matching_blocks()
+        for step in range(block.size)
+    }
+    matches = matches | subsequence
+    free = sorted(set(right) - set(subsequence.values()))
     for i in left:
-        if i not in matches:
-            free = (j for j in right if j not in taken and second[j] == first[i])
-            j = next(free, -1)
-            if j >= 0:
-                matches[i] = j
-                taken.add(j)
+        j = next((j for j in free if i not in matches and second[j] == first[i]), None)
+        if j is not None:
+            matches[i] = j
+            free.remove(j)
     return matches
 
 

@@ -125,12 +125,12 @@ class NgramCounts:
         offset = np.arange(len(position)) - np.repeat(np.cumsum(many) - many, many)
         entry = starts[texts][position] + offset
         gram = keys[entry] - texts[position] * size
-        found_in = []
+        counts_of_others = []
         for other in others:
             key = other[position] * size + gram
             place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
-            found_in.append(np.where(keys[place] == key, counts[place], 0))
-        return position, counts[entry], found_in
+            counts_of_others.append(np.where(keys[place] == key, counts[place], 0))
+        return position, counts[entry], counts_of_others
 
 
 def _numbered_units(texts: Sequence[str], unit: Unit) -> tuple[Ints, Ints]:

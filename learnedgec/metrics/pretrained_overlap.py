@@ -31,7 +31,7 @@ from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, ove
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
-from learnedgec.metrics.similarity import Similarity
+from learnedgec.metrics.similarity import Similarity, TextPair
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Texts
@@ -149,24 +149,23 @@ def edit_changes(
         For each sentence and reference, the change of similarity by every distinct edit. All pairs of
         texts are scored in one go, each once.
     """
-    pairs: dict[tuple[str, str], int] = {}
-    places: list[list[tuple[int, dict[Edit, int]]]] = []
+    rows: list[list[tuple[TextPair, dict[Edit, TextPair]]]] = []
     for source, row, choices in zip(sources, edits, references, strict=True):
-        places.append([])
+        rows.append([])
         for alone, reference in zip(row, choices, strict=True):
-            before = pairs.setdefault((apply_edits(source, ()), reference.text), len(pairs))
-            after = {
-                edit: pairs.setdefault((apply_edits(source, [edit]), reference.text), len(pairs))
-                for edit in alone
-            }
-            places[-1].append((before, after))
-    scores = similarity.pair_scores(list(pairs), runtime)
+            before = apply_edits(source, ()), reference.text
+            after = {edit: (apply_edits(source, [edit]), reference.text) for edit in alone}
+            rows[-1].append((before, after))
+    pairs = dict.fromkeys(
+        pair for row in rows for before, after in row for pair in (before, *after.values())
+    )
+    scores = dict(zip(pairs, similarity.pair_scores(list(pairs), runtime).tolist(), strict=True))
     return [
         [
-            {edit: float(scores[place] - scores[before]) for edit, place in after.items()}
+            {edit: scores[pair] - scores[before] for edit, pair in after.items()}
             for before, after in row
         ]
-        for row in places
+        for row in rows
     ]
 
 

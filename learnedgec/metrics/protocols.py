@@ -125,7 +125,7 @@ class LearnsWeights(Protocol):
 
 @runtime_checkable
 class Gated(Protocol):
-    """A metric that gives a fixed low score to hypotheses that are too different from their source."""
+    """A metric that gives low scores to hypotheses that are too different from their source."""
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
         """Return which hypotheses pass the gate, bool (N,)."""

@@ -168,19 +168,19 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         base = find_tuned(base)
         try:
             original = load_metric(read_tuned(base).metric)
-            parameters = {**_named(type(original), base, evaluator, in_name), **parameters}
+            parameters = {**_with_evaluator(type(original), base, evaluator, in_name), **parameters}
             return with_parameters(original, original.expand(parameters)).named(base, original)
         except RecursionError:
             raise BadNameError(f"{base} contains itself; tune it again.") from None
     kind = metric_class(base)
-    parameters = {**_named(kind, base, evaluator, in_name), **parameters}
+    parameters = {**_with_evaluator(kind, base, evaluator, in_name), **parameters}
     if ":" in base:
         return _build(base, kind, kind.expand(parameters))
     base = REGISTRY.spelt(base)
     return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
 
 
-def _named(
+def _with_evaluator(
     kind: type[Metric], name: str, evaluator: str | None, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the parameters of a name, with the one that its brackets give, if it has any.

@@ -69,12 +69,12 @@ def find_tuned(name: str) -> str:
     names = list_tuned()
     if name in names:
         return name
-    alike = [other for other in names if other.lower() == name.lower()]
-    if len(alike) != 1:
+    spellings = [other for other in names if other.lower() == name.lower()]
+    if len(spellings) != 1:
         raise UnknownNameError(
             "tuned metric", name, names, hint="`learnedgec tune` writes tuned metrics."
         )
-    return alike[0]
+    return spellings[0]
 
 
 def read_tuned(name: str) -> TunedMetric:

@@ -198,7 +198,7 @@ class UotErrant(TypedOverlap):
         Problems with equally many edits on either side are solved together.
         """
         plans = [np.zeros((len(ours), len(theirs))) for ours, theirs in problems]
-        alike: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        by_shape: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
         for plan, (ours, theirs) in zip(plans, problems, strict=True):
             a, b = self._masses(ours), self._masses(theirs)
             if self.official and plan.size:
@@ -211,8 +211,8 @@ class UotErrant(TypedOverlap):
             if len(rows) and len(columns):
                 costs = self._costs(ours[rows], theirs[columns])
                 place = plan, np.ix_(rows, columns)
-                alike.setdefault(costs.shape, []).append((place, a[rows], b[columns], costs))
-        for group in alike.values():
+                by_shape.setdefault(costs.shape, []).append((place, a[rows], b[columns], costs))
+        for group in by_shape.values():
             places, *numbers = zip(*group, strict=True)
             solved = unbalanced_plans(
                 *map(np.stack, numbers), entropy=self.reg, marginal=self.reg_m
