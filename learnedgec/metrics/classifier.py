@@ -52,7 +52,6 @@ class Classifier(LearnedMetric):
     """
 
     name: ClassVar[str] = "classifier"
-    needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"activation"})
     model: str
     reads: Literal["hypothesis", "pair"] = "hypothesis"

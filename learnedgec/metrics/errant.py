@@ -130,39 +130,38 @@ class Errant(TypedOverlap):
                     numbers.setdefault(unit, []).append(number)
             return numbers
 
-        by_type: dict[str, list[int]] = {}
-
-        def count(edits: Sequence[Edit], numbers: Iterable[int], column: int) -> None:
-            for number in numbers:
-                by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
-
         by_token = self.mode == "token-detection"
         proposed_by_unit, gold_by_unit = by_unit(proposed), by_unit(gold)
-        matched: set[int] = set()
-        matched_gold: set[int] = set()
-        repeated: set[int] = set()
-        tp, fp, fn = range(3)
+        # The numbers of edits, once for each of their units: of gold edits that were made and of others,
+        # of proposed edits that match, that are wrong, and that repeat one.
+        right: list[int] = []
+        missed: list[int] = []
+        matched: list[int] = []
+        wrong: list[int] = []
+        repeated: list[int] = []
         for unit in {**proposed_by_unit, **gold_by_unit}:
             made, wanted = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
             correct = len(wanted) if made and by_token else min(len(made), len(wanted))
-            count(gold, wanted[:correct], tp)
-            count(proposed, () if wanted else made, fp)
-            count(gold, wanted[correct:], fn)
-            matched.update(made[:correct])
-            matched_gold.update(wanted[:correct])
-            if wanted and not by_token:
+            right += wanted[:correct]
+            missed += wanted[correct:]
+            matched += made[:correct]
+            if not wanted:
+                wrong += made
+            elif not by_token:
                 # The official tool does not notice that a correct edit is made twice.
-                repeated.update(made[correct:])
-        hits, wrong, missed = (
-            sum(row[column] for row in by_type.values()) for column in (tp, fp, fn)
-        )
+                repeated += made[correct:]
+        by_type: dict[str, list[int]] = {}
+        for column, edits, numbers in ((0, gold, right), (1, proposed, wrong), (2, gold, missed)):
+            for number in numbers:
+                by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
         record = edit_record(
             source,
             reference,
             [(edit, n in matched) for n, edit in enumerate(proposed) if n not in repeated],
-            [(edit, n in matched_gold) for n, edit in enumerate(gold)],
+            [(edit, n in right) for n, edit in enumerate(gold)],
         )
-        return EditCounts(hits, hits + wrong, hits + missed), {**record, "types": by_type}
+        tp, fp, fn = map(len, (right, wrong, missed))
+        return EditCounts(tp, tp + fp, tp + fn), {**record, "types": by_type}
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
         """Return the edits that pass the filters."""

@@ -258,8 +258,8 @@ class GotoScorer(EditOverlap):
     def unweighted(self) -> EditOverlap:
         """The metric that finds and matches the edits."""
         if self.annotator is not None:
-            return Errant(beta=self.beta, level=self.level, annotator=self.annotator)
-        return M2(beta=self.beta, level=self.level, max_unchanged_words=0)
+            return Errant(annotator=self.annotator)
+        return M2(max_unchanged_words=0)
 
     def learn(
         self,

@@ -41,7 +41,6 @@ class Head(LearnedMetric):
     """
 
     name: ClassVar[str] = "head"
-    needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
     model: str = RELEASED
     heads: tuple[str, ...] = ()

@@ -65,7 +65,6 @@ class Impara(GatedMetric):
     """
 
     name: ClassVar[str] = "impara"
-    needs_references: ClassVar[bool] = False
     evaluator_parameter: ClassVar[str] = "quality"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
     quality: str = RELEASED

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,8 @@ class LearnedMetric(Metric):
 
     Its printed name has the evaluator in brackets, since scores of another one are those of another metric.
     """
+
+    needs_references: ClassVar[bool] = False
 
     @abstractmethod
     def find_readings(self) -> list[Reading]:

@@ -44,7 +44,6 @@ class Preference(GatedMetric):
     """
 
     name: ClassVar[str] = "preference"
-    needs_references: ClassVar[bool] = False
     evaluator_parameter: ClassVar[str] = "model"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
     model: str = RELEASED

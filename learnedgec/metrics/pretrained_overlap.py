@@ -69,7 +69,7 @@ class WeightedOverlap(EditOverlap):
     @property
     @abstractmethod
     def unweighted(self) -> EditOverlap:
-        """The metric that finds, matches and counts the edits, with the same parameters."""
+        """The metric that finds, matches and counts the edits."""
 
     @property
     def similarity(self) -> Similarity:
@@ -246,8 +246,8 @@ class PtM2(WeightedOverlap):
 
     @property
     def unweighted(self) -> EditOverlap:
-        """M² with the same parameters."""
-        return M2(beta=self.beta, level=self.level, max_unchanged_words=self.max_unchanged_words)
+        """M², which finds edits in the same way."""
+        return M2(max_unchanged_words=self.max_unchanged_words)
 
 
 @dataclass(frozen=True)
@@ -274,5 +274,5 @@ class PtErrant(WeightedOverlap):
 
     @property
     def unweighted(self) -> EditOverlap:
-        """ERRANT with the same parameters."""
-        return Errant(beta=self.beta, level=self.level, annotator=self.annotator)
+        """ERRANT with the same annotator."""
+        return Errant(annotator=self.annotator)

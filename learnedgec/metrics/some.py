@@ -67,7 +67,6 @@ class Some(GatedMetric):
     """
 
     name: ClassVar[str] = "some"
-    needs_references: ClassVar[bool] = False
     evaluator_parameter: ClassVar[str] = "model"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
     model: str = RELEASED

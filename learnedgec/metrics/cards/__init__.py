@@ -24,18 +24,6 @@ from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, metric_class
 
-__all__ = [
-    "CardAgreement",
-    "Failure",
-    "MetricCard",
-    "Parameter",
-    "bibtex",
-    "card_name",
-    "cards",
-    "load_card",
-    "summary",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
