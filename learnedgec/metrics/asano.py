@@ -78,7 +78,7 @@ class Asano(PretrainedMetric):
         regression = _train(self.model, model_state(self.model), texts, ratings, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])
-        values = {
+        values: dict[str, Array | list[float]] = {
             "grammaticality": regression.predict(hypotheses, scores),
             "fluency": [regression.fluency(score) for score in scores],
             "meaning": [meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)],
