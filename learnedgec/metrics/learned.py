@@ -159,6 +159,11 @@ class GatedMetric(LearnedMetric):
 
         Accepted hypotheses score at least `lowest`, and rejected ones at most that. A negative threshold
         means no gate, and no bound.
+
+        Args:
+            scores: float64 (N,).
+            statistics: of the same N sentences.
+            lowest: the bound between rejected and accepted hypotheses.
         """
         accepted, no_gate = self.accepted(statistics), np.less(self.thresholds(statistics), 0)
         bounded = np.where(accepted, np.maximum(scores, lowest), np.minimum(scores, lowest))
