@@ -132,14 +132,8 @@ class Metric(ABC):
         """Return each sentence's score by itself, float64 (N,)."""
 
     def aggregate(self, statistics: Statistics) -> float:
-        """Return the corpus score: the mean sentence score unless a metric says otherwise.
-
-        A metric with another corpus score overrides this method or, to score many resamples at once,
-        `aggregate_many`.
-        """
-        if type(self).aggregate_many is Metric.aggregate_many:
-            return float(np.mean(self.sentence_scores(statistics)))
-        return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
+        """Return the corpus score: the mean sentence score unless a metric says otherwise."""
+        return float(np.mean(self.sentence_scores(statistics)))
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, float64 (B,).
@@ -439,3 +433,15 @@ class Metric(ABC):
         if references is not None:
             parts |= self.describe_references(references)
         return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
+
+
+class ResampledMetric(Metric):
+    """A metric that aggregates many resamples at once; all sentences in their order are one of them."""
+
+    @abstractmethod
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the corpus score of each of B resamples; see `Metric.aggregate_many`."""
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the corpus score of the sentences in their order."""
+        return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])

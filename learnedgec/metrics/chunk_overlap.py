@@ -22,7 +22,7 @@ from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
@@ -33,6 +33,7 @@ from learnedgec.metrics.reference_choice import (
     real_references,
     reference_arrays,
     sample_blocks,
+    take_references,
 )
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
@@ -63,7 +64,7 @@ _SHOWN = dict(
 
 
 @dataclass(frozen=True)
-class ChunkOverlap(Metric):
+class ChunkOverlap(ResampledMetric):
     """A metric computed from counts of chunks; a subclass defines its figures and which reference is best.
 
     At the corpus level, counts are summed over sentences. From the first sentence to the last, each uses
@@ -73,8 +74,7 @@ class ChunkOverlap(Metric):
 
     Attributes:
         level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
-        assumption: `dependent`: one reference at a time; `independent`: each chunk against all
-            references.
+        assumption: `dependent`: one reference at a time; `independent`: each chunk against all references.
         weights: what a chunk counts; see `learnedgec.metrics.cleme`.
         mean_length: L of the length weights; `None` takes that of the sentences scored together, as the
             official code does, so that a sentence's score depends slightly on the other sentences.
@@ -294,7 +294,7 @@ class ChunkOverlap(Metric):
         figures = self.sentence_figures(counts)
         real = np.broadcast_to(real_references(statistics), counts.shape[1:])
         best = first_best(self.sentence_preference(figures), real)
-        return best, {name: _take(figure, best) for name, figure in figures.items()}
+        return best, {name: take_references(figure, best) for name, figure in figures.items()}
 
     def _resampled(
         self, statistics: Statistics, samples: Indices, guess: Indices | None = None
@@ -311,7 +311,7 @@ class ChunkOverlap(Metric):
             return best, self.figures(sums), sums
         best, figures = self._alone(statistics, counts)
         means = {name: figure[which, samples].mean(axis=1) for name, figure in figures.items()}
-        sums = _take(counts, best[None])[:, which, samples].sum(axis=-1)
+        sums = take_references(counts, best[None])[:, which, samples].sum(axis=-1)
         return best[which, samples], means, sums
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
@@ -347,9 +347,10 @@ class ChunkOverlap(Metric):
         then be below the sentence score, which uses the reference that is best for the sentence alone.
         """
         chosen = self.chosen(statistics)
-        counts = _take(self._counts(statistics, _everything(statistics))[:, 0], chosen[None])
+        every_reference = self._counts(statistics, _everything(statistics))[:, 0]
+        counts = take_references(every_reference, chosen[None])
         return {
-            "annotator": _take(statistics["annotator"], chosen),
+            "annotator": take_references(statistics["annotator"], chosen),
             **self.totals(counts),
             **self.sentence_figures(counts),
         }
@@ -429,12 +430,6 @@ def _everything(statistics: Statistics) -> Indices:
 def _score(figures: Mapping[str, Floats]) -> Floats:
     """Return the score, the first of the figures."""
     return next(iter(figures.values()))
-
-
-def _take(values: Array, choices: Indices) -> Array:
-    """Return the values of the chosen references, (…, N) from (…, N, R)."""
-    chosen: Array = np.take_along_axis(values, choices[..., None], axis=-1)[..., 0]
-    return chosen
 
 
 def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:

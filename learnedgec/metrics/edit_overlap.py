@@ -21,7 +21,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, ResampledMetric
 from learnedgec.metrics.reference_choice import (
     Mask,
     best_along,
@@ -134,7 +134,7 @@ def _share(part: Count, whole: Count) -> Floats:
 
 
 @dataclass(frozen=True)
-class EditOverlap(Metric):
+class EditOverlap(ResampledMetric):
     """F-score over edits, each sentence compared with one of its references.
 
     With tp the gold edits that the system made, e the edits that it proposed and g the gold edits,

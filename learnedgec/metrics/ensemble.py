@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, ResampledMetric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.plugins import origin
@@ -23,7 +23,7 @@ from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
-class Ensemble(Metric):
+class Ensemble(ResampledMetric):
     """A weighted sum of metrics: `Σ wₖ·(xₖ − μₖ)/σₖ`, of corpus scores and of sentence scores alike.
 
     Metrics have different scales, so weights are comparable only after scaling. μₖ and σₖ are part of the

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     Unit,
@@ -58,7 +58,7 @@ def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedint
 
 
 @dataclass(frozen=True)
-class Gleu(Metric):
+class Gleu(ResampledMetric):
     """GLEU: n-gram precision that rewards overlap with a reference and penalises kept source n-grams.
 
     Per order k the numerator is, clipped per sentence, `max(|h ∩ r| − |h ∩ (s ∖ r)|, 0)`, where s ∖ r

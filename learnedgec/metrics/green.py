@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.ngrams import Unit, resampled_totals, shared_counts
 from learnedgec.metrics.reference_choice import count_references, first_best
 from learnedgec.metrics.statistics import Statistics
@@ -19,7 +19,7 @@ from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
 
 @dataclass(frozen=True)
-class Green(Metric):
+class Green(ResampledMetric):
     """GREEN: F-score over the n-grams that were rightly kept, deleted and inserted.
 
     Per order, with the counts of an n-gram in source s, reference r and hypothesis h, it is rightly kept

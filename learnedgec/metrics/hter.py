@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.ngrams import Unit, units
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -17,7 +17,7 @@ from learnedgec.types import Floats, Texts
 
 
 @dataclass(frozen=True)
-class Hter(Metric):
+class Hter(ResampledMetric):
     """HTER, inverted so that higher is better: 1 − edits/length, with the edits from output to post-edit.
 
     The edits are the Levenshtein distance from the hypothesis to the nearest reference: insertions,

@@ -96,12 +96,12 @@ def best_along(
     open_ = np.arange(len(real))
     left, left_real = counts, real
     while len(open_):
-        before = _sums(_take(left, choices[open_]))[..., :-1]
+        before = _sums(take_references(left, choices[None, open_]))[..., :-1]
         best = first_best(preference(before[..., None] + left, left), left_real)
         moved = (best != choices[open_]).any(axis=1)
         choices[open_] = best
         open_, left, left_real = open_[moved], left[:, moved], left_real[moved]
-    sums: Floats = _sums(_take(counts, choices))[..., -1]
+    sums: Floats = _sums(take_references(counts, choices[None]))[..., -1]
     return choices, sums
 
 
@@ -111,9 +111,9 @@ def _sums(chosen: Floats) -> Floats:
     return np.cumsum(sums, axis=-1, out=sums)
 
 
-def _take(counts: Floats, choices: Indices) -> Floats:
-    """Return the chosen references' counts, float (C, B, M)."""
-    chosen: Floats = np.take_along_axis(counts, choices[None, ..., None], axis=-1)[..., 0]
+def take_references(values: Array, choices: Indices) -> Array:
+    """Return the values of the chosen references, (…, M) from (…, M, R)."""
+    chosen: Array = np.take_along_axis(values, choices[..., None], axis=-1)[..., 0]
     return chosen
 
 

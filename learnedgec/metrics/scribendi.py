@@ -85,6 +85,10 @@ class Scribendi(PretrainedMetric):
         close = statistics["similarity"] >= self.threshold
         return np.where(statistics["unchanged"], 0.0, np.where(better & close, 1.0, -1.0))
 
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the sum of the sentence scores."""
+        return float(self.sentence_scores(statistics).sum())
+
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the sum of the sentence scores of each resample."""
         sums: Floats = self.sentence_scores(statistics)[samples].sum(axis=1)
