@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -68,8 +68,7 @@ def tokenise(
     *,
     max_length: int | None = None,
     special_tokens: bool = True,
-    capitals: bool = False,
-    hypothesis: bool = False,
+    marks: Collection[str] = (),
 ) -> Mapping[str, list[list[int]]]:
     """Tokenise texts (or pairs of texts) without padding.
 
@@ -78,12 +77,11 @@ def tokenise(
         items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
         max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning.
         special_tokens: add [CLS], [SEP] and the like.
-        capitals: mark the capitals of texts, with a fast tokenizer.
-        hypothesis: mark the second text of each pair, with a fast tokenizer.
+        marks: columns that a fast tokenizer adds: for texts `capitals` (`mark_capitals`), for pairs
+            `hypothesis` (`hypothesis_marks`). Other names, such as that of the mask, add nothing.
 
     Returns:
-        `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`) and
-        `hypothesis` (`hypothesis_marks`), one list for each item.
+        `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item.
     """
     # The texts; or the first texts, and the second texts.
     sides = (
@@ -96,7 +94,7 @@ def tokenise(
         *sides,
         add_special_tokens=special_tokens,
         return_attention_mask=False,
-        return_offsets_mapping=capitals,
+        return_offsets_mapping="capitals" in marks,
         verbose=False,
     )
     encoded = encode(truncation=limit is not None, max_length=limit)
@@ -109,12 +107,12 @@ def tokenise(
         if any(cut):
             warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
     columns = dict(encoded)
-    if capitals:
+    if "capitals" in marks:
         offsets = columns.pop("offset_mapping")
         columns["capitals"] = [
             mark_capitals(text, places) for text, places in zip(sides[0], offsets, strict=True)
         ]
-    if hypothesis:
+    if "hypothesis" in marks:
         columns["hypothesis"] = hypothesis_marks(encoded)
     return columns
 

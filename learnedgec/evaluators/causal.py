@@ -56,12 +56,10 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
         raise ModelError(
             f"the tokenizer of {name} has no beginning-of-sentence token; use a model that has one."
         )
+    if not texts:
+        return []
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    encoded = (
-        tokenizer(list(distinct), add_special_tokens=False, verbose=False)["input_ids"]
-        if distinct
-        else []
-    )
+    encoded = tokenizer(list(distinct), add_special_tokens=False, verbose=False)["input_ids"]
     scores = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
     context = getattr(model.config, "max_position_embeddings", None) or 1 << 30
     # The text of each window, and what of it the window reads and scores.

@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel
@@ -38,7 +37,6 @@ from learnedgec.evaluators.packages import (
 from learnedgec.evaluators.precision import evaluator_precision
 from learnedgec.evaluators.quantization import unpack
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
 
 Pooling = Literal["mean", "cls", "pooler"]
@@ -202,35 +200,19 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         cls,
         encoder: Any,
         heads: Mapping[str, HeadConfig],
-        *,
-        pooling: Pooling = "mean",
-        dropout: float = 0.1,
-        max_tokens: int = 128,
-        sums: Mapping[str, Mapping[str, float]] | None = None,
-        lora: Mapping[str, Any] | None = None,
-        gate: Gate = "characters",
+        **settings: Any,
     ) -> EvaluatorModel:
         """Put new heads on a pretrained encoder.
 
         Args:
             encoder: pretrained encoder.
             heads: head -> its configuration.
-            pooling: pooling of the encoder's states.
-            dropout: dropout rate before the heads.
-            max_tokens: maximum length of an input in tokens.
-            sums: output -> head -> weight.
-            lora: low-rank matrices; see `EvaluatorConfig`.
-            gate: see `EvaluatorConfig`.
+            settings: other attributes of `EvaluatorConfig`.
         """
         config = EvaluatorConfig(
             encoder=encoder.config.to_dict(),
             heads={name: asdict(head) for name, head in heads.items()},
-            pooling=pooling,
-            dropout=dropout,
-            max_tokens=max_tokens,
-            sums=sums,
-            lora=lora,
-            gate=gate,
+            **settings,
         )
         return cls(config, encoder)
 
@@ -446,28 +428,24 @@ class Evaluator:
         """
         heads = self.model.config.heads
         names = [name for name, head in heads.items() if head["input"] == kind]
-        marks = {_marks_of(self.model.config.head(name)) for name in names}
         precision = evaluator_precision(runtime)
         key = (kind, runtime.device, precision)
         memory = self._memory.setdefault(key, {})
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}
-        store: RowStore | None = None
-        if runtime.cache_dir is not None and self.digest:
-            about = ["evaluator", self.digest, kind, precision, *names, __version__]
-            store = RowStore(runtime.cache_dir, about, len(names) + 1)
+        about = ["evaluator", self.digest, kind, precision, *names, __version__]
         values = remembered_rows(
             lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
             self.tokenizer,
             items,
             replace(runtime, dtype=precision),
             memory=memory,
-            store=store,
+            about=about if self.digest else (),
+            width=len(names),
             max_length=self.model.config.max_tokens,
-            capitals="capitals" in marks,
-            hypothesis="hypothesis" in marks,
+            marks={_marks_of(self.model.config.head(name)) for name in names},
             description=self.name,
-        ).reshape(len(items), len(names))
+        )
         return {name: values[:, column] for column, name in enumerate(names)}
 
 
@@ -479,15 +457,7 @@ def _load(package: Package, device: str) -> Evaluator:
         try:
             model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
             tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        except (
-            AttributeError,
-            OSError,
-            LookupError,
-            RuntimeError,
-            SafetensorError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except Exception as error:  # safetensors, torch, tokenizers and transformers have their own
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None

@@ -57,7 +57,7 @@ def run(
         items: N texts or pairs.
         runtime: device, precision, token budget and progress bar.
         description: what the progress bar says.
-        options: `max_length`, `special_tokens`, `capitals` and `hypothesis` of `tokenise`.
+        options: `max_length`, `special_tokens` and `marks` of `tokenise`.
 
     Returns:
         float32 (N, K), in the order of `items`.
@@ -74,16 +74,15 @@ def run(
         for text, tokens in zip(texts, inputs, strict=True)
     }
     distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
-    rows: npt.NDArray[np.float32] | None = None
+    order: list[int] = []
+    outputs: list[npt.NDArray[np.float32]] = []
     with torch.inference_mode(), autocast(runtime):
         for positions, batch in padded_batches(
             tokenizer, distinct, runtime, description=description
         ):
-            output = forward(batch).float().cpu().numpy()
-            if rows is None:
-                rows = np.empty((len(numbers), output.shape[1]), dtype=np.float32)
-            rows[positions] = output
-    assert rows is not None
+            order += positions
+            outputs.append(forward(batch).float().cpu().numpy())
+    rows = np.concatenate(outputs)[np.argsort(order)]
     return rows[[row_of[item] for item in items]]
 
 
@@ -94,13 +93,15 @@ def remembered_rows(
     runtime: Runtime,
     *,
     memory: dict[Item, Floats],
-    store: RowStore | None,
+    about: Sequence[str],
+    width: int,
     **options: Any,
 ) -> Floats:
     """Return the rows of `run`, float64 (N, K); only inputs neither in memory nor on disk are encoded.
 
-    In memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
-    the warning about truncated inputs is repeated for stored rows.
+    A cache folder keeps the rows for later runs. In memory and on disk each row has one more number: the
+    tokens to which the input was truncated, or 0. So the warning about truncated inputs is repeated for
+    stored rows.
 
     Args:
         forward: see `run`.
@@ -108,9 +109,13 @@ def remembered_rows(
         items: N texts or pairs.
         runtime: see `run`.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
-        store: rows on disk; new rows are added. `None` without a cache folder.
+        about: everything that a row depends on apart from its input; if empty, no row is stored on disk.
+        width: K, the length of a row.
         options: other arguments of `run`.
     """
+    store: RowStore | None = None
+    if runtime.cache_dir is not None and about:
+        store = RowStore(runtime.cache_dir, about, width + 1)
     distinct = list(dict.fromkeys(items))
     rows = {item: memory[item] for item in distinct if item in memory}
     new = [item for item in distinct if item not in rows]
@@ -137,7 +142,7 @@ def remembered_rows(
     if truncated := [place for place, item in enumerate(distinct) if rows[item][-1]]:
         limit = int(rows[distinct[truncated[0]]][-1])
         warn_of_inputs(TruncationWarning.of(truncated, len(distinct), limit))
-    return np.array([rows[item][:-1] for item in items], dtype=np.float64)
+    return np.array([rows[item][:-1] for item in items], dtype=np.float64).reshape(-1, width)
 
 
 @dataclass(frozen=True, slots=True)

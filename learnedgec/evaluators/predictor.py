@@ -36,7 +36,6 @@ from learnedgec.evaluators.packages import (
 from learnedgec.evaluators.precision import Precision, evaluator_precision, model_precision
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path
-from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
 
 MAX_LENGTH = 128
@@ -214,12 +213,7 @@ class ClassifierPredictor:
                 f"{locate(self.name)} has {model.config.num_labels} labels; a regressor with one was "
                 "expected."
             )
-        store: RowStore | None = None
-        if runtime.cache_dir is not None:
-            reading = [str(self.pooling), str(self.max_tokens), self.precision(runtime)]
-            store = RowStore(
-                runtime.cache_dir, ["classifier", self.digest, *reading, __version__], 2
-            )
+        reading = [str(self.pooling), str(self.max_tokens), self.precision(runtime)]
         items: Sequence[Item] = hypotheses
         if self.reads == "pair":
             items = list(zip(sources, hypotheses, strict=True))
@@ -229,11 +223,12 @@ class ClassifierPredictor:
             items,
             runtime,
             memory={},
-            store=store,
+            about=["classifier", self.digest, *reading, __version__],
+            width=1,
             max_length=self.max_tokens,
             description=f"{Path(self.name).name}: {', '.join(outputs)}",
-        ).reshape(len(items))
-        return dict.fromkeys(outputs, values)
+        )
+        return dict.fromkeys(outputs, values[:, 0])
 
 
 Predictor: TypeAlias = PackagePredictor | ClassifierPredictor
