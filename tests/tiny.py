@@ -72,18 +72,14 @@ def save_encoder(folder: Path, width: int = 32) -> Path:
     """Write a two-layer BERT with its tokenizer."""
     torch.manual_seed(0)
     fast_tokenizer = tokenizer()
-    BertModel(configuration(len(fast_tokenizer), width)).save_pretrained(folder)
-    fast_tokenizer.save_pretrained(folder)
-    return folder
+    return _save(folder, BertModel(configuration(len(fast_tokenizer), width)), fast_tokenizer)
 
 
 def save_encoder_of_bytes(folder: Path) -> Path:
     """Write a two-layer BERT with a tokenizer that is written in Python."""
     torch.manual_seed(0)
     byte_tokenizer = ByT5Tokenizer()
-    BertModel(configuration(len(byte_tokenizer))).save_pretrained(folder)
-    byte_tokenizer.save_pretrained(folder)
-    return folder
+    return _save(folder, BertModel(configuration(len(byte_tokenizer))), byte_tokenizer)
 
 
 def save_regressor(folder: Path, seed: int = 0) -> Path:
@@ -92,33 +88,26 @@ def save_regressor(folder: Path, seed: int = 0) -> Path:
     fast_tokenizer = tokenizer()
     model = BertForSequenceClassification(configuration(len(fast_tokenizer), num_labels=1))
     torch.nn.init.normal_(model.classifier.weight, std=1.0)
-    model.save_pretrained(folder)
-    fast_tokenizer.save_pretrained(folder)
-    return folder
+    return _save(folder, model, fast_tokenizer)
 
 
 def save_evaluator(
     folder: Path,
     seed: int = 0,
     heads: Mapping[str, HeadConfig] = SOME_HEADS,
-    encoder: str = "tiny",
-    datasets: Sequence[str] = ("none",),
-    bits: Bits = 16,
     width: int = 32,
     sums: Mapping[str, Mapping[str, float]] | None = None,
     gate: Gate = "characters",
-    learned: bytes = b"",
+    **about: Any,
 ) -> Path:
-    """Write an evaluator package with random weights, SOME's three heads unless told."""
+    """Write an evaluator package with random weights; `about` is what `save_package` takes besides."""
     torch.manual_seed(seed)
     fast_tokenizer = tokenizer()
     encoder_model = BertModel(configuration(len(fast_tokenizer), width))
     model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256, sums=sums, gate=gate)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
-    return save_package(
-        folder, model, encoder=encoder, datasets=datasets, bits=bits, seed=seed, learned=learned
-    )
+    return save_package(folder, model, seed=seed, **about)
 
 
 def save_package(
@@ -128,26 +117,25 @@ def save_package(
     datasets: Sequence[str] = ("none",),
     bits: Bits = 16,
     seed: int = 0,
-    fast_tokenizer: PreTrainedTokenizerFast | None = None,
     learned: bytes = b"",
 ) -> Path:
     """Write a model as an evaluator package, with a manifest as if it had been trained."""
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
+    data = {
+        "datasets": list(datasets),
+        "ratings": ["none"],
+        "auxiliary": [],
+        "pairs": {},
+        "cases": {},
+    }
+    data |= {"split": "by-source", "split_seed": 0, "check_leakage": True}
     write_package(
         folder,
         model.config,
         round_weights(model, bits),
-        tokenizer() if fast_tokenizer is None else fast_tokenizer,
+        tokenizer(),
         configuration="name: tiny\n",
-        data={
-            "datasets": list(datasets),
-            "ratings": ["none"],
-            "auxiliary": [],
-            "pairs": {},
-            "cases": {},
-        }
-        | {"split": "by-source", "split_seed": 0, "check_leakage": True}
-        | dict.fromkeys(("train", "dev", "test"), part),
+        data=data | dict.fromkeys(("train", "dev", "test"), part),
         learned=learned,
         results={},
         seed=seed,
@@ -189,6 +177,10 @@ def save_sequence_model(folder: Path) -> Path:
             **settings,
         )
     )
+    return _save(folder, model, fast_tokenizer)
+
+
+def _save(folder: Path, model: Any, its_tokenizer: Any) -> Path:
     model.save_pretrained(folder)
-    fast_tokenizer.save_pretrained(folder)
+    its_tokenizer.save_pretrained(folder)
     return folder

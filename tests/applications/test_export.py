@@ -172,10 +172,15 @@ def test_the_command_exports_what_it_is_told(
 def test_heads_that_cannot_be_exported_are_refused(tmp_path: Path, tiny_evaluator: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"no head of .* is named 'fluent'; did you mean"):
         export_evaluator(str(tiny_evaluator), tmp_path, heads=["fluent"])
-    pairs = {"wrong": HeadConfig("pair", reads="tokens")}
-    package = tiny.save_evaluator(tmp_path / "marked", heads=pairs)
-    with pytest.raises(ConfigError, match="it reads capitals or the tokens of pairs"):
-        export_evaluator(str(package), tmp_path / "out", heads=["wrong"])
+    marked = {
+        "wrong": HeadConfig("pair", reads="tokens"),
+        "capitals": HeadConfig(reads="capitals"),
+    }
+    package = tiny.save_evaluator(tmp_path / "marked", heads={"plain": HeadConfig(), **marked})
+    for head in marked:
+        with pytest.raises(ConfigError, match="it reads capitals or the tokens of pairs"):
+            export_evaluator(str(package), tmp_path / "out", heads=[head])
+    assert set(export_evaluator(str(package), tmp_path / "rest")) == {"plain"}
     package = tiny.save_evaluator(tmp_path / "odd", heads={"a/b": HeadConfig()})
     with pytest.raises(ConfigError, match="no folder can have its name"):
         export_evaluator(str(package), tmp_path / "out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import Runtime
-from learnedgec.applications.export import export_evaluator
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import InputError
 from learnedgec.evaluators.batching import tokenise
 from learnedgec.evaluators.capitals import (
     CAPITAL,
@@ -94,26 +92,6 @@ def test_capitals_change_scores_and_sums_may_replace_heads(package: Path) -> Non
     assert evaluator.predict(texts, texts, ["both"])["both"].tolist() == pytest.approx(
         predicted["both"].tolist()
     )
-    single = []
-    for text in texts:
-        evaluator._memory.clear()
-        single.append(evaluator.predict([text], [text])["quality"][0])
-    assert single == pytest.approx(predicted["quality"].tolist(), abs=1e-6)
-
-
-def test_values_are_kept_with_their_capitals(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runtime = Runtime(device="cpu", cache_dir=str(tmp_path / "kept"))
-    texts = ["He goes .", "he goes ."]
-    first = Evaluator.load(str(package), runtime=runtime).predict(texts, texts, runtime=runtime)
-    fresh = Evaluator.load(str(package), runtime=runtime)
-    fresh._memory.clear()
-    monkeypatch.setattr(fresh.model, "encode", None)  # what the folder has is not encoded again
-    again = fresh.predict(texts, texts, runtime=replace(runtime, batch_tokens=1))
-    for name, values in first.items():
-        assert again[name].tolist() == pytest.approx(values.tolist())
-    assert first["quality"][0] != first["quality"][1]
 
 
 def test_a_space_before_a_word_may_belong_to_its_token() -> None:
@@ -140,9 +118,3 @@ def test_a_layer_is_read_beside_a_head_of_another_input(tmp_path: Path) -> None:
     together = model(batch)
     for name in heads:
         assert together[name].tolist() == pytest.approx(model(batch, heads=[name])[name].tolist())
-
-
-def test_heads_that_read_capitals_are_not_exported(package: Path, tmp_path: Path) -> None:
-    assert set(export_evaluator(str(package), tmp_path / "plain")) == {"quality"}
-    with pytest.raises(ConfigError, match="'capitals' cannot be exported: it reads capitals"):
-        export_evaluator(str(package), tmp_path / "plain", heads=["capitals"])

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,17 +12,12 @@ import tiny
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
-from learnedgec.evaluators.batching import (
-    TruncationWarning,
-    padded_batches,
-    tokenise,
-)
+from learnedgec.evaluators.batching import Item, TruncationWarning, padded_batches, tokenise
 from learnedgec.evaluators.inference import mean_pool, run, sentence_vectors
 from learnedgec.evaluators.loading import (
     checkpoint_digest,
     load_model,
     load_tokenizer,
-    locate,
     torch_device,
 )
 from learnedgec.runtime.runtime import Runtime
@@ -33,36 +29,20 @@ def pooled(model: object, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return mean_pool(model(**batch).last_hidden_state, batch["attention_mask"])  # type: ignore[operator]
 
 
-def test_rows_equal_one_by_one_whatever_the_batch(tiny_encoder: Path) -> None:
-    runtime = Runtime(device="cpu")
+@pytest.mark.parametrize("budget", [1, 30, 4096])
+@pytest.mark.parametrize("items", [TEXTS, [(a, b) for a in TEXTS for b in TEXTS[:3]]])
+def test_rows_equal_one_by_one_whatever_the_batch(
+    tiny_encoder: Path, items: list[Item], budget: int
+) -> None:
+    runtime = Runtime(device="cpu", batch_tokens=budget)
     tokenizer = load_tokenizer(str(tiny_encoder))
     model = load_model(str(tiny_encoder), runtime)
-    expected = []
-    for text in TEXTS:
+    rows = run(lambda batch: pooled(model, batch), tokenizer, items, runtime)
+    for item, row in zip(items, rows, strict=True):
+        # Lists, because a single empty second text counts as none.
+        sides = [[item]] if isinstance(item, str) else [[item[0]], [item[1]]]
         with torch.inference_mode():
-            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state
-        expected.append(states[0].mean(dim=0).numpy())
-    for budget in (1, 30, 4096):
-        rows = run(
-            lambda batch: pooled(model, batch),
-            tokenizer,
-            TEXTS,
-            Runtime(device="cpu", batch_tokens=budget),
-        )
-        assert rows == pytest.approx(np.array(expected), abs=1e-5)
-
-
-def test_pairs_equal_one_by_one(tiny_encoder: Path) -> None:
-    runtime = Runtime(device="cpu")
-    tokenizer = load_tokenizer(str(tiny_encoder))
-    model = load_model(str(tiny_encoder), runtime)
-    pairs = [(a, b) for a in TEXTS for b in TEXTS[:3]]
-    rows = run(lambda batch: pooled(model, batch), tokenizer, pairs, runtime)
-    for pair, row in zip(pairs, rows, strict=True):
-        with torch.inference_mode():
-            # Lists, because a single empty second text counts as none.
-            encoded = tokenizer([pair[0]], [pair[1]], return_tensors="pt")
-            states = model(**encoded).last_hidden_state
+            states = model(**tokenizer(*sides, return_tensors="pt")).last_hidden_state
         assert row == pytest.approx(states[0].mean(dim=0).numpy(), abs=1e-5)
 
 
@@ -118,30 +98,28 @@ def test_bfloat16_is_close(tiny_encoder: Path) -> None:
     assert not np.array_equal(rows[0], rows[1])
 
 
-def test_names_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="not in the local cache and HF_HUB_OFFLINE is set"):
-        load_model("some-org/no-such-model", Runtime())
-    with pytest.raises(ModelError, match="directory /nowhere/at-all does not exist"):
-        locate("/nowhere/at-all")
-    with pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[mini\]'"):
-        locate("pkg:no_such_package/model")
-    with pytest.raises(ModelError, match="has no folder 'nothing'"):
-        locate("pkg:learnedgec/nothing")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_model(str(tmp_path), Runtime())
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("org/no-such-model", ModelError, "not in the local cache and HF_HUB_OFFLINE is set"),
+        ("/nowhere/at-all", ModelError, "directory /nowhere/at-all does not exist"),
+        ("pkg:no_such_package/model", MissingDependencyError, r"pip install 'learnedgec\[mini\]'"),
+        ("pkg:learnedgec/nothing", ModelError, "has no folder 'nothing'"),
+        (str(Path(__file__).parent), ModelError, "cannot be loaded"),
+    ],
+)
+def test_names_that_cannot_be_had(
+    name: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(error, match=message):
+        load_model(name, Runtime())
 
 
 def test_no_network_is_one_sentence_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub
-
-    def unreachable(*arguments: object, **options: object) -> None:
-        raise ConnectionError("Name or service not known")
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    unreachable = Mock(side_effect=ConnectionError("Name or service not known"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
     with pytest.raises(
         ModelError, match=r"hub cannot be reached \(ConnectionError\); give a directory"
     ):
@@ -195,7 +173,6 @@ def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: P
         file.write_bytes(content + b" ")
         assert checkpoint_digest(str(tiny_encoder)) != digest
         file.write_bytes(content)
-        assert checkpoint_digest(str(tiny_encoder)) == digest
     (tiny_encoder / "README.md").write_text("a card")
     assert checkpoint_digest(str(tiny_encoder)) == digest
 
@@ -234,14 +211,3 @@ def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
 def test_unknown_device_is_named() -> None:
     with pytest.raises(ModelError, match="'warp' is not available here"):
         torch_device(Runtime(device="warp"))
-
-
-def test_texts_with_equal_tokens_have_equal_vectors(tiny_encoder: Path) -> None:
-    # The tokenizer ignores letters' case and runs of spaces.
-    texts = ["He goes home .", "A much longer sentence stands here .", "HE  goes home ."]
-    vectors = sentence_vectors(str(tiny_encoder), texts, Runtime(batch_tokens=8))
-    assert (vectors[0] == vectors[2]).all()
-    assert np.abs(vectors[0] - vectors[1]).max() > 0.01
-    alone = sentence_vectors(str(tiny_encoder), texts[1:2], Runtime())
-    assert vectors[1] == pytest.approx(alone[0], abs=1e-5)
-    assert sentence_vectors(str(tiny_encoder), [], Runtime()).shape == (0, 32)

@@ -7,11 +7,7 @@ import torch
 
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.evaluators.precision import (
-    evaluator_precision,
-    has_bfloat16,
-    model_precision,
-)
+from learnedgec.evaluators.precision import evaluator_precision, has_bfloat16, model_precision
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 
@@ -25,12 +21,6 @@ def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
     return bool(request.param)
 
 
-@pytest.fixture
-def detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the hardware decide, whatever the environment of the tests says."""
-    monkeypatch.delenv("LEARNEDGEC_BFLOAT16", raising=False)
-
-
 def test_auto_is_what_the_hardware_does_for_evaluators_alone(native: bool) -> None:
     assert evaluator_precision(AUTO) == ("bfloat16" if native else "float32")
     assert model_precision(AUTO) == "float32"
@@ -42,32 +32,26 @@ def test_what_is_asked_for_is_used(asked: str, native: bool) -> None:
     assert evaluator_precision(runtime) == model_precision(runtime) == asked
 
 
-@pytest.mark.usefixtures("detected")
 @pytest.mark.parametrize(
-    ("capabilities", "expected"),
+    ("device", "capability", "expected"),
     [
-        ({"avx512_f": True, "avx512_bf16": False}, False),
-        ({"avx512_bf16": True}, True),
-        ({"amx_bf16": True}, True),
-        ({"architecture": "aarch64", "bf16": True}, True),
-        ({}, False),
+        ("cpu", {"avx512_f": True, "avx512_bf16": False}, False),
+        ("cpu", {"avx512_bf16": True}, True),
+        ("cpu", {"amx_bf16": True}, True),
+        ("cpu", {"architecture": "aarch64", "bf16": True}, True),
+        ("cpu", {}, False),
+        ("cuda", (7, 5), False),
+        ("cuda", (8, 0), True),
+        ("mps", None, False),
     ],
 )
-def test_a_processor_has_instructions_or_not(
-    capabilities: dict[str, object], expected: bool, monkeypatch: pytest.MonkeyPatch
+def test_hardware_multiplies_in_bfloat16_or_not(
+    device: str, capability: object, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
-    assert has_bfloat16(torch.device("cpu")) is expected
-
-
-@pytest.mark.usefixtures("detected")
-@pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True)])
-def test_a_gpu_has_tensor_cores_for_it_or_not(
-    capability: tuple[int, int], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    monkeypatch.delenv("LEARNEDGEC_BFLOAT16", raising=False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capability, raising=False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert has_bfloat16(torch.device("cuda")) is expected
-    assert not has_bfloat16(torch.device("mps"))
+    assert has_bfloat16(torch.device(device)) is expected
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
