@@ -78,11 +78,6 @@ def test_chats_and_texts_get_the_same_reward() -> None:
     assert rewards == pytest.approx([4.0, 3.0, 0.0])
 
 
-def test_the_unchanged_source_earns_nothing_when_centred() -> None:
-    function = reward("length", centre=True)
-    assert function(completions=["a b", "a b c"], source=["a b"] * 2) == pytest.approx([0.0, 1.0])
-
-
 def test_penalties_and_the_floor() -> None:
     options = {"edit_penalty": 1.0, "length_penalty": 0.5, "floor": -9.0, "clip": (-1.0, 1.0)}
     function = reward("length", centre=True, **options)

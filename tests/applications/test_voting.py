@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from embedded import Sample
 from hypothesis import given, settings
@@ -28,25 +30,20 @@ def edit(start: int, length: int, correction: str) -> Edit:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "text"),
+    ("row", "options", "text"),
     [
-        (0.9, "He go to the school yesterday"),
-        (0.5, "He went to school yesterday"),
-        (0.0, "He went to school yesterday ."),
+        (ROW, {"threshold": 0.9}, SOURCE),
+        (ROW, {}, "He went to school yesterday"),
+        (ROW, {"threshold": 0.0}, "He went to school yesterday ."),
+        (ROW, {"weights": [[1.0, 0.0, 3.0], [1.0]]}, "He goes to school yesterday ."),
+        # Half of the votes is not more than half.
+        ([ROW[0]] * 3 + [ROW[2]] * 3, {}, SOURCE),
     ],
 )
-def test_an_edit_needs_more_than_its_share(threshold: float, text: str) -> None:
-    assert vote([SOURCE], [ROW], annotator=ANNOTATOR, threshold=threshold) == [text]
-
-
-def test_weights_decide() -> None:
-    texts = vote([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[1.0, 0.0, 3.0]])
-    assert texts == ["He goes to school yesterday ."]
-
-
-def test_half_of_the_votes_is_not_more_than_half() -> None:
-    candidates = [[ROW[0]] * 3 + [ROW[2]] * 3]
-    assert vote([SOURCE], candidates, annotator=ANNOTATOR) == [SOURCE]
+def test_an_edit_needs_more_than_its_share(row: list[str], options: Any, text: str) -> None:
+    # The second source has fewer candidates.
+    texts = vote([SOURCE, SOURCE], [row, ROW[:1]], annotator=ANNOTATOR, **options)
+    assert texts == [text, ROW[0]]
 
 
 def test_one_system_is_its_own_vote(sample: Sample) -> None:
@@ -78,11 +75,6 @@ def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
     shares = {Edit(0, 2, "x"): 0.3, Edit(1, 3, "y"): 0.4}
     for threshold, kept in ((0.2, ["y"]), (0.35, ["y"]), (0.4, [])):
         assert [edit.correction for edit in _compatible(shares, threshold)] == kept
-
-
-def test_lists_of_different_lengths() -> None:
-    texts = vote([SOURCE, SOURCE], [ROW, ROW[:1]], annotator=ANNOTATOR)
-    assert texts == ["He went to school yesterday", ROW[0]]
 
 
 def test_bad_input() -> None:

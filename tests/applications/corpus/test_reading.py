@@ -75,12 +75,6 @@ def test_parquet_blocks_cross_groups_and_files(tmp_path: Path) -> None:
         ParquetRows(str(tmp_path / "none"), 3)
 
 
-def test_a_column_that_is_missing_is_named(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.table({"source": ["a"]}), tmp_path / "a.parquet")
-    with pytest.raises(FormatError, match="the column 'hypothesis' is missing"):
-        ParquetRows(str(tmp_path / "a.parquet"), 3)
-
-
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_compressed_files_are_copied_while_they_are_used(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.txt{suffix}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,11 @@ from embedded import Sample
 from failing_metrics import Fragile
 
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.applications.corpus.scoring import CorpusScores, score_corpus
+from learnedgec.applications.corpus.scoring import score_corpus
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import score_metrics
 
@@ -33,12 +35,12 @@ def records(sample: Sample, system: str, rows: References) -> list[dict[str, Any
     ]
 
 
-def values(scores: CorpusScores) -> dict[str, dict[str, tuple[float, Mapping[str, float], str]]]:
+def values(scores: Mapping[Metric, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    """Return the value, details and signature of each metric's score of each system."""
     return {
-        metric.label: {
-            name: (score.value, score.details, score.signature) for name, score in systems.items()
-        }
-        for metric, systems in scores.scores.items()
+        (metric.label, system): (score.value, score.details, score.signature)
+        for metric, systems in scores.items()
+        for system, score in systems.items()
     }
 
 
@@ -57,12 +59,7 @@ def test_records_in_blocks_score_as_all_at_once(
         scores = score_corpus(metrics, corpus, tmp_path / "run")
     systems = {name: sample.systems[name] for name in paths}
     expected = score_metrics(metrics, sample.sources, systems, rows.without_edits())
-    assert values(scores) == {
-        metric.label: {
-            name: (score.value, score.details, score.signature) for name, score in of.items()
-        }
-        for metric, of in expected.items()
-    }
+    assert values(scores.scores) == values(expected)
     assert (scores.size, scores.scored, scores.failed) == (72, 72, ())
 
 
@@ -141,7 +138,7 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
     damaged.write_bytes(damaged.read_bytes()[:-9])
     (blocks / "000000005.npz").unlink()
     (tmp_path / "count").unlink()
-    assert values(score_corpus([metric], corpus, tmp_path / "run")) == values(scores)
+    assert score_corpus([metric], corpus, tmp_path / "run").scores == scores.scores
     assert (tmp_path / "count").read_text().splitlines() == [
         sample.sources[30],
         sample.sources[50],
@@ -160,11 +157,9 @@ def test_a_folder_is_of_one_run(
     score_corpus([metric], corpus, tmp_path / "run")
     with pytest.raises(ConfigError, match="holds a run with other metrics"):
         score_corpus([load_metric("edit-count")], corpus, tmp_path / "run")
-    Path(corpus_files["weak"]).write_text("Other .\n" * 72)
+    systems = {"weak": corpus_files["reference"]}
     with (
-        open_lines(
-            corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
-        ) as other,
+        open_lines(corpus_files["source"], systems, [], 10, tmp_path) as other,
         pytest.raises(ConfigError, match="holds a run with other input"),
     ):
         score_corpus([metric], other, tmp_path / "run")
@@ -173,18 +168,14 @@ def test_a_folder_is_of_one_run(
 def test_bad_input_is_refused_before_any_block(
     corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path, sample: Sample
 ) -> None:
-    with open_lines(
-        corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
-    ) as bare:
-        with pytest.raises(InputError, match="gleu needs references"):
-            score_corpus([load_metric("gleu")], bare, tmp_path / "run")
-        with pytest.raises(
-            InputError, match="gotoscorer: it learns its weights from all sentences"
-        ):
-            score_corpus([load_metric("gotoscorer")], corpus, tmp_path / "run")
-        cleme = load_metric("cleme(edits='aligned')")
-        with pytest.raises(InputError, match="depends on the mean length"):
-            score_corpus([cleme], corpus, tmp_path / "run", sentences="jsonl")
+    bare = dataclasses.replace(corpus, references=())
+    with pytest.raises(InputError, match="gleu needs references"):
+        score_corpus([load_metric("gleu")], bare, tmp_path / "run")
+    with pytest.raises(InputError, match="gotoscorer: it learns its weights from all sentences"):
+        score_corpus([load_metric("gotoscorer")], corpus, tmp_path / "run")
+    cleme = load_metric("cleme(edits='aligned')")
+    with pytest.raises(InputError, match="depends on the mean length"):
+        score_corpus([cleme], corpus, tmp_path / "run", sentences="jsonl")
     assert not (tmp_path / "run").exists()
     write_lines(tmp_path / "short.txt", sample.sources[:-1])
     with (

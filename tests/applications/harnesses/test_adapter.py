@@ -6,7 +6,7 @@ import pytest
 
 from learnedgec import load_metric
 from learnedgec.applications.harnesses.adapter import Submission, adapter
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import InputError
 
 DOCUMENTS = [
     {"source": "He go .", "references": ["He goes .", "He went ."]},
@@ -32,8 +32,3 @@ def test_references_are_read_only_where_they_are_needed() -> None:
     assert str(error.value) == (
         "the document has no 'target' (it has source); name the keys by source=… and references=…."
     )
-
-
-def test_names() -> None:
-    with pytest.raises(UnknownNameError):
-        adapter("gleuu")
