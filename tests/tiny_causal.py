@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from embedded import SAMPLE_FOLDER
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from learnedgec.data.text import read_lines
 
-SAMPLE = Path(__file__).parent.parent / "data" / "sample"
 BOS = "<|endoftext|>"
 
 
@@ -25,14 +25,8 @@ def causal_tokenizer() -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    backend.train_from_iterator(
-        [
-            line
-            for name in ("ref0", "ref1", "source")
-            for line in read_lines(SAMPLE / f"{name}.txt")
-        ],
-        trainer,
-    )
+    files = [SAMPLE_FOLDER / f"{name}.txt" for name in ("ref0", "ref1", "source")]
+    backend.train_from_iterator([line for file in files for line in read_lines(file)], trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=backend, bos_token=BOS, eos_token=BOS, unk_token=BOS
     )
