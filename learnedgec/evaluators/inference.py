@@ -125,15 +125,7 @@ def remembered_rows(
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:
-        with collected() as notices:
-            values = run(forward, tokenizer, fresh, runtime, **options).astype(np.float64)
-        limits = np.zeros((len(fresh), 1))
-        for notice in notices:
-            if isinstance(notice, TruncationWarning) and notice.places:
-                limits[notice.places] = notice.limit
-            else:
-                warn_of_inputs(notice)
-        encoded = dict(zip(fresh, np.hstack([values, limits]), strict=True))
+        encoded = _rows_with_limits(forward, tokenizer, fresh, runtime, **options)
         if store:
             store.save(encoded)
         stored |= encoded
@@ -143,6 +135,25 @@ def remembered_rows(
         limit = int(rows[distinct[truncated[0]]][-1])
         warn_of_inputs(TruncationWarning.of(truncated, len(distinct), limit))
     return np.array([rows[item][:-1] for item in items], dtype=np.float64).reshape(-1, width)
+
+
+def _rows_with_limits(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    **options: Any,
+) -> dict[Item, Floats]:
+    """Return the rows of `run` by input; the last number is the tokens to which it was truncated, or 0."""
+    with collected() as notices:
+        values = run(forward, tokenizer, items, runtime, **options).astype(np.float64)
+    limits = np.zeros((len(items), 1))
+    for notice in notices:
+        if isinstance(notice, TruncationWarning):
+            limits[notice.places] = notice.limit
+        else:
+            warn_of_inputs(notice)
+    return dict(zip(items, np.hstack([values, limits]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import httpx
 import numpy as np
@@ -21,6 +20,10 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Floats
+
+GLEU, LENGTH = load_metric("gleu"), load_metric("length")
+Service: TypeAlias = httpx.AsyncClient
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -51,21 +54,15 @@ def gated() -> Gated:
     return Gated()
 
 
-@asynccontextmanager
-async def client(*metrics: Metric, **limits: Any) -> AsyncIterator[httpx.AsyncClient]:
+def with_service(
+    do: Callable[[Service], Awaitable[Answer]], *metrics: Metric, **limits: Any
+) -> Answer:
+    """Return what a client of a service gets."""
     # Errors become responses, as they do behind a real server.
     transport = httpx.ASGITransport(application(metrics, **limits), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
-        yield client
 
-
-def ask(
-    metrics: Sequence[str],
-    do: Callable[[httpx.AsyncClient], Awaitable[httpx.Response]],
-    **limits: Any,
-) -> httpx.Response:
-    async def run() -> httpx.Response:
-        async with client(*map(load_metric, metrics), **limits) as service:
+    async def run() -> Answer:
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as service:
             return await do(service)
 
     return asyncio.run(run())
@@ -78,27 +75,22 @@ def body(*texts: str, **more: Any) -> dict[str, Any]:
 def test_many_clients_get_the_librarys_scores(tiny_evaluator: Path, sample: Sample) -> None:
     metrics = [load_metric(f"some(model={str(tiny_evaluator)!r})"), load_metric("gleu")]
     systems = list(sample.systems.values())
+    references = sample.references.texts()
     requests = []
     for number in range(20):
-        rows = [(number + k) % len(sample.sources) for k in range(1 + number % 4)]
-        system = systems[number % len(systems)]
-        requests.append(
-            {
-                "sources": [sample.sources[row] for row in rows],
-                "hypotheses": [system[row] for row in rows],
-                "references": [
-                    [reference.text for reference in sample.references[row]] for row in rows
-                ],
-            }
-        )
+        rows = slice(number, number + 1 + number % 4)
+        request = {
+            "sources": sample.sources[rows],
+            "hypotheses": systems[number % len(systems)][rows],
+            "references": references[rows],
+        }
+        requests.append(request)
 
-    async def run() -> list[httpx.Response]:
-        async with client(*metrics) as service:
-            return await asyncio.gather(
-                *(service.post("/score", json=request) for request in requests)
-            )
+    async def ask_all(service: Service) -> list[httpx.Response]:
+        return await asyncio.gather(*(service.post("/score", json=body) for body in requests))
 
-    for request, response in zip(requests, asyncio.run(run()), strict=True):
+    responses = with_service(ask_all, *metrics)
+    for request, response in zip(requests, responses, strict=True):
         assert response.status_code == 200
         answer = response.json()["scores"]
         assert list(answer) == [metric.label for metric in metrics]
@@ -107,30 +99,27 @@ def test_many_clients_get_the_librarys_scores(tiny_evaluator: Path, sample: Samp
             scores = answer[metric.label]
             assert scores["score"] == pytest.approx(expected["score"], abs=1e-5)
             assert scores["details"] == pytest.approx(expected["details"], abs=1e-5)
-            assert (scores["metric"], scores["signature"]) == (
-                expected["metric"],
-                expected["signature"],
-            )
+            for key in ("metric", "signature"):
+                assert scores[key] == expected[key]
             for row, alone in zip(scores["sentences"], expected["sentences"], strict=True):
                 assert row == pytest.approx(alone, abs=1e-5)
 
 
 def test_a_request_may_ask_for_some_metrics() -> None:
-    async def run() -> None:
-        async with client(load_metric("gleu"), load_metric("length")) as service:
-            served = (await service.get("/scorers")).json()
-            assert [(metric["name"], metric["needs_references"]) for metric in served] == [
-                ("gleu", True),
-                ("length", False),
-            ]
-            # GLEU is not asked for, so no references are needed.
-            response = await service.post("/score", json=body("a b", metrics=["length"]))
-            assert response.json()["scores"]["length"]["sentences"] == [{"score": 2.0}]
-            assert list(response.json()["scores"]) == ["length"]
-            for path in ("/health", "/ready"):
-                assert (await service.get(path)).status_code == 200
+    async def ask(service: Service) -> None:
+        served = (await service.get("/scorers")).json()
+        assert [(metric["name"], metric["needs_references"]) for metric in served] == [
+            ("gleu", True),
+            ("length", False),
+        ]
+        # GLEU is not asked for, so no references are needed.
+        response = await service.post("/score", json=body("a b", metrics=["length"]))
+        assert response.json()["scores"]["length"]["sentences"] == [{"score": 2.0}]
+        assert list(response.json()["scores"]) == ["length"]
+        for path in ("/health", "/ready"):
+            assert (await service.get(path)).status_code == 200
 
-    asyncio.run(run())
+    with_service(ask, GLEU, LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +135,10 @@ def test_a_request_may_ask_for_some_metrics() -> None:
     ],
 )
 def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
-    response = ask(
-        ["gleu", "length"],
+    response = with_service(
         lambda service: service.post("/score", json=sent),
+        GLEU,
+        LENGTH,
         request_sentences=2,
         text_characters=10,
     )
@@ -157,20 +147,19 @@ def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
 
 
 def test_overload_says_when_to_come_again(gated: Gated) -> None:
-    async def run() -> None:
-        async with client(gated, waiting_requests=1) as service:
-            first = asyncio.create_task(service.post("/score", json=body("a")))
-            assert await asyncio.to_thread(Gated.entered.acquire, timeout=30)
-            refused = await service.post("/score", json=body("b"))
-            assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
-            assert refused.json()["detail"].startswith("the service is busy")
-            # Health does not depend on load.
-            assert (await service.get("/health")).status_code == 200
-            Gated.gate.release(2)
-            assert (await first).status_code == 200
-            assert (await service.post("/score", json=body("b"))).status_code == 200
+    async def overload(service: Service) -> None:
+        first = asyncio.create_task(service.post("/score", json=body("a")))
+        assert await asyncio.to_thread(Gated.entered.acquire, timeout=30)
+        refused = await service.post("/score", json=body("b"))
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+        assert refused.json()["detail"].startswith("the service is busy")
+        # Health does not depend on load.
+        assert (await service.get("/health")).status_code == 200
+        Gated.gate.release(2)
+        assert (await first).status_code == 200
+        assert (await service.post("/score", json=body("b"))).status_code == 200
 
-    asyncio.run(run())
+    with_service(overload, gated, waiting_requests=1)
 
 
 @pytest.mark.parametrize(
@@ -183,22 +172,21 @@ def test_overload_says_when_to_come_again(gated: Gated) -> None:
 def test_the_service_survives_an_error_of_scoring(
     error: Exception, message: str, gated: Gated
 ) -> None:
-    async def run() -> None:
-        async with client(gated) as service:
-            Gated.error = error
-            Gated.gate.release(2)
-            failed = await service.post("/score", json=body("a"))
-            assert (failed.status_code, failed.json()) == (500, {"detail": message})
-            Gated.error = None
-            assert (await service.post("/score", json=body("a"))).status_code == 200
+    async def fail_once(service: Service) -> None:
+        Gated.error = error
+        Gated.gate.release(2)
+        failed = await service.post("/score", json=body("a"))
+        assert (failed.status_code, failed.json()) == (500, {"detail": message})
+        Gated.error = None
+        assert (await service.post("/score", json=body("a"))).status_code == 200
 
-    asyncio.run(run())
+    with_service(fail_once, gated)
 
 
 def test_openapi_describes_the_requests() -> None:
-    described = ask(["length"], lambda service: service.get("/openapi.json")).json()
+    described = with_service(lambda service: service.get("/openapi.json"), LENGTH).json()
     example = described["components"]["schemas"]["ScoreRequest"]["examples"][0]
-    answer = ask(["length"], lambda service: service.post("/score", json=example))
+    answer = with_service(lambda service: service.post("/score", json=example), LENGTH)
     assert answer.status_code == 200
     fields = described["components"]["schemas"]["MetricScore"]["properties"]
     assert fields.keys() == answer.json()["scores"]["length"].keys()

@@ -45,7 +45,7 @@ SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 """How the scores of sentences are written."""
 
 # What a damaged file of a block raises when it is read.
-_DAMAGED = (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (OSError, ValueError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +164,8 @@ class BlockScorer:
         """Return the notices and the least and largest number of references of a block, if it is done."""
         if self.sentences and not self._sentences_path(block).exists():
             return None
-        try:
-            # NumPy would leave a damaged file open.
-            with self._path(block).open("rb") as opened, np.load(opened) as file:
-                entry: dict[str, Any] = json.loads(file["entry"].tobytes())
-        except _DAMAGED:
-            return None
-        return entry
+        arrays = self._arrays(block, "entry")
+        return json.loads(arrays["entry"].tobytes()) if arrays else None
 
     def statistics(
         self, metric: Metric, system: str, blocks: Sequence[int]
@@ -187,15 +182,19 @@ class BlockScorer:
         """
         prefix = self._prefix(metric, system)
         for block in blocks:
-            try:
-                with self._path(block).open("rb") as opened, np.load(opened) as file:
-                    names = [name for name in file.files if name.startswith(prefix)]
-                    arrays = {name.removeprefix(prefix): file[name] for name in names}
-            except _DAMAGED:
-                raise InputError(
-                    f"{self._path(block)} is damaged; delete it and run again."
-                ) from None
-            yield Statistics(arrays)
+            arrays = self._arrays(block, prefix)
+            if arrays is None:
+                raise InputError(f"{self._path(block)} is damaged; delete it and run again.")
+            yield Statistics({name.removeprefix(prefix): array for name, array in arrays.items()})
+
+    def _arrays(self, block: int, prefix: str) -> dict[str, Array] | None:
+        """Return a block's arrays whose names have a prefix; `None` if its file is absent or damaged."""
+        try:
+            # NumPy would leave a damaged file open.
+            with self._path(block).open("rb") as opened, np.load(opened) as file:
+                return {name: file[name] for name in file.files if name.startswith(prefix)}
+        except _DAMAGED:
+            return None
 
     def _score(self, block: int) -> None:
         content = self.corpus.read(block)
