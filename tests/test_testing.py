@@ -40,8 +40,8 @@ class Own(Metric):
 @dataclass(frozen=True)
 class Neighbours(Own):
     def compute(self, sources, hypotheses, references, runtime):
-        found = super().compute(sources, hypotheses, references, runtime)
-        return Statistics({"n": found["n"] / max(abs(found["n"]).max(), 1)})
+        computed = super().compute(sources, hypotheses, references, runtime)
+        return Statistics({"n": computed["n"] / max(abs(computed["n"]).max(), 1)})
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Empty(Own):
         return statistics["n"] / statistics["words"]
 
     def compute(self, sources, hypotheses, references, runtime):
-        found = super().compute(sources, hypotheses, references, runtime)
+        computed = super().compute(sources, hypotheses, references, runtime)
         words = np.array([float(len(text.split())) or np.nan for text in hypotheses])
-        return Statistics({**found.arrays, "words": words})
+        return Statistics({**computed.arrays, "words": words})
 
 
 @dataclass(frozen=True)

@@ -307,15 +307,15 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             inputs: the batch as keyword arguments, as for models of transformers.
         """
         batch = dict(inputs) if batch is None else batch
-        wanted = list(self.config.heads) if heads is None else heads
+        heads = list(self.config.heads) if heads is None else heads
         groups: dict[bool, list[str]] = {}
-        for name in wanted:
+        for name in heads:
             groups.setdefault(self.config.uses_lora(self.config.head(name).input), []).append(name)
         values: dict[str, torch.Tensor] = {}
         for names in groups.values():
             kind = self.config.head(names[0]).input
             values |= self.values(self.encode(batch, kind), batch, names)
-        return {name: values[name] for name in wanted}
+        return {name: values[name] for name in heads}
 
 
 def _marks_of(head: HeadConfig) -> str:
@@ -401,23 +401,22 @@ class Evaluator:
             outputs: names of heads and sums; all by default.
             runtime: how to run.
         """
-        wanted = list(outputs or self.outputs)
+        names = list(outputs or self.outputs)
         sums = self.model.config.sums
-        read = dict.fromkeys(head for name in wanted for head in sums.get(name, (name,)))
+        heads = {head for name in names for head in sums.get(name, (name,))}
+        kinds = {self.model.config.head(head).input for head in heads}
         values: dict[str, Floats] = {}
-        for kind in ("hypothesis", "pair"):
-            if any(self.model.config.head(name).input == kind for name in read):
-                items: list[Item] = (
-                    list(hypotheses)
-                    if kind == "hypothesis"
-                    else list(zip(sources, hypotheses, strict=True))
-                )
-                values |= self._values(kind, items, runtime)
+        if "hypothesis" in kinds:
+            values |= self._values("hypothesis", hypotheses, runtime)
+        if "pair" in kinds:
+            pairs = list(zip(sources, hypotheses, strict=True))
+            values |= self._values("pair", pairs, runtime)
         totals = {
             name: np.sum([weight * values[head] for head, weight in sums[name].items()], axis=0)
-            for name in set(wanted) & set(sums)
+            for name in names
+            if name in sums
         }
-        return {name: (values | totals)[name] for name in wanted}
+        return {name: (values | totals)[name] for name in names}
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.
@@ -433,14 +432,14 @@ class Evaluator:
         memory = self._memory.setdefault(key, {})
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}
-        about = ["evaluator", self.digest, kind, precision, *names, __version__]
+        depends_on = ["evaluator", self.digest, kind, precision, *names, __version__]
         values = remembered_rows(
             lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
             self.tokenizer,
             items,
             replace(runtime, dtype=precision),
             memory=memory,
-            about=about if self.digest else (),
+            depends_on=depends_on if self.digest else (),
             width=len(names),
             max_length=self.model.config.max_tokens,
             marks={_marks_of(self.model.config.head(name)) for name in names},

@@ -93,7 +93,7 @@ def remembered_rows(
     runtime: Runtime,
     *,
     memory: dict[Item, Floats],
-    about: Sequence[str],
+    depends_on: Sequence[str],
     width: int,
     **options: Any,
 ) -> Floats:
@@ -109,13 +109,13 @@ def remembered_rows(
         items: N texts or pairs.
         runtime: see `run`.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
-        about: everything that a row depends on apart from its input; if empty, no row is stored on disk.
+        depends_on: what a row depends on besides its input; if empty, no row is stored on disk.
         width: K, the length of a row.
         options: other arguments of `run`.
     """
     store: RowStore | None = None
-    if runtime.cache_dir is not None and about:
-        store = RowStore(runtime.cache_dir, about, width + 1)
+    if runtime.cache_dir is not None and depends_on:
+        store = RowStore(runtime.cache_dir, depends_on, width + 1)
     distinct = list(dict.fromkeys(items))
     rows = {item: memory[item] for item in distinct if item in memory}
     new = [item for item in distinct if item not in rows]

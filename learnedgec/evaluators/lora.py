@@ -98,16 +98,16 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
     Raises:
         ConfigError: it has fewer layers, or no linear layer in them, as GPT-2.
     """
-    every = encoder_layers(encoder)
-    count = len(every) if layers is None else layers
-    if not 1 <= count <= len(every):
+    every_layer = encoder_layers(encoder)
+    count = len(every_layer) if layers is None else layers
+    if not 1 <= count <= len(every_layer):
         raise ConfigError(
-            f"model.lora.layers is {count}, but the encoder has {len(every)} layers; "
+            f"model.lora.layers is {count}, but the encoder has {len(every_layer)} layers; "
             "name a number up to that."
         )
     encoder.requires_grad_(False)
     extended = 0
-    for parent in [module for layer in every[-count:] for module in layer.modules()]:
+    for parent in [module for layer in every_layer[-count:] for module in layer.modules()]:
         for name, child in list(parent.named_children()):
             if type(child) is torch.nn.Linear:
                 setattr(parent, name, LoraLinear(child, rank))
@@ -136,14 +136,14 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
         >>> [name for name, parameter in encoder.named_parameters() if parameter.requires_grad]
         ['layers.2.weight']
     """
-    every = encoder_layers(encoder)
-    if not 0 <= layers <= len(every):
+    every_layer = encoder_layers(encoder)
+    if not 0 <= layers <= len(every_layer):
         raise ConfigError(
-            f"model.frozen_layers is {layers}, but the encoder has {len(every)} layers; name a number up to "
-            "that."
+            f"model.frozen_layers is {layers}, but the encoder has {len(every_layer)} layers; "
+            "name a number up to that."
         )
     # What layers share, such as a bias by distance, would ask the lowest of them for gradients too.
-    trained = {id(parameter) for layer in every[layers:] for parameter in layer.parameters()}
+    trained = {id(parameter) for layer in every_layer[layers:] for parameter in layer.parameters()}
     for name, parameter in encoder.named_parameters():
         if id(parameter) not in trained and "pooler" not in name.split("."):
             parameter.requires_grad_(False)

@@ -183,7 +183,7 @@ def package_digest(name: str) -> str:
     return open_package(name).digest
 
 
-def output_names(about: Mapping[str, Any]) -> list[str]:
+def output_names(description: Mapping[str, Any]) -> list[str]:
     """Return the names of an evaluator's outputs by its configuration or manifest: heads first, then sums.
 
     A sum with the name of a head takes its place.
@@ -192,7 +192,7 @@ def output_names(about: Mapping[str, Any]) -> list[str]:
         >>> output_names({"heads": {"quality": {}, "capitals": {}}, "sums": {"quality": {}, "both": {}}})
         ['quality', 'capitals', 'both']
     """
-    return list(dict.fromkeys([*about["heads"], *(about.get("sums") or {})]))
+    return list(dict.fromkeys([*description["heads"], *(description.get("sums") or {})]))
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:

@@ -223,7 +223,7 @@ class ClassifierPredictor:
             items,
             runtime,
             memory={},
-            about=["classifier", self.digest, *reading, __version__],
+            depends_on=["classifier", self.digest, *reading, __version__],
             width=1,
             max_length=self.max_tokens,
             description=f"{Path(self.name).name}: {', '.join(outputs)}",

@@ -1,4 +1,4 @@
-"""GRPO with TRL on a tiny policy: 20 steps, rewarded by an evaluator that is trained here on the sample."""
+"""GRPO with TRL on a tiny policy: 20 steps, rewarded by a tiny evaluator."""
 
 from __future__ import annotations
 
@@ -7,48 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedded import SAMPLE_FOLDER, Sample
+from embedded import Sample
 
 from learnedgec.applications.reward import reward
-from learnedgec.training.fit import train
 
 trl = pytest.importorskip("trl", reason="TRL is not installed (make test-trl)")
-
-CONFIG = """
-seed_everything: 1
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  heads:
-    grammaticality: {{input: hypothesis}}
-    fluency: {{input: hypothesis}}
-    meaning: {{input: pair}}
-data:
-  ratings: [{ratings}]
-  split: paper-random
-trainer:
-  max_epochs: 2
-  accelerator: cpu
-"""
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_grpo_runs_on_a_learned_reward(
-    tmp_path: Path, tiny_encoder: Path, tiny_causal: Path, sample: Sample
+    tmp_path: Path, tiny_evaluator: Path, tiny_causal: Path, sample: Sample
 ) -> None:
     from datasets import Dataset
     from transformers import AutoTokenizer
 
-    (tmp_path / "config.yaml").write_text(
-        CONFIG.format(encoder=tiny_encoder, ratings=SAMPLE_FOLDER)
-    )
-    places = ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
-    result = train(
-        ["--config", str(tmp_path / "config.yaml"), "--name", "judge", *places], progress=False
-    )
-    assert result is not None
-    judge = reward(f"some(model={str(result.package)!r})", floor=-1.0, watch="edit-count")
+    judge = reward(f"some(model={str(tiny_evaluator)!r})", floor=-1.0, watch="edit-count")
     calls: list[tuple[list[str], list[str], list[float]]] = []
 
     def rewards(completions: list[str], source: list[str], **columns: Any) -> list[float]:

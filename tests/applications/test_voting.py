@@ -65,16 +65,16 @@ def test_kept_edits_can_be_applied_and_no_edit_that_fits_is_left_out(
     drawn: list[tuple[tuple[int, int, str], float]], threshold: float
 ) -> None:
     shares = {edit(*span): share for span, share in drawn}
-    kept = _compatible(shares, threshold)
-    assert apply_edits("a b c d e f", kept)
+    chosen = _compatible(shares, threshold)
+    assert apply_edits("a b c d e f", chosen)
     enough = [edit for edit, share in shares.items() if share > threshold + 1e-9]
-    assert len(kept) == len(enough) if len(enough) < 2 else kept
+    assert len(chosen) == len(enough) if len(enough) < 2 else chosen
 
 
 def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
     shares = {Edit(0, 2, "x"): 0.3, Edit(1, 3, "y"): 0.4}
-    for threshold, kept in ((0.2, ["y"]), (0.35, ["y"]), (0.4, [])):
-        assert [edit.correction for edit in _compatible(shares, threshold)] == kept
+    for threshold, chosen in ((0.2, ["y"]), (0.35, ["y"]), (0.4, [])):
+        assert [edit.correction for edit in _compatible(shares, threshold)] == chosen
 
 
 def test_bad_input() -> None:

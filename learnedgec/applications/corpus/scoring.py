@@ -299,9 +299,9 @@ def score_corpus(
     _check_run(folder / "run.json", metrics, corpus, runtime)
     quiet = dataclasses.replace(runtime, progress=False)
     scorer = BlockScorer(tuple(metrics), corpus, quiet, folder, sentences, retries)
-    left = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
-    results = runner(scorer, left) if left else ()
-    errors = dict(track(results, "blocks", total=len(left), show=runtime.progress))
+    unscored = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
+    results = runner(scorer, unscored) if unscored else ()
+    errors = dict(track(results, "blocks", total=len(unscored), show=runtime.progress))
     scores = _aggregate(scorer, errors)
     write_json(folder / "scores.json", scores.to_dict())
     return scores
