@@ -10,7 +10,7 @@ policy is gaming.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
@@ -208,12 +208,8 @@ class Reward:
             rewards -= _sentence_scores(self.metric, statistics["sources"])
         if self.clip is not None:
             rewards = np.clip(rewards, *self.clip)
-        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
-        lengths = np.array([len(text.split()) for text in texts], dtype=float)
-        if self.edit_penalty:
-            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
-            rewards -= self.edit_penalty * edits / sizes
-        rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
+        for penalty in self._penalties(sources, texts):
+            rewards -= penalty
         rejected = ~is_correction(sources, texts)
         if isinstance(self.metric, Gated):
             rejected |= ~self.metric.accepted(statistics["completions"])
@@ -232,6 +228,15 @@ class Reward:
             if self.watch is not None:
                 log(f"{self.watch.name}/watched", step.watched)
         return list(map(float, rewards))
+
+    def _penalties(self, sources: Sequence[str], texts: Sequence[str]) -> Iterator[Floats]:
+        """Yield the penalties for edits and for differences in length, float64 (N,) each."""
+        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
+        lengths = np.array([len(text.split()) for text in texts], dtype=float)
+        if self.edit_penalty:
+            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
+            yield self.edit_penalty * edits / sizes
+        yield self.length_penalty * np.abs(lengths - sizes) / sizes
 
     def _references(self, columns: Mapping[str, Any], size: int) -> list[list[str]] | None:
         """Return each completion's references, or `None` if no column is named for them."""

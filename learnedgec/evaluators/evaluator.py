@@ -353,8 +353,8 @@ class Evaluator:
         self.tokenizer = tokenizer
         self.digest = digest
         self.name = name
-        # (kind of input, device, precision) -> input -> values. Threads share it and
-        # may add a row at any time. A full memory is replaced, not emptied, so that readers keep their rows.
+        # (kind of input, device, precision) -> input -> values. Threads share it and may add a row at any
+        # time. A full memory is replaced, not emptied, so that readers keep their rows.
         self._memory: dict[tuple[str, str, str], dict[Item, Floats]] = {}
 
     @classmethod
