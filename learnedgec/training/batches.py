@@ -60,16 +60,16 @@ class Encoding:
 
         Its columns `INPUT/KEY` hold one list per text of an example; they are empty if no head reads the
         example as INPUT. `INPUT/wrong` has one label per token, where a head detects wrong words and the
-        correct text is known, with -1 for tokens of the source; `pair/hypothesis` marks the other ones, and
-        `hypothesis/capitals` the capitals, where a head learns them. The others are the targets; `texts`, the
-        number of texts; `length`, the number of tokens of the longest; and `group`, a number that examples of
-        one group or source share.
+        correct text is known; `pair/hypothesis` marks the tokens that are not of the source, whose labels
+        mean something, and `hypothesis/capitals` the capitals, where a head learns them. The others are the
+        targets; `texts`, the number of texts; `length`, the number of tokens of the longest; and `group`, a
+        number that examples of one group or source share.
 
         Args:
             examples: the examples.
             path: the file.
         """
-        kinds = [f"{kind}/{key}" for kind in self.kinds for key in self._keys(kind)]
+        kinds = [f"{kind}/{key}" for kind in self.kinds for key in self._tokenised(kind, [])]
         tokens = pyarrow.list_(pyarrow.list_(pyarrow.int32()))
         names, numbers = pyarrow.list_(pyarrow.string()), pyarrow.list_(pyarrow.float64())
         fields = [(kind, tokens) for kind in kinds]
@@ -80,29 +80,18 @@ class Encoding:
         schema = pyarrow.schema([*fields, ("margin", pyarrow.float64())])
         return write_columns(path, map(self.columns, batched(examples)), schema)
 
-    def _keys(self, kind: str) -> list[str]:
-        """Return the columns of tokens of one input."""
-        return list(self._tokenised(kind, [Example((("", "a"),))]))
-
-    def encode(self, examples: Sequence[Example]) -> Dataset:
-        """Return the dataset of `store` in memory."""
-        return Dataset.from_dict(self.columns(examples))
-
     def columns(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
         """Return the columns of some examples."""
         columns: dict[str, list[Any]] = {}
         lengths = np.zeros(len(examples), dtype=np.int64)
         for kind in self.kinds:
             names = {name for name, head in self.heads.items() if head.input == kind}
-            rows = [number for number, row in enumerate(examples) if names & row.heads]
-            for key, texts in self._tokenised(kind, [examples[number] for number in rows]).items():
-                column: list[list[list[int]]] = [[] for _ in examples]
-                for number, values in zip(rows, texts, strict=True):
-                    column[number] = values
-                columns[f"{kind}/{key}"] = column
-                if key == "input_ids":
-                    longest = (max(map(len, ids), default=0) for ids in column)
-                    lengths += np.fromiter(longest, dtype=np.int64, count=len(column))
+            read = [bool(names & row.heads) for row in examples]
+            tokenised = self._tokenised(kind, list(itertools.compress(examples, read)))
+            for key, values in tokenised.items():
+                rest = iter(values)
+                columns[f"{kind}/{key}"] = [next(rest) if own else [] for own in read]
+            lengths += [max(map(len, ids), default=0) for ids in columns[f"{kind}/input_ids"]]
         for head, goal in self.objectives.items():
             columns[f"values/{head}"] = [row.values.get(head, float("nan")) for row in examples]
             columns[f"details/{head}"] = [
@@ -111,51 +100,44 @@ class Encoding:
                 else []
                 for row in examples
             ]
-        columns["group"] = [hash(row.sides[0]) for row in examples]
-        columns["texts"] = [len(row.texts) for row in examples]
-        columns["ranked"] = [list(row.ranked) for row in examples]
-        columns["labelled"] = [list(row.labelled) for row in examples]
-        columns["margin"] = [row.margin for row in examples]
-        columns["consistent"] = [list(row.consistent) for row in examples]
-        return {**columns, "length": lengths.tolist()}
+        return columns | {
+            "group": [hash(row.sides[0]) for row in examples],
+            "texts": [len(row.texts) for row in examples],
+            "length": lengths.tolist(),
+            "margin": [row.margin for row in examples],
+            "ranked": [list(row.ranked) for row in examples],
+            "labelled": [list(row.labelled) for row in examples],
+            "consistent": [list(row.consistent) for row in examples],
+        }
 
     def _tokenised(self, kind: str, examples: Sequence[Example]) -> dict[str, list[Any]]:
         """Return key -> for each example, a list for each text."""
-        texts = [text for example in examples for text in example.texts]
-        hypotheses = [hypothesis for _, hypothesis in texts]
+        # Without a text the tokenizer would not say which columns it returns.
+        texts = [text for example in examples for text in example.texts] or [("", "a")]
+        sources, hypotheses = map(list, zip(*texts, strict=True))
         detecting = self._reading(kind, "tokens")
-        capitals = bool(self._reading(kind, "capitals"))
-        encoded: Any = {"input_ids": []}
-        if texts:
-            encoded = self.tokenizer(
-                *([hypotheses] if kind == "hypothesis" else [[s for s, _ in texts], hypotheses]),
-                truncation=True,
-                max_length=self.max_tokens,
-                return_offsets_mapping=bool(detecting) or capitals,
-            )
-        if capitals and texts:
+        capitals = self._reading(kind, "capitals")
+        encoded: Any = self.tokenizer(
+            *([hypotheses] if kind == "hypothesis" else [sources, hypotheses]),
+            truncation=True,
+            max_length=self.max_tokens,
+            return_offsets_mapping=bool(detecting or capitals),
+        )
+        if capitals:
             encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
-        if detecting and kind == "pair" and texts:
+        if detecting and kind == "pair":
             encoded["hypothesis"] = hypothesis_marks(encoded)
-        ends = np.cumsum([len(example.texts) for example in examples]).tolist()
-        starts = [0, *ends][:-1]
+        ends = np.cumsum([0, *(len(example.texts) for example in examples)]).tolist()
+        places = [slice(start, end) for start, end in itertools.pairwise(ends)]
         columns = {
-            key: [encoded[key][start:end] for start, end in zip(starts, ends, strict=True)]
-            for key in TOKEN_COLUMNS
-            if key in encoded
+            key: [encoded[key][own] for own in places] for key in TOKEN_COLUMNS if key in encoded
         }
         if detecting:
-            offsets: list[Any] = encoded["offset_mapping"] if texts else []
-            if kind == "pair":
-                offsets = [
-                    [span if mark else None for span, mark in zip(spans, marks, strict=True)]
-                    for spans, marks in zip(offsets, encoded["hypothesis"], strict=True)
-                ]
             columns["wrong"] = [
-                _wrong_tokens_of(example, offsets[start:end])
+                _wrong_tokens_of(example, encoded["offset_mapping"][own])
                 if detecting & {*example.ranked, *example.labelled}
                 else []
-                for example, start, end in zip(examples, starts, ends, strict=True)
+                for example, own in zip(examples, places, strict=True)
             ]
         return columns
 
@@ -207,10 +189,11 @@ class Encoding:
                 margins.append(row["margin"])
             if wrong is not None and head in (*row["ranked"], *row["labelled"]):
                 for place, labels in enumerate(row[f"{kind}/wrong"]):
-                    known = torch.tensor(labels, dtype=torch.float32)
-                    wrong[start + place, : len(labels)] = known.where(known >= 0, float("nan"))
+                    wrong[start + place, : len(labels)] = torch.tensor(labels, dtype=wrong.dtype)
             if head in row["consistent"]:
                 cases.append([start + place for place in range(4)])
+        if wrong is not None and inputs is not None and "hypothesis" in inputs:
+            wrong[inputs["hypothesis"] == 0] = float("nan")
         return Targets(
             ratings,
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
@@ -224,75 +207,43 @@ class Encoding:
 
 
 def _wrong_tokens_of(
-    example: Example, offsets: Sequence[Sequence[tuple[int, int] | None]]
+    example: Example, offsets: Sequence[Sequence[tuple[int, int]]]
 ) -> list[list[int]]:
     """Return the label of each token of each text: as given, else by the correct text; none if unknown."""
+    hypotheses = [hypothesis for _, hypothesis in example.texts]
+    wrong: list[Sequence[bool]] = []
     if example.labelled:
-        [(_, hypothesis)] = example.texts
-        # Labels of the end of the sentence may be missing.
-        return [_token_labels(hypothesis, [*example.wrong, False], offsets[0])]
-    if not example.correct:
-        return []
-    return [
-        wrong_tokens(hypothesis, example.correct, spans)
-        for (_, hypothesis), spans in zip(example.texts, offsets, strict=True)
-    ]
+        wrong = [[*example.wrong, False]]  # the label of the end may be missing
+    elif example.correct:
+        wrong = [wrong_words(text.split(), example.correct.split()) for text in hypotheses]
+    return [wrong_tokens(*text) for text in zip(hypotheses, wrong, offsets, strict=False)]
 
 
 def wrong_tokens(
-    hypothesis: str, correct: str, offsets: Sequence[tuple[int, int] | None]
+    hypothesis: str, wrong: Sequence[bool], offsets: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1; -1 for others.
+    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1.
 
-    Special tokens have no span in the text. The last of them represents the end of the sentence.
+    Special tokens belong to no word, except for the last one, which stands for the end of the sentence.
 
     Args:
-        hypothesis: the text, its words separated by spaces.
-        correct: the correct text.
+        hypothesis: the text, its words separated by white space.
+        wrong: for each word, and for the end, whether it is wrong (`wrong_words`).
         offsets: start and end of each token in the hypothesis, in characters; special tokens have an empty
-            span, and tokens of the source have none.
+            span.
 
     Example:
-        >>> wrong_tokens("He go", "He go .", [(0, 0), (0, 2), (3, 5), (0, 0)])
-        [0, 0, 0, 1]
+        >>> wrong_tokens("He go", [False, True, False], [(0, 0), (0, 2), (3, 5), (0, 0)])
+        [0, 0, 1, 0]
     """
-    return _token_labels(hypothesis, wrong_words(hypothesis.split(), correct.split()), offsets)
-
-
-def _word_places(text: str, offsets: Sequence[tuple[int, int] | None]) -> list[int | None]:
-    """Return the number of the word that each token belongs to; that of the end is the number of words.
-
-    Special tokens have no word, except the last one, which stands for the end of the sentence.
-
-    Args:
-        text: the text, its words separated by spaces.
-        offsets: start and end of each token in the text, in characters; special tokens have an empty span,
-            and tokens of another text have none.
-
-    Example:
-        >>> _word_places("He goes", [(0, 0), (0, 2), (3, 5), (5, 7), (0, 0)])
-        [None, 0, 1, 1, 2]
-    """
-    starts = [word.start() for word in re.finditer(r"\S+", text)]
-    places: list[int | None] = [
-        # Some tokenizers count the space before a word as part of it, so the last character counts.
-        bisect_right(starts, span[1] - 1) - 1 if span is not None and span[1] > span[0] else None
-        for span in offsets
+    starts = [word.start() for word in re.finditer(r"\S+", hypothesis)]
+    # Some tokenizers count the space before a word as part of it, so the last character counts.
+    labels = [
+        int(end > start and wrong[bisect_right(starts, end - 1) - 1]) for start, end in offsets
     ]
-    if places and places[-1] is None:
-        places[-1] = len(starts)
-    return places
-
-
-def _token_labels(
-    hypothesis: str, wrong: Sequence[bool], offsets: Sequence[tuple[int, int] | None]
-) -> list[int]:
-    """Return the label of each token, by those of the words and of the end."""
-    places = _word_places(hypothesis, offsets)
-    return [
-        -1 if span is None else int(place is not None and wrong[place])
-        for span, place in zip(offsets, places, strict=True)
-    ]
+    if offsets and offsets[-1][0] == offsets[-1][1]:
+        labels[-1] = int(wrong[len(starts)])
+    return labels
 
 
 _BUCKET_BATCHES = 50
@@ -302,8 +253,8 @@ class LengthBatchSampler(Sampler[list[int]]):
     """Batches of examples of similar length, in an order that depends only on seed and epoch.
 
     Examples are shuffled, sorted by length within chunks of 50 batches and cut into batches, which are
-        shuffled again. So batches are random but need little padding. With several processes, each takes
-        every `world`-th batch; batches are repeated so that all processes have the same number, at least one.
+    shuffled again. So batches are random but need little padding. With several processes, each takes every
+    `world`-th batch; batches are repeated so that all processes have the same number, at least one.
 
     Args:
         lengths: number of tokens in the longest text of each example.

@@ -13,6 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ from learnedgec.data.catalog.leakage import (
     is_reserved,
 )
 from learnedgec.data.catalog.ratings import RATINGS, iterate_ratings
-from learnedgec.data.catalog.sentences import load_labelled
+from learnedgec.data.catalog.sentences import Labelled, load_labelled
 from learnedgec.data.records import is_saved_dataset
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
@@ -179,7 +180,19 @@ class TrainingData(lightning.LightningDataModule):
             name: self._checked(self._rated(name), name) for name in [*self.names, *self.auxiliary]
         }
         datasets = [rated[name] for name in self.names]
-        datasets.append(joined([self._ranked(), self._consistent(), self._labelled()]))
+        cases = {
+            head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
+        }
+        labelled = {
+            head: chain.from_iterable(map(_load_labelled, entries))
+            for head, entries in self.labelled.items()
+        }
+        made = [
+            self._checked(pair_examples(self._make_pairs()), "data.pairs"),
+            self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases"),
+            self._checked(labelled_examples(labelled), "data.labelled"),
+        ]
+        datasets.append(joined(made))
         places = split_places(datasets, self.split, self.split_seed)
         parts = {
             part: joined(map(StoredExamples.selected, datasets, found))
@@ -215,27 +228,25 @@ class TrainingData(lightning.LightningDataModule):
         return rating_examples(iterate_ratings(name, columns), zeros=name not in RATINGS)
 
     def _sources(self) -> list[PairSource]:
-        return [source for sources in self.pairs.values() for source in sources]
+        return list(chain.from_iterable(self.pairs.values()))
 
     def datasets(self) -> list[str]:
         """Return the name of every dataset and file that is used for training."""
-        paired = [name for source in self._sources() for name in source.datasets()]
-        cases = [name for names in self.cases.values() for name in names]
-        labelled = [
-            name
-            for entries in self.labelled.values()
-            for entry in entries
-            for name in ([entry] if isinstance(entry, str) else entry.datasets())
-        ]
-        return list(dict.fromkeys([*self.names, *self.auxiliary, *paired, *cases, *labelled]))
+        names = [*self.names, *self.auxiliary]
+        for source in self._sources():
+            names += source.datasets()
+        names += chain.from_iterable(self.cases.values())
+        for entry in chain.from_iterable(self.labelled.values()):
+            names += [entry] if isinstance(entry, str) else entry.datasets()
+        return list(dict.fromkeys(names))
 
     def annotators(self) -> list[str]:
         """Return the annotators that extract edits for ranked pairs."""
         names = [source.describe().get("annotator") for source in self._sources()]
         return list(dict.fromkeys(filter(None, names)))
 
-    def _ranked(self) -> StoredExamples:
-        """Return ranked pairs; heads with an equal source share its pairs, which are made once."""
+    def _make_pairs(self) -> dict[str, list[RankedPair]]:
+        """Return the pairs of each head; heads with an equal source share its pairs, which are made once."""
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
         pairs: dict[str, list[RankedPair]] = {}
@@ -255,27 +266,7 @@ class TrainingData(lightning.LightningDataModule):
                     | {"digests": source.digests()}
                     for source, (_, summary) in zip(sources, generated, strict=True)
                 ]
-        return self._checked(pair_examples(pairs), "data.pairs")
-
-    def _consistent(self) -> StoredExamples:
-        """Return the cases."""
-        cases = {
-            head: [case for name in names for case in load_cases(name)]
-            for head, names in self.cases.items()
-        }
-        return self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases")
-
-    def _labelled(self) -> StoredExamples:
-        """Return the sentences with labelled words."""
-        rows = {
-            head: [
-                row
-                for entry in entries
-                for row in (load_labelled(entry) if isinstance(entry, str) else entry.load())
-            ]
-            for head, entries in self.labelled.items()
-        }
-        return self._checked(labelled_examples(rows), "data.labelled")
+        return pairs
 
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
         """Store examples without reserved sentences, or raise `LeakageError`."""
@@ -444,6 +435,10 @@ class TrainingData(lightning.LightningDataModule):
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
+
+
+def _load_labelled(entry: str | LabelledOutputs) -> list[Labelled]:
+    return load_labelled(entry) if isinstance(entry, str) else entry.load()
 
 
 def _digest(examples: Sequence[Example]) -> str:

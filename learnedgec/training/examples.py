@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,6 +20,8 @@ from learnedgec.data.catalog.sentences import Labelled
 from learnedgec.errors import InputError
 from learnedgec.training.pairs import RankedPair
 from learnedgec.types import Indices
+
+T = TypeVar("T")
 
 Split = Literal["by-source", "paper-random"]
 PARTS = ("train", "dev", "test")
@@ -105,12 +108,7 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 
     A pair that occurs repeatedly within one head is kept as often.
     """
-    heads_of: dict[tuple[RankedPair, int], list[str]] = {}
-    for head, rows in pairs.items():
-        repeats: dict[RankedPair, int] = {}
-        for pair in rows:
-            repeats[pair] = repeats.get(pair, -1) + 1
-            heads_of.setdefault((pair, repeats[pair]), []).append(head)
+    heads_of = _heads_of({head: _numbered(rows) for head, rows in pairs.items()})
     return [
         Example(
             ((pair.source, pair.better), (pair.source, pair.worse)),
@@ -125,13 +123,9 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 
 def labelled_examples(rows: Mapping[str, Iterable[Labelled]]) -> list[Example]:
     """Return the sentences with labelled words of each head as examples; heads share those that both have."""
-    heads_of: dict[Labelled, list[str]] = {}
-    for head, sentences in rows.items():
-        for row in sentences:
-            heads_of.setdefault(row, []).append(head)
     return [
         Example(((row.source, row.sentence),), labelled=tuple(heads), wrong=row.wrong)
-        for row, heads in heads_of.items()
+        for row, heads in _heads_of(rows).items()
     ]
 
 
@@ -145,12 +139,8 @@ def case_examples(
         variants: number of variants of each case, drawn at random; all by default.
         seed: seed of the draw.
     """
-    heads_of: dict[Case, list[str]] = {}
-    for head, rows in cases.items():
-        for case in rows:
-            heads_of.setdefault(case, []).append(head)
     examples = []
-    for case, heads in heads_of.items():
+    for case, heads in _heads_of(cases).items():
         corrected = [pair for pair in case.variants if pair.source.split() != pair.target.split()]
         if case.original.source.split() == case.original.target.split():
             continue
@@ -170,6 +160,23 @@ def case_examples(
             for variant in corrected
         ]
     return examples
+
+
+def _heads_of(rows: Mapping[str, Iterable[T]]) -> dict[T, list[str]]:
+    """Return row -> the heads that have it."""
+    heads_of: dict[T, list[str]] = defaultdict(list)
+    for head, own in rows.items():
+        for row in own:
+            heads_of[row].append(head)
+    return heads_of
+
+
+def _numbered(pairs: Iterable[RankedPair]) -> Iterator[tuple[RankedPair, int]]:
+    """Yield each pair with how often it came before."""
+    counts: Counter[RankedPair] = Counter()
+    for pair in pairs:
+        yield pair, counts[pair]
+        counts[pair] += 1
 
 
 def split_places(
@@ -193,25 +200,21 @@ def split_places(
         InputError: the first dataset has fewer than three groups.
     """
     parts: dict[str, list[list[int]]] = {part: [] for part in PARTS}
-    groups_of = _groups(datasets, split)
     part_of: dict[int, str] = {}
-    for groups in groups_of:
-        # The groups of a dataset in the order of their first examples.
-        _, first, group_of = np.unique(groups, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        names = groups[first[order]].tolist()
-        new = [name for name in names if name not in part_of]
+    for groups in _groups(datasets, split):
+        # The groups in the order of their first examples, and the places of their examples.
+        members: dict[int, list[int]] = defaultdict(list)
+        for place, group in enumerate(groups.tolist()):
+            members[group].append(place)
+        new = [group for group in members if group not in part_of]
         few = part_of and len(new) < len(PARTS)
         divided = {"train": new} if few or not new else _divided(new, seed)
-        own = {part: [name for name in names if part_of.get(name) == part] for part in PARTS}
         for part in PARTS:
-            members = own[part] + divided.get(part, [])
-            rank = {name: number for number, name in enumerate(members)}
-            ranks = np.array([rank.get(name, -1) for name in names])[np.argsort(order)][group_of]
-            inside = np.flatnonzero(ranks >= 0)
-            parts[part].append(inside[np.argsort(ranks[inside], kind="stable")].tolist())
+            own = [group for group in members if part_of.get(group) == part]
+            own += divided.get(part, [])
+            parts[part].append([place for group in own for place in members[group]])
         if split == "by-source":
-            part_of |= {group: part for part, members in divided.items() for group in members}
+            part_of |= {group: part for part, own in divided.items() for group in own}
     return parts
 
 

@@ -19,10 +19,10 @@ BATCH = 10_000
 _EXAMPLE = pyarrow.schema([("example", pyarrow.binary())])
 
 
-def batched(rows: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
-    """Yield lists of consecutive rows."""
+def batched(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield lists of `BATCH` consecutive rows."""
     iterator = iter(rows)
-    while batch := list(islice(iterator, size)):
+    while batch := list(islice(iterator, BATCH)):
         yield batch
 
 

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import softplus
-from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
+from training_files import WORDS, arguments, batch_of, pairs_file, ranked_pairs, trained
 
 from learnedgec.data.catalog import Labelled
 from learnedgec.errors import InputError
@@ -61,11 +61,12 @@ def test_tokens_of_wrong_words(hypothesis: str, correct: str, wrong: str, end: i
     expected = [int(begin <= start < stop <= begin + len(wrong)) for start, stop in places]
     expected[-1] = end
     assert any(expected) == (hypothesis != correct)
-    assert wrong_tokens(hypothesis, correct, places) == expected
+    wrong_places = wrong_words(hypothesis.split(), correct.split())
+    assert wrong_tokens(hypothesis, wrong_places, places) == expected
 
 
 def test_a_space_before_a_word_may_belong_to_its_token() -> None:
-    assert wrong_tokens("He go", "He goes", [(0, 2), (2, 5), (0, 0)]) == [0, 1, 0]
+    assert wrong_tokens("He go", [False, True, False], [(0, 2), (2, 5), (0, 0)]) == [0, 1, 0]
 
 
 def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
@@ -73,13 +74,9 @@ def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
         {"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder)
     )
     rows = labelled_examples({"wrong": [Labelled("He go .", (False, True, False))]})
-    batch = module.encoding.collate([module.encoding.encode(rows)[0]])
-    wrong = batch["targets"]["wrong"].wrong[0].tolist()
-    assert wrong == wrong_tokens(
-        "He go .",
-        "He goes .",
-        module.tokenizer("He go .", return_offsets_mapping=True)["offset_mapping"],
-    )
+    wrong = batch_of(module, rows)["targets"]["wrong"].wrong[0].tolist()
+    offsets = module.tokenizer("He go .", return_offsets_mapping=True)["offset_mapping"]
+    assert wrong == wrong_tokens("He go .", [False, True, False, False], offsets)
 
 
 def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
@@ -95,9 +92,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
         *pair_examples({"wrong": [pair, unknown]}),
         Example((("r", "They went ."),), {"fluency": 3.5}),
     ]
-    encoding = module.encoding
-    encoded = encoding.encode(examples)
-    batch = encoding.collate([encoded[row] for row in range(3)])
+    batch = batch_of(module, examples)
     with torch.inference_mode():
         logits = module._outputs(batch)[1]["wrong"]
         loss = module.objectives["wrong"].loss(logits, batch["targets"]["wrong"])

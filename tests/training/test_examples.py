@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from training_files import cases_file
 
 from learnedgec.data.catalog.cases import read_cases
+from learnedgec.training import storage
 from learnedgec.training.examples import Example, Split, case_examples, pair_examples, split_places
+from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
 
 
@@ -104,3 +107,15 @@ def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     pair = RankedPair("s", "x", "y")
     shared = pair_examples({"a": [pair, pair], "b": [pair]})
     assert [example.ranked for example in shared] == [("a", "b"), ("a",)]
+
+
+def test_examples_that_a_head_does_not_read_are_stored_with_those_that_it_reads(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "BATCH", 2)
+    heads = {"alone": HeadOptions(), "both": HeadOptions("pair", "detection")}
+    texts = (("a", "b"),)
+    rated = [Example(texts, {"alone": 1.0})] * 3
+    examples = [*rated, Example(texts, ranked=("both",)), *rated]
+    stored = EvaluatorModule(heads, str(tiny_encoder)).encoding.store(examples, tmp_path / "rows")
+    assert [bool(ids) for ids in stored["pair/input_ids"]] == [False] * 3 + [True] + [False] * 3

@@ -15,7 +15,7 @@ import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
-from training_files import arguments, pairs_file, trained
+from training_files import arguments, batch_of, pairs_file, trained
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of
 from learnedgec.errors import ConfigError, LeakageError, ModelError
@@ -301,9 +301,7 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
         Example((("r", "They went ."),), {"fluency": 3.5}),
         Example(case, consistent=("quality", "fluency")),
     ]
-    encoding = module.encoding
-    encoded = encoding.encode(examples)
-    batch = encoding.collate([encoded[row] for row in range(3)])
+    batch = batch_of(module, examples)
     with torch.inference_mode():
         # Outside a Trainer there is nothing to log to.
         monkeypatch.setattr(module, "log", lambda *_, **__: None)

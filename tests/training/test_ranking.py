@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
-from training_files import arguments, cases_file, pairs_file, ranked_pairs, trained
+from training_files import arguments, batch_of, cases_file, pairs_file, ranked_pairs, trained
 
 from learnedgec.errors import ConfigError, FormatError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
@@ -49,11 +49,6 @@ def test_pairs_and_ratings_train_together(tmp_path: Path, tiny_encoder: Path) ->
     card = (result.package / "README.md").read_text()
     assert "120 ranked pairs for `quality` (PairFile)" in card
     assert "| test | quality | " in card
-
-
-def batch_of(module: EvaluatorModule, examples: list[Example]) -> dict[str, Any]:
-    rows = module.encoding.encode(examples)
-    return module.encoding.collate([rows[number] for number in range(len(examples))])
 
 
 def loss_of(module: EvaluatorModule, head: str, values: torch.Tensor, batch: Any) -> float:
