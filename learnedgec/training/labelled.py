@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from learnedgec.data.catalog.outputs import load_outputs
-from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import Labelled
-from learnedgec.training.pairs.referenced import pooled_references
+from learnedgec.training.pairs.base import drawn
+from learnedgec.training.pairs.referenced import outputs_with_references, pooled_references
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,10 @@ class LabelledOutputs:
         references = pooled_references(self.references or self.outputs)
         rows: dict[tuple[str, str], None] = {}
         for name in self.outputs:
-            sources = load_parallel(name).sources
-            for source, *texts in zip(sources, *load_outputs(name).values(), strict=True):
-                key = " ".join(source.split())
-                if key in references:
-                    rows |= dict.fromkeys((key, " ".join(text.split())) for text in (key, *texts))
-        drawn = list(rows)
-        if self.number is not None and self.number < len(drawn):
-            drawn = random.Random(self.seed).sample(drawn, self.number)
+            for source, text in outputs_with_references(name, references):
+                rows |= {(source, source): None, (source, text): None}
         labelled = []
-        for source, output in drawn:
+        for source, output in drawn(list(rows), self.number, random.Random(self.seed)):
             words = output.split()
             by_reference = [
                 wrong_words(words, reference.text.split()) for reference in references[source]

@@ -7,12 +7,15 @@ import json
 import random
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from learnedgec._version import __version__
@@ -23,11 +26,14 @@ from learnedgec.errors import ConfigError, InputError
 from learnedgec.runtime.digests import file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import RowStore
 from learnedgec.runtime.writing import PathLike
 
 Nearness: TypeAlias = Literal["nearer", "equal", "farther"]
 """Whether the better side of a pair is nearer to its source than the worse side."""
 BALANCE: tuple[Nearness, ...] = get_args(Nearness)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +64,27 @@ def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
     write_jsonl(path, (asdict(pair) for pair in pairs))
 
 
-def drawn(
-    pairs: list[RankedPair], number: int | None, generator: random.Random
-) -> list[RankedPair]:
-    """Return some of the pairs in random order, or all of them as they are.
+def drawn(rows: list[T], number: int | None, generator: random.Random) -> list[T]:
+    """Return some of the rows in random order, or all of them as they are.
 
     Args:
-        pairs: what to draw from.
+        rows: what to draw from.
         number: how many to draw; all if it is `None` or if there are no more.
         generator: source of randomness.
     """
-    return pairs if number is None or number >= len(pairs) else generator.sample(pairs, number)
+    return rows if number is None or number >= len(rows) else generator.sample(rows, number)
+
+
+def ordered(ranks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
+    """Yield the better text, the worse text and the difference of each two texts with different ranks.
+
+    Args:
+        ranks: texts with their ranks, of which the lowest is the best; NaN for a text without a rank.
+    """
+    for both in combinations(ranks, 2):
+        (better, rank), (worse, other_rank) = sorted(both, key=itemgetter(1))
+        if rank < other_rank:
+            yield better, worse, other_rank - rank
 
 
 def nearness(pair: RankedPair) -> Nearness:
@@ -189,6 +205,28 @@ class PairSource(ABC):
             write_json(summary_file, self.summary(pairs) | {"sha256": file_digest(pairs_file)})
         pairs = [RankedPair(**record) for record in iterate_jsonl(pairs_file)]
         return pairs, read_json(summary_file)
+
+
+def stored_scores(
+    store: RowStore,
+    rows: Iterable[tuple[str, str]],
+    compute: Callable[[list[tuple[str, str]]], Sequence[float]],
+) -> dict[tuple[str, str], float]:
+    """Return a number for each row of two texts; those that an interrupted run computed are in the store.
+
+    Args:
+        store: the store, whose rows have one number.
+        rows: the rows.
+        compute: returns the numbers of rows that are not in the store.
+    """
+    distinct = list(dict.fromkeys(rows))
+    stored = store.load(distinct)
+    scores = {row: float(stored[row][0]) for row in distinct if row in stored}
+    if missing := [row for row in distinct if row not in scores]:
+        computed = dict(zip(missing, compute(missing), strict=True))
+        store.save({row: np.array([value]) for row, value in computed.items()})
+        scores |= computed
+    return scores
 
 
 def _content_digest(name: str) -> str:

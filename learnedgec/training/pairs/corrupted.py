@@ -53,7 +53,6 @@ from learnedgec.training.pairs.mistakes import (
     Rules,
     Words,
     lower,
-    place,
     touch,
     undone,
 )
@@ -185,8 +184,11 @@ class CorruptedPairs(PairSource):
             generator = random.Random(f"{self.seed} {number}")
             kind = _draw(self.kinds or KINDS, generator)
             for _ in range(_MATERIALS):
-                pair, sides = maker.pair(kind, generator) or (None, None)
-                if pair and sides and (key := (pair.source, pair.better, pair.worse)) not in pairs:
+                if not (made := maker.pair(kind, generator)):
+                    continue
+                pair, sides = made
+                key = pair.source, pair.better, pair.worse
+                if key not in pairs:
                     pairs[key] = kind, pair, sides
                     break
         if len(pairs) < self.number:
@@ -265,25 +267,22 @@ class _Maker:
             return None
         if generator.random() >= _COMPLETE:
             number = generator.randint(missing, number)
-        gold = sorted(generator.sample(material.gold, number), key=place)
-        better = [Change(edit) for edit in gold]
+        gold = generator.sample(material.gold, number)
+        better = [Change(edit) for edit in sorted(gold, key=lambda edit: (edit.start, edit.end))]
         lost = generator.sample(better, missing)
-        changes: list[Change | None] = []
-        if kind == "miscorrected":
-            changes = [self._instead(material, change.edit, generator) for change in lost]
-        replaced = len(changes)
+        replaced = lost if kind == "miscorrected" else []
+        instead = [self._instead(material, change.edit, generator) for change in replaced]
         shared = int(generator.random() < _SHARED)
+        elsewhere: list[Change | None] = []
         for _ in range(shared + wrong):
-            taken = [change.edit for change in changes[replaced:] if change]
-            changes.append(self._elsewhere(material, taken, generator))
-        mistakes = [change for change in changes if change]
-        if len(mistakes) < len(changes):
+            taken = [change.edit for change in elsewhere if change]
+            elsewhere.append(self._elsewhere(material, taken, generator))
+        mistakes = [change for change in (*instead, *elsewhere) if change]
+        if len(mistakes) < len(instead) + len(elsewhere):
             return None
+        in_common = mistakes[len(instead) : len(instead) + shared]
         corrected = [change for change in better if change not in lost]
-        return Sides(
-            (*better, *mistakes[replaced : replaced + shared]),
-            (*corrected, *mistakes),
-        )
+        return Sides((*better, *in_common), (*corrected, *mistakes))
 
     def _elsewhere(
         self, material: CorrectedSource, taken: Sequence[Edit], generator: random.Random

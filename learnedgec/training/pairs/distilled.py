@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.references import Reference, References
@@ -19,8 +19,8 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair
-from learnedgec.training.pairs.referenced import pooled_references
+from learnedgec.training.pairs.base import PairSource, RankedPair, stored_scores
+from learnedgec.training.pairs.referenced import pooled_references, reference_texts
 
 # Number of texts that are scored together. An interruption loses the work on one block.
 _BLOCK = 2048
@@ -97,8 +97,7 @@ class DistilledPairs(PairSource):
                 )
         for source in self.pairs:
             yield from source.material()
-        for row in pooled_references(self.references or []).values():
-            yield from (reference.text for reference in row)
+        yield from reference_texts(self.references or [])
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; scores that an interrupted run computed are read from the folder."""
@@ -108,7 +107,18 @@ class DistilledPairs(PairSource):
         if references:
             pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
         pairs = pairs[: self.number]
-        scores = self._scores(pairs, references, RowStore(folder, ["teacher"], width=1), runtime)
+        rows = list(
+            dict.fromkeys(
+                (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
+            )
+        )
+        store = RowStore(folder, ["teacher"], width=1)
+        score = partial(
+            self._score, references=references, runtime=replace(runtime, progress=False)
+        )
+        scores: dict[tuple[str, str], float] = {}
+        for start in track(range(0, len(rows), _BLOCK), "teacher", show=runtime.progress):
+            scores |= stored_scores(store, rows[start : start + _BLOCK], score)
         taught = []
         for pair in pairs:
             margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
@@ -118,31 +128,19 @@ class DistilledPairs(PairSource):
                 taught.append(replace(pair, margin=abs(margin)))
         return taught
 
-    def _scores(
+    def _score(
         self,
-        pairs: Sequence[RankedPair],
+        rows: Sequence[tuple[str, str]],
         references: Mapping[str, tuple[Reference, ...]],
-        store: RowStore,
         runtime: Runtime,
-    ) -> dict[tuple[str, str], float]:
-        """Return the teacher's score of each distinct (source, text)."""
-        rows = dict.fromkeys(
-            (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
+    ) -> list[float]:
+        """Return the teacher's score of each (source, text)."""
+        sources, texts = zip(*rows, strict=True)
+        pooled = (
+            References(tuple(references[" ".join(source.split())] for source in sources))
+            if references
+            else None
         )
-        stored = store.load(list(rows))
-        scores = {row: float(stored[row][0]) for row in rows if row in stored}
-        missing = [row for row in rows if row not in stored]
-        quiet = replace(runtime, progress=False)
-        for start in track(range(0, len(missing), _BLOCK), "teacher", show=runtime.progress):
-            block = missing[start : start + _BLOCK]
-            sources, texts = zip(*block, strict=True)
-            block_references = None
-            if references:
-                block_references = References(
-                    tuple(references[" ".join(source.split())] for source in sources)
-                )
-            statistics = self.metric.compute(sources, texts, block_references, quiet)
-            values = self.metric.sentence_scores(statistics)
-            store.save({row: np.array([value]) for row, value in zip(block, values, strict=True)})
-            scores |= zip(block, values.tolist(), strict=True)
+        statistics = self.metric.compute(sources, texts, pooled, runtime)
+        scores: list[float] = self.metric.sentence_scores(statistics).tolist()
         return scores

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.catalog.outputs import load_outputs
-from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
-from learnedgec.training.pairs.referenced import pooled_references
+from learnedgec.training.pairs.referenced import (
+    outputs_with_references,
+    pooled_references,
+    reference_texts,
+)
 
 
 @dataclass
@@ -56,20 +58,16 @@ class EditPairs(PairSource):
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""
-        for row in pooled_references(self.references).values():
-            yield from (reference.text for reference in row)
+        yield from reference_texts(self.references)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs in the order of the data, or those drawn."""
         assert self.annotator is not None
         references = pooled_references(self.references)
-        outputs: dict[tuple[str, str], str] = {}
-        for name in self.outputs:
-            sources = load_parallel(name.partition("/")[0]).sources
-            for source, *texts in zip(sources, *load_outputs(name).values(), strict=True):
-                key = " ".join(source.split())
-                if key in references:
-                    outputs |= {(key, " ".join(text.split())): name for text in texts}
+        # (source, output) -> its dataset
+        outputs = {
+            row: name for name in self.outputs for row in outputs_with_references(name, references)
+        }
         pairs = [
             *outputs,
             *((source, row.text) for source, rows in references.items() for row in rows),
@@ -82,11 +80,10 @@ class EditPairs(PairSource):
         ranked: dict[RankedPair, None] = {}
         for ((source, _), name), row in zip(outputs.items(), edits, strict=False):
             for edit in row:
-                sides = (
-                    apply_edits(source, row),
-                    apply_edits(source, [other for other in row if other != edit]),
-                )
-                better, worse = sides if _key(edit) in accepted[source] else sides[::-1]
+                better = apply_edits(source, row)
+                worse = apply_edits(source, [other for other in row if other != edit])
+                if _key(edit) not in accepted[source]:
+                    better, worse = worse, better
                 ranked[RankedPair(source, better, worse, 1.0, source, name)] = None
         return drawn(list(ranked), self.number, random.Random(self.seed))
 

@@ -21,7 +21,7 @@ from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair
+from learnedgec.training.pairs.base import PairSource, RankedPair, stored_scores
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset: TypeAlias = frozenset[int]
@@ -155,8 +155,7 @@ class ImpactPairs(PairSource):
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; impacts that an interrupted run measured are read from the folder."""
         named = [(name, row) for name in self.corrections for row in load_corrections(name)]
-        rows = [row for _, row in named]
-        edits = self._edits(rows, runtime)
+        edits = self._edits([row for _, row in named], runtime)
         candidates = self._candidates(edits)
         store = RowStore(folder, ["impact"], width=1)
         pairs: list[RankedPair] = []
@@ -165,19 +164,23 @@ class ImpactPairs(PairSource):
             if self.number is not None and len(pairs) >= self.number:
                 break
             block = candidates[start : start + _BLOCK]
-            measured = self._measured(rows, edits, block, store, runtime)
+            # Of each edit that one side lacks: (correction, edit) -> the texts with and without it.
+            texts = {
+                (number, edit): texts_of_edit(named[number][1].source, edits[number], edit)
+                for number, first, second in block
+                for edit in sorted(first ^ second)
+            }
+            impact = stored_scores(
+                store, texts.values(), lambda rows: impacts(rows, self.encoder, runtime)
+            )
             for number, first, second in block:
                 name, row = named[number]
-                impact = {
-                    edit: measured[texts_of_edit(row.source, edits[number], edit)]
-                    for edit in first ^ second
-                }
                 better, worse = (
                     apply_edits(row.source, [edits[number][edit] for edit in sorted(subset)])
                     for subset in (first, second)
                 )
                 more, less = (
-                    sum(impact[edit] for edit in sorted(subset))
+                    sum(impact[texts[number, edit]] for edit in sorted(subset))
                     for subset in (first - second, second - first)
                 )
                 if more < less:
@@ -220,23 +223,3 @@ class ImpactPairs(PairSource):
         ]
         random.Random(self.seed).shuffle(candidates)
         return candidates
-
-    def _measured(
-        self,
-        rows: Sequence[Correction],
-        edits: Sequence[tuple[Edit, ...]],
-        block: Sequence[Candidate],
-        store: RowStore,
-        runtime: Runtime,
-    ) -> dict[tuple[str, str], float]:
-        """Return the impact of each edit that distinguishes the sides of a candidate, by its two texts."""
-        texts = dict.fromkeys(
-            texts_of_edit(rows[number].source, edits[number], edit)
-            for number, first, second in block
-            for edit in sorted(first ^ second)
-        )
-        stored = store.load(list(texts))
-        missing = [pair for pair in texts if pair not in stored]
-        measured = dict(zip(missing, impacts(missing, self.encoder, runtime), strict=True))
-        store.save({pair: np.array([value]) for pair, value in measured.items()})
-        return measured | {pair: float(stored[pair][0]) for pair in texts if pair in stored}

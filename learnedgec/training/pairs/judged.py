@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from learnedgec.data.text import check_sentence
 from learnedgec.errors import FormatError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn, ordered
 
 JUDGEMENTS = (
     "better",
@@ -58,10 +57,11 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     pairs = []
     for place, record in read_records(path, ("source",), columns):
         row = _Row(record, place, columns or {})
-        source, about = row.text("source"), row.attributes()
-        group = about.pop("group") or source
-        for better, worse, margin in row.ordered():
-            pairs.append(RankedPair(source, better, worse, margin, group, **about))
+        source = row.text("source")
+        group, origin, correct = map(row.optional, ("group", "origin", "correct"))
+        for better, worse, margin in row.pairs():
+            pair = RankedPair(source, better, worse, margin, group or source, origin, correct)
+            pairs.append(pair)
     return pairs
 
 
@@ -84,31 +84,24 @@ class _Row:
             raise FormatError(f"{self.place}: the column {self.label(name)!r} is missing.")
         return check_sentence(self.record[name], self.place, self.label(name))
 
-    def attributes(self) -> dict[str, str]:
-        """Return the optional texts."""
-        return {
-            name: check_sentence(self.record.get(name) or "", self.place, self.label(name))
-            for name in ("group", "origin", "correct")
-        }
+    def optional(self, name: str) -> str:
+        """Return the text in a column that may be missing or empty."""
+        return check_sentence(self.record.get(name) or "", self.place, self.label(name))
 
     def error(self, name: str, cell: Any, expected: str) -> FormatError:
         """Return the error about a cell."""
         return FormatError(f"{self.place}: {self.label(name)!r} is {str(cell)[:60]!r}; {expected}.")
 
-    def ordered(self) -> Iterator[tuple[str, str, float]]:
+    def pairs(self) -> Iterator[tuple[str, str, float]]:
         """Yield the better text, the worse text and the margin of each pair."""
         if "outputs" in self.record:
             outputs = self._outputs()
-            for pair in combinations(zip(self._ranks(outputs), outputs, strict=True), 2):
-                (first, better), (second, worse) = sorted(pair, key=lambda ranked: ranked[0])
-                if first < second and better != worse:
-                    yield better, worse, second - first
+            for better, worse, margin in ordered(zip(outputs, self._ranks(outputs), strict=True)):
+                if better != worse:
+                    yield better, worse, margin
             return
         better, worse = self.text("better"), self.text("worse")
-        margin = self.record.get("margin")
-        margin = (
-            1.0 if margin in (None, "") else number_in(margin, self.label("margin"), self.place)
-        )
+        margin = self._number("margin", self.record.get("margin"), 1.0)
         if not 0 <= margin < 1e300:
             raise self.error("margin", margin, "a number of at least 0 was expected")
         if better == worse:
@@ -117,6 +110,10 @@ class _Row:
                 "leave the pair out."
             )
         yield better, worse, margin
+
+    def _number(self, name: str, cell: Any, missing: float) -> float:
+        """Return the number in a cell, or another number if the cell is empty."""
+        return missing if cell in (None, "") else number_in(cell, self.label(name), self.place)
 
     def _outputs(self) -> list[str]:
         outputs = self.record["outputs"]
@@ -130,21 +127,14 @@ class _Row:
             ranks = self.record["ranks"]
             if not isinstance(ranks, list) or len(ranks) != len(outputs):
                 raise self.error("ranks", ranks, f"a list of {len(outputs)} numbers was expected")
-            return [
-                float("nan")
-                if rank in (None, "")
-                else number_in(rank, self.label("ranks"), self.place)
-                for rank in ranks
-            ]
+            return [self._number("ranks", rank, float("nan")) for rank in ranks]
         if not {"best", "worst"} & self.record.keys():
             raise FormatError(
                 f"{self.place}: no judgement of the outputs; the column ranks, best or worst was expected."
             )
-        places = {
-            rank: self._chosen(name, outputs) for name, rank in (("best", 0.0), ("worst", 2.0))
-        }
+        best, worst = (self._chosen(name, outputs) for name in ("best", "worst"))
         return [
-            next((rank for rank, chosen in places.items() if chosen == place), 1.0)
+            0.0 if place == best else 2.0 if place == worst else 1.0
             for place in range(len(outputs))
         ]
 
@@ -158,10 +148,8 @@ class _Row:
         for names in ([] if isinstance(columns, str) else columns, numbers, outputs):
             if str(cell) in names:
                 return list(names).index(str(cell))
-        expected = (
-            f"an output's number (1 to {len(outputs)}), column or text, or 'tie', was expected"
-        )
-        raise self.error(name, cell, expected)
+        choices = f"an output's number (1 to {len(outputs)}), column or text, or 'tie'"
+        raise self.error(name, cell, f"{choices}, was expected")
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import TypeAlias
 
 from rapidfuzz.distance import Indel
@@ -16,9 +15,6 @@ Words: TypeAlias = tuple[str, ...]
 
 # Longest side of a rule, in words.
 _LONGEST = 3
-
-place = attrgetter("start", "end")
-"""Return where an edit begins and ends, to sort by."""
 
 
 class Rules:
@@ -125,7 +121,7 @@ def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:
         (('He', 'goes'), [Edit(start=1, end=2, correction='go', type='', alternatives=())])
     """
     words, back, shift = list(tokens), [], 0
-    for edit in sorted(edits, key=place):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         new = edit.correction.split()
         start = edit.start + shift
         words[start : edit.end + shift] = new

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
@@ -18,6 +17,7 @@ from learnedgec.training.pairs.base import (
     RankedPair,
     check_shares,
     drawn_balanced,
+    ordered,
 )
 
 
@@ -60,8 +60,5 @@ class RankingPairs(PairSource):
                     " ".join(outputs[system][ranking.sentence].split()): rank
                     for system, rank in ranking.ranks.items()
                 }
-                for pair in combinations(texts.items(), 2):
-                    (better, high), (worse, low) = sorted(pair, key=lambda item: item[1])
-                    if high < low:
-                        pairs.append(RankedPair(source, better, worse, low - high, source, name))
+                pairs += [RankedPair(source, *row, source, name) for row in ordered(texts.items())]
         return drawn_balanced(pairs, self.balance, self.number, self.seed)

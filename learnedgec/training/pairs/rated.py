@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 
@@ -17,7 +17,7 @@ from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
 from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn, ordered
 
 
 @dataclass
@@ -68,21 +68,21 @@ class RatedPairs(PairSource):
         """Yield the pairs of one dataset."""
         ratings = list(_load(name, self.columns))
         weights = self._weights(name, ratings)
-        outputs: dict[str, dict[str, list[float]]] = {}
+        # source -> output -> its ratings
+        outputs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         groups: dict[str, str] = {}
         for rating in ratings:
             if rating.source and weights.keys() <= rating.values.keys():
                 value = sum(weight * rating.values[key] for key, weight in weights.items())
                 text = " ".join(rating.hypothesis.split())
-                outputs.setdefault(rating.source, {}).setdefault(text, []).append(value)
+                outputs[rating.source][text].append(value)
                 groups.setdefault(rating.source, rating.group)
         for source, ratings_of in outputs.items():
-            means = [(text, fmean(values)) for text, values in ratings_of.items()]
-            for pair in combinations(means, 2):
-                (better, high), (worse, low) = sorted(pair, key=lambda item: -item[1])
+            ranks = [(text, -fmean(values)) for text, values in ratings_of.items()]
+            for better, worse, margin in ordered(ranks):
                 # A mean of ratings with two digits may be off by rounding.
-                if high - low > self.difference or math.isclose(high - low, self.difference):
-                    yield RankedPair(source, better, worse, high - low, groups[source], name)
+                if margin > self.difference or math.isclose(margin, self.difference):
+                    yield RankedPair(source, better, worse, margin, groups[source], name)
 
     def _weights(self, name: str, ratings: Sequence[Rating]) -> Mapping[str, float]:
         """Return dimension -> weight."""

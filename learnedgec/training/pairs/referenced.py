@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -24,7 +25,6 @@ from learnedgec.training.pairs.base import (
     check_shares,
     drawn_balanced,
 )
-from learnedgec.types import Floats
 
 
 @dataclass
@@ -84,65 +84,39 @@ class ReferencedPairs(PairSource):
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""
-        for row in pooled_references(self.references).values():
-            yield from (reference.text for reference in row)
+        yield from reference_texts(self.references)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs in the order of the data, or those drawn."""
         references = pooled_references(self.references)
-        rows: list[tuple[str, str, str]] = []
+        # (dataset, source) -> its distinct outputs
+        outputs: dict[tuple[str, str], dict[str, None]] = {}
         for name in self.outputs:
-            rows += self._rows(name, references)
+            for source, text in outputs_with_references(name, references):
+                outputs.setdefault((name, source), {})[text] = None
+        rows = dict.fromkeys(
+            (source, text) for (_, source), texts in outputs.items() for text in texts
+        )
         if not rows:
             return []
-        sources, texts = [row[1] for row in rows], [row[2] for row in rows]
+        sources, hypotheses = zip(*rows, strict=True)
         row_references = References(tuple(references[source] for source in sources))
-        scores = np.stack(
-            [
-                metric.sentence_scores(
-                    metric.statistics(sources, texts, row_references, runtime=runtime)
-                )
-                for metric in self.judges
-            ]
-        )
-        return drawn_balanced(
-            list(self._ranked(rows, scores)), self.balance, self.number, self.seed
-        )
-
-    def _rows(
-        self, name: str, references: Mapping[str, tuple[Reference, ...]]
-    ) -> Iterator[tuple[str, str, str]]:
-        """Yield the dataset, the source and each distinct output of sources that have references."""
-        sources = load_parallel(name).sources
-        systems = load_outputs(name)
-        seen: dict[str, dict[str, None]] = {}
-        for source, *texts in zip(sources, *systems.values(), strict=True):
-            key = " ".join(source.split())
-            if key in references:
-                seen.setdefault(key, {}).update(dict.fromkeys(" ".join(t.split()) for t in texts))
-        for source, outputs in seen.items():
-            yield from ((name, source, text) for text in outputs)
-
-    def _ranked(self, rows: Sequence[tuple[str, str, str]], scores: Floats) -> Iterator[RankedPair]:
-        """Yield each pair of outputs whose order all metrics agree on."""
-        places: dict[tuple[str, str], list[int]] = {}
-        for place, (name, source, _) in enumerate(rows):
-            places.setdefault((name, source), []).append(place)
+        by_metric = []
+        for metric in self.judges:
+            statistics = metric.statistics(sources, hypotheses, row_references, runtime=runtime)
+            by_metric.append(metric.sentence_scores(statistics))
+        scores = dict(zip(rows, np.stack(by_metric, axis=1), strict=True))
         margin = self.margin - 1e-9  # scores are rounded
-        for (name, source), outputs in places.items():
-            for first, second in combinations(outputs, 2):
-                differences = scores[:, first] - scores[:, second]
+        pairs = []
+        for (name, source), texts in outputs.items():
+            for better, worse in combinations(texts, 2):
+                differences = scores[source, better] - scores[source, worse]
                 if (differences <= -margin).all():
-                    first, second, differences = second, first, -differences
+                    better, worse, differences = worse, better, -differences
                 if (differences >= margin).all():
-                    yield RankedPair(
-                        source,
-                        rows[first][2],
-                        rows[second][2],
-                        float(differences.mean()),
-                        group=source,
-                        origin=name,
-                    )
+                    mean = float(differences.mean())
+                    pairs.append(RankedPair(source, better, worse, mean, source, name))
+        return drawn_balanced(pairs, self.balance, self.number, self.seed)
 
 
 def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
@@ -167,3 +141,26 @@ def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
         for source, row in pooled.items()
         if row
     }
+
+
+def reference_texts(names: Sequence[str]) -> Iterator[str]:
+    """Yield the texts of the references that are pooled from datasets."""
+    for row in pooled_references(names).values():
+        yield from (reference.text for reference in row)
+
+
+def outputs_with_references(name: str, references: Container[str]) -> Iterator[tuple[str, str]]:
+    """Yield the source and the output of each system for each source that has references.
+
+    Words are joined by single spaces.
+
+    Args:
+        name: dataset of outputs (`load_outputs`).
+        references: the sources that have references (`pooled_references`).
+    """
+    # The kind of systems, as in pillars:train/single, makes no difference to the sources.
+    sources = load_parallel(re.sub(r"/(single|ensemble)$", "", name)).sources
+    for sentence, *texts in zip(sources, *load_outputs(name).values(), strict=True):
+        source = " ".join(sentence.split())
+        if source in references:
+            yield from ((source, " ".join(text.split())) for text in texts)
