@@ -104,18 +104,20 @@ def _verdict(
     # There is a value, so that none of these is missing.
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
     chance = CHANCE[measure]
-    everything = np.arange(test.size)[None]
+    whole = np.arange(test.size)[None]
     baselines: dict[str, float] = {}
     gains: dict[str, float] = {}
-    signs: dict[str, int] = {}
+    rivals: dict[str, Floats] = {}
     for name, scores in values.items():
-        either = {sign: float(test.resampled(sign * scores, everything)[0]) for sign in (1, -1)}
+        baselines[name], negated = (
+            float(np.nan_to_num(test.resampled(sign * scores, whole)[0], nan=chance))
+            for sign in (1, -1)
+        )
         # What counts words may be right the other way round.
-        signs[name] = -1 if either[-1] > either[1] else 1
-        baselines[name] = float(np.nan_to_num(either[1], nan=chance))
-        gains[name] = value - float(np.nan_to_num(either[signs[name]], nan=chance))
+        gains[name] = value - max(baselines[name], negated)
+        rivals[name] = -scores if negated > baselines[name] else scores
     best = min(gains, key=gains.__getitem__)
-    least, most = interval(_gains(test, trained, signs[best] * values[best], chance))
+    least, most = interval(_gains(test, trained, rivals[best], chance))
     rival = best.replace("before", "the evaluator that it continues")
     what = "r" if measure == "pearson" else "accuracy"
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"

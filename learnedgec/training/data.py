@@ -133,7 +133,7 @@ class TrainingData(lightning.LightningDataModule):
             raise ConfigError(
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
-        self.names, self.auxiliary = list(ratings or []), list(auxiliary or [])
+        self.ratings, self.auxiliary = list(ratings or []), list(auxiliary or [])
         self.columns, self.raters = columns or {}, raters
         judged = {
             key: names
@@ -166,7 +166,7 @@ class TrainingData(lightning.LightningDataModule):
         self.encoding: Encoding
         self.encoded: dict[str, Dataset] = {}
         self._train_loader: ResumableLoader | None = None
-        self._place: dict[str, Any] = {}
+        self._position: dict[str, Any] = {}
 
     # -- reading and splitting -----------------------------------------------------------------
 
@@ -177,9 +177,10 @@ class TrainingData(lightning.LightningDataModule):
         if self.check_leakage:
             check_reserved(self.datasets())
         rated = {
-            name: self._checked(self._rated(name), name) for name in [*self.names, *self.auxiliary]
+            name: self._checked(self._rated(name), name)
+            for name in [*self.ratings, *self.auxiliary]
         }
-        datasets = [rated[name] for name in self.names]
+        datasets = [rated[name] for name in self.ratings]
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
         }
@@ -232,7 +233,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def datasets(self) -> list[str]:
         """Return the name of every dataset and file that is used for training."""
-        names = [*self.names, *self.auxiliary]
+        names = [*self.ratings, *self.auxiliary]
         for source in self._sources():
             names += source.datasets()
         names += chain.from_iterable(self.cases.values())
@@ -310,7 +311,7 @@ class TrainingData(lightning.LightningDataModule):
         """Return the manifest's record of the data: names, sizes and SHA-256 of each part."""
         return {
             "datasets": self.datasets(),
-            "ratings": self.names,
+            "ratings": self.ratings,
             "auxiliary": self.auxiliary,
             "cases": self.cases,
             "labelled": {
@@ -417,8 +418,8 @@ class TrainingData(lightning.LightningDataModule):
         self._train_loader = self._loader(
             "train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens
         )
-        if self._place:
-            self._train_loader.load_state_dict(self._place)
+        if self._position:
+            self._train_loader.load_state_dict(self._position)
         return self._train_loader
 
     # The Trainer restores a loader's own state only if it has not made the loader yet, but it makes
@@ -430,7 +431,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue at a checkpoint's position in the epoch."""
-        self._place = state
+        self._position = state
 
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""

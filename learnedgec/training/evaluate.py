@@ -112,24 +112,18 @@ def predictions(
         runtime: how to run.
     """
     for head in evaluator.model.config.heads:
-        ranked = [example for example in examples if head in example.ranked]
-        texts = [text for example in ranked for text in example.texts[:2]]
-        values = predict(evaluator, texts, head, runtime).reshape(-1, 2).tolist()
-        for example, both in zip(ranked, values, strict=True):
-            (source, better), (_, worse) = example.texts[:2]
-            yield {"head": head, "source": source, "better": better, "worse": worse, "values": both}
+        texts = [text for row in examples if head in row.ranked for text in row.texts[:2]]
+        values = predict(evaluator, texts, head, runtime).tolist()
+        for place in range(0, len(texts), 2):
+            (source, better), (_, worse) = texts[place : place + 2]
+            row = {"head": head, "source": source, "better": better, "worse": worse}
+            yield row | {"values": values[place : place + 2]}
         rated = [example for example in examples if head in example.values]
         texts = [example.texts[0] for example in rated]
         values = predict(evaluator, texts, head, runtime).tolist()
-        for example, value in zip(rated, values, strict=True):
-            (source, hypothesis), rating = example.texts[0], example.values[head]
-            yield {
-                "head": head,
-                "source": source,
-                "hypothesis": hypothesis,
-                "rating": rating,
-                "value": value,
-            }
+        for example, (source, hypothesis), value in zip(rated, texts, values, strict=True):
+            row = {"head": head, "source": source, "hypothesis": hypothesis}
+            yield row | {"rating": example.values[head], "value": value}
 
 
 def main_figure(figures: Figures) -> tuple[str, float | None]:

@@ -191,9 +191,9 @@ class Run:
             self._write_settings(finished=False)
         return resumed
 
-    def check_free(self, found: bool) -> None:
-        """Raise `ConfigError` if an evaluator or a run of this name was found and is not to be replaced."""
-        if found and not self.config.overwrite:
+    def check_free(self, exists: bool) -> None:
+        """Raise `ConfigError` if an evaluator or a run of this name exists and is not to be replaced."""
+        if exists and not self.config.overwrite:
             raise ConfigError(
                 f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "
                 "continue a run that has a checkpoint with --resume, or replace both with --overwrite."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -68,31 +69,14 @@ class Start:
         tokenizer: its tokenizer.
         encoder: name of the pretrained encoder.
         continued: manifest of the continued evaluator, if any.
-        continuing: the heads that continue the evaluator's head of their name.
-        untrained: the other heads that are trained.
-        dropped_sums: sums of the continued evaluator that are not passed on.
+        notice: one sentence on which heads and sums of the continued evaluator go on; `None` without one.
     """
 
     model: EvaluatorModel
     tokenizer: Any
     encoder: str
     continued: dict[str, Any] | None = None
-    continuing: list[str] = field(default_factory=list)
-    untrained: list[str] = field(default_factory=list)
-    dropped_sums: list[str] = field(default_factory=list)
-
-    @property
-    def notice(self) -> str | None:
-        """One sentence on which heads go on from the continued evaluator; `None` without one."""
-        if self.continued is None:
-            return None
-        about = {
-            "heads that continue": self.continuing,
-            "heads that start untrained": self.untrained,
-            "sums that are not passed on (name them in model.sums)": self.dropped_sums,
-        }
-        parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
-        return f"Continuing {self.continued['name']}{''.join(parts)}."
+    notice: str | None = None
 
 
 def start_model(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
@@ -151,7 +135,7 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
         for head in config.heads
         if head not in heads and (frozen or _unaffected(config, head, lora))
     }
-    pooled = [head for head, options_ in staying.items() if options_.reads == "pooled"]
+    pooled = [head for head, settings in staying.items() if settings.reads == "pooled"]
     if pooled and options.pooling != config.pooling:
         raise ConfigError(
             f"model.pooling is {options.pooling}, but {', '.join(pooled)} of {folder} stay as they are and "
@@ -174,16 +158,16 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
         if head not in untrained:
             model.heads[head].load_state_dict(first.heads[head].state_dict())
             settings |= {key: config.heads[head][key] for key in ("offset", "scale")}
-    dropped = [output for output in config.sums if output not in sums]
-    return Start(
-        model,
-        tokenizer,
-        str(manifest["encoder"]),
-        manifest,
-        continuing=[head for head in heads if head not in untrained],
-        untrained=untrained,
-        dropped_sums=dropped,
-    )
+    about = {
+        "heads that continue": [head for head in heads if head not in untrained],
+        "heads that start untrained": untrained,
+        "sums that are not passed on (name them in model.sums)": [
+            output for output in config.sums if output not in sums
+        ],
+    }
+    parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
+    notice = f"Continuing {manifest['name']}{''.join(parts)}."
+    return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
 
 
 def _model(
@@ -259,12 +243,5 @@ def _continues(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> bool:
     A head of the same name that reads or learned something else is another head: the values of one that
     ranks pairs, for example, have no relation to a scale of ratings.
     """
-    if name not in config.heads:
-        return False
-    head = config.head(name)
-    return (head.input, head.reads, head.layer, head.rated) == (
-        wanted.input,
-        wanted.reads,
-        wanted.layer,
-        wanted.rated,
-    )
+    same = attrgetter("input", "reads", "layer", "rated")
+    return name in config.heads and bool(same(config.head(name)) == same(wanted))

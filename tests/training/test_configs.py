@@ -39,7 +39,7 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
         encoder = ["--model.encoder", str(second), "--model.frozen_layers", "2"]
         encoder += ["--model.heads", "{capitals: {objective: capitals, layer: 1}}"]
     data = training_data([*words, "--config", str(path), *encoder])
-    assert data.names or data.pairs
+    assert data.ratings or data.pairs
 
 
 def test_the_sample_is_found_from_any_folder(
@@ -47,7 +47,7 @@ def test_the_sample_is_found_from_any_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     data = training_data(["--config", "sample", "--model.encoder", str(tiny_encoder)])
-    assert list(data.names) == ["sample"]
+    assert list(data.ratings) == ["sample"]
     data.load()
     assert data.parts["train"]
 
