@@ -18,7 +18,6 @@ from learnedgec.data.catalog.sentences import Labelled, TreebankWord
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair, corrected_sources, corrupted, inventory
 from learnedgec.training.pairs.corrupted import KINDS, CorruptedPairs, Sides
@@ -239,16 +238,3 @@ def test_rules_and_ngrams() -> None:
     text = ("we", "go", "home")
     assert ngrams.loss(text, Edit(1, 2, "cats")) > 0
     assert ngrams.loss(text, Edit(1, 2, "goes"), "cats") < 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sentence_share": 0.5}, "sentence_share is 0.5"),
-        ({"kinds": {"added": -1.0}}, "shares of 0 or more"),
-        ({"kinds": {"other": 1.0}}, "for some of missing, added"),
-    ],
-)
-def test_says_what_is_wrong(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        CorruptedPairs(**({"corrections": ["sample"], "number": 3} | options))  # type: ignore[arg-type]

@@ -119,16 +119,22 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
 def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) -> None:
     pairs = ranked_pairs()
     file = pairs_file(tmp_path, pairs)
-    heads = {"wrong": {"objective": "detection"}, "quality": {"objective": "logistic"}}
+    heads = {
+        "wrong": {"objective": "detection"},
+        "compared": {"objective": "detection", "input": "pair"},
+        "quality": {"objective": "logistic"},
+    }
     settings = {
         "name": "detecting",
         "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"pairs": {"wrong": [file], "quality": [file]}},
+        "data": {"pairs": {name: [file] for name in heads}},
     }
     words = arguments(tmp_path, settings)
     result = trained([*words, "--trainer.max_epochs", "6"])
     assert result.results["test"]["wrong"]["accuracy"] > 0.9
+    assert result.results["test"]["compared"]["accuracy"] > 0.9
     first = Evaluator.load(str(result.package))
+    check_words_of_the_hypothesis(first, pairs)
     texts = [text for pair in pairs for text in (pair.better, pair.worse)]
     values, again = (
         first.predict(texts, texts, ["wrong"], runtime=Runtime(batch_tokens=size))["wrong"]
@@ -159,35 +165,19 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
     assert "Continued from `detecting`" in (other.package / "README.md").read_text()
 
 
-def test_a_head_that_reads_pairs_learns_the_words_of_the_hypothesis(
-    tmp_path: Path, tiny_encoder: Path
-) -> None:
-    pairs = ranked_pairs()
-    heads = {"wrong": {"objective": "detection", "input": "pair"}}
-    settings = {
-        "name": "detecting",
-        "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"pairs": {"wrong": [pairs_file(tmp_path, pairs)]}},
-    }
-    result = trained([*arguments(tmp_path, settings), "--trainer.max_epochs", "6"])
-    assert result.results["test"]["wrong"]["accuracy"] > 0.9
-    evaluator = Evaluator.load(str(result.package))
-    sources = [pair.source for pair in pairs]
-    worse = [pair.worse for pair in pairs]
-    values = evaluator.predict(sources, worse)["wrong"]
-    better = evaluator.predict(sources, [pair.better for pair in pairs])["wrong"]
-    assert np.mean(better > values) > 0.9
-    # The value is the log-probability that no token of the hypothesis, or its end, is wrong.
+def check_words_of_the_hypothesis(evaluator: Evaluator, pairs: list[RankedPair]) -> None:
+    """Check that a value is the log-probability that no token of the hypothesis, or its end, is wrong."""
+    sources, worse = [pair.source for pair in pairs], [pair.worse for pair in pairs]
+    values = evaluator.predict(sources, worse, ["compared"])["compared"]
     for pair, value in zip(pairs[:5], values, strict=False):
         inputs = evaluator.tokenizer([pair.source], [pair.worse], return_tensors="pt")
         with torch.inference_mode():
             output = evaluator.model.encode(inputs, "pair")
-            logits = evaluator.model.token_logits(output, "wrong")[0]
+            logits = evaluator.model.token_logits(output, "compared")[0]
         begin = inputs.encodings[0].sequence_ids.index(1)
         assert value == pytest.approx(float(-softplus(logits[begin:]).sum()), abs=1e-4)
-    inputs = evaluator.tokenizer(sources[:1], worse[:1], return_tensors="pt")
-    with pytest.raises(InputError, match="the head wrong reads the marks 'hypothesis'"):
-        evaluator.model(inputs, ["wrong"])
+    with pytest.raises(InputError, match="the head compared reads the marks 'hypothesis'"):
+        evaluator.model(inputs, ["compared"])
 
 
 def test_references_label_the_words_of_outputs() -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-import pytest
 from embedded import Sample
 
 from learnedgec.data.catalog.judgements import load_rankings
 from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs import EditPairs, RankedPair, RankingPairs
+from learnedgec.training.pairs import EditPairs, RankingPairs
 from learnedgec.training.pairs.base import nearness
 
 
@@ -60,17 +58,3 @@ def _ordered(
     """Return two texts with their ranks, the better first, or nothing for equal texts or ranks."""
     texts = {sample.systems[system][number]: rank for system, rank in pair}
     return sorted(texts.items(), key=lambda item: item[1]) if len(set(texts.values())) == 2 else []
-
-
-def test_a_number_is_drawn_by_the_seed() -> None:
-    def drawn(seed: int) -> list[RankedPair]:
-        source = EditPairs(["sample"], ["sample"], annotator="en-ewt-sm", number=9, seed=seed)
-        return source.make(Path(), Runtime())
-
-    assert len(drawn(1)) == 9
-    assert drawn(1) == drawn(1) != drawn(2)
-
-
-def test_unknown_kinds_of_a_balance_are_refused() -> None:
-    with pytest.raises(ConfigError, match="balance is"):
-        RankingPairs(["sample"], balance={"far": 1})

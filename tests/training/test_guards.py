@@ -6,6 +6,7 @@ import csv
 import json
 import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ import pytest
 import tiny
 import torch
 from embedded import SAMPLE_FOLDER
-from torch.nn.functional import softplus
-from training_files import arguments, batch_of, pairs_file, trained
+from training_files import arguments, pairs_file, trained
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of
 from learnedgec.errors import ConfigError, LeakageError, ModelError
@@ -23,8 +23,7 @@ from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained
 from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
-from learnedgec.training.examples import Example, pair_examples
-from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
+from learnedgec.training.module import EvaluatorModule, HeadOptions, Lora
 from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.impact import ImpactPairs
 
@@ -57,21 +56,46 @@ def test_a_resumed_run_has_the_settings_it_was_started_with(words: list[str]) ->
         trained([*words, "--resume", "--data.split_seed", "4"])
 
 
-def test_detection_needs_to_know_what_is_correct(words: list[str]) -> None:
-    heads = ["--model.heads", "{quality: {objective: detection}}"]
-    with pytest.raises(ConfigError, match=r"no pair of data\.pairs\.quality has a correct text"):
-        trained([*words, *heads])
-
-
-@pytest.mark.parametrize("limit", ["max_epochs=0", "max_steps=0", "limit_val_batches=0"])
-def test_training_that_never_evaluates_is_refused(
-    words: list[str], limit: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (
+            ["--model.heads", "{quality: {objective: detection}}"],
+            r"no pair of data\.pairs\.quality has",
+        ),
+        (
+            ["--model.heads.new", "{objective: logistic}"],
+            r"model\.heads\.new: .*add data\.pairs\.new",
+        ),
+        (["--model.heads", "{style: {}}"], r"'quality' is not the name of a head; .*: style"),
+        (["--bits", "4"], r"bits: no matrix .*; use 16"),
+        (["--average"], "give --seeds 2 or more"),
+        (["--trainer.max_epochs=0"], "ended before an evaluation"),
+        (["--trainer.max_steps=0"], "ended before an evaluation"),
+        (["--trainer.limit_val_batches=0"], "ended before an evaluation"),
+        *(
+            (
+                [f"--{group}.monitor", "dev/qality"],
+                rf"{group}\.monitor: 'dev/qality' .* dev/score, dev/quality/acc",
+            )
+            for group in ("early_stopping", "best", "last")
+        ),
+    ],
+)
+def test_a_run_that_cannot_end_well_is_refused_before_training(
+    words: list[str], extra: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(EvaluatorModule, "training_step", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(ConfigError, match=message):
+        trained([*words, *extra])
+
+
+def test_a_refused_run_removes_no_checkpoint(words: list[str], tmp_path: Path) -> None:
     before = tmp_path / "runs" / "tiny" / "best.ckpt"
     before.parent.mkdir(parents=True)
     before.touch()
     with pytest.raises(ConfigError, match="ended before an evaluation"):
-        trained([*words, f"--trainer.{limit}"])
+        trained([*words, "--trainer.max_epochs=0"])
     assert before.exists()
 
 
@@ -82,13 +106,6 @@ def test_the_end_of_training_is_evaluated_whatever_the_interval(
     interval = "--trainer.check_val_every_n_epoch=50"
     result = trained([*words, f"--trainer.{length}", interval])
     assert set(result.results) == {"dev", "test"}
-
-
-@pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
-def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
-    names = "dev/score, dev/quality/accuracy, dev/loss"
-    with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {names}"):
-        trained([*words, f"--{group}.monitor", "dev/qality"])
 
 
 def test_every_figure_that_is_named_is_measured(
@@ -217,32 +234,52 @@ def test_layers_are_left_out_of_pretrained_encoders_alone(
     tiny_encoder: Path, tiny_evaluator: Path
 ) -> None:
     heads = {"a": HeadOptions()}
-    assert len(EvaluatorModule(heads, str(tiny_encoder)).model.encoder.encoder.layer) == 2
-    assert len(EvaluatorModule(heads, str(tiny_encoder), layer=1).model.encoder.encoder.layer) == 1
+    for layer, depth in ((None, 2), (1, 1)):
+        module = EvaluatorModule(heads, str(tiny_encoder), layer=layer)
+        assert len(module.model.encoder.encoder.layer) == depth
     with pytest.raises(ModelError, match=r"has 2 layers and no layer 3"):
         EvaluatorModule(heads, str(tiny_encoder), layer=3)
     with pytest.raises(ConfigError, match=r"model\.layer: .* keeps its layers"):
         EvaluatorModule(heads, str(tiny_evaluator), layer=1)
+    with pytest.raises(ConfigError, match=r"model\.pooling: .* has no pooler; name mean\."):
+        EvaluatorModule(heads, str(tiny_evaluator), pooling="pooler")
 
 
-@pytest.mark.parametrize("sums", [{"a": {"c": 1.0}}, {"b": {"c": 1.0}}, {"b": {}}])
-def test_sums_are_of_heads(sums: dict[str, dict[str, float]], tiny_encoder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"model\.sums\..*among the heads a; its parts are"):
-        EvaluatorModule({"a": HeadOptions()}, str(tiny_encoder), sums=sums)
+CAPITALS = partial(HeadOptions, objective="capitals")
 
 
-@pytest.mark.parametrize("name", ["", "clear", "of.two", "training"])
-def test_names_that_no_head_can_have(name: str, tiny_encoder: Path) -> None:
-    with pytest.raises(ConfigError, match=f"no head can have the name '{name}'; choose another"):
-        EvaluatorModule({name: HeadOptions()}, str(tiny_encoder))
-
-
-def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
-    tmp_path: Path, words: list[str]
+@pytest.mark.parametrize(
+    ("heads", "options", "message"),
+    [
+        ({"": HeadOptions()}, {}, "no head can have the name ''; choose another"),
+        ({"clear": HeadOptions()}, {}, "no head can have the name 'clear'; choose another"),
+        ({"of.two": HeadOptions()}, {}, r"no head can have the name 'of\.two'; choose another"),
+        ({"training": HeadOptions()}, {}, "no head can have the name 'training'; choose another"),
+        ({"a": HeadOptions()}, {"sums": {"a": {"c": 1}}}, "among the heads a; its parts are c"),
+        ({"a": HeadOptions()}, {"sums": {"b": {"c": 1}}}, "among the heads a; its parts are c"),
+        ({"a": HeadOptions()}, {"sums": {"b": {}}}, "among the heads a; its parts are none"),
+        (
+            {"a": HeadOptions(), "b": HeadOptions()},
+            {"sums": {"a": {"b": 1}}},
+            r"the head a and must contain it; its parts are b\.",
+        ),
+        ({"a": CAPITALS(input="pair")}, {}, "the objective capitals is for the hypothesis alone"),
+        ({"a": CAPITALS(layer=9)}, {}, "layer is 9, but the encoder has 2 layers"),
+        ({"a": HeadOptions(layer=1)}, {}, "only detection and capitals read a layer"),
+        ({"a": HeadOptions()}, {"frozen_layers": 3}, "frozen_layers is 3, but the encoder has 2"),
+        ({"a": HeadOptions()}, {"lora": Lora(2, 3)}, "the encoder has 2 layers"),
+        (
+            {"a": HeadOptions()},
+            {"lora": Lora(2), "compile": "eager"},
+            "low-rank weights .* compiled",
+        ),
+    ],
+)
+def test_options_of_a_model_that_are_refused(
+    heads: dict[str, HeadOptions], options: dict[str, Any], message: str, tiny_encoder: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=r"bits: no matrix .*; use 16"):
-        trained([*words, "--bits", "4"])
-    assert not list((tmp_path / "runs").rglob("*.ckpt"))
+    with pytest.raises(ConfigError, match=message):
+        EvaluatorModule(heads, str(tiny_encoder), **options)
 
 
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
@@ -281,51 +318,6 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
         "Continuing first; heads that continue: rated, ranking; heads that start untrained: other-input, "
         "now-rated, now-ranking, detecting, new."
     )
-
-
-def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
-    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heads = {
-        "quality": HeadOptions(objective="logistic", weight=0.3),
-        "fluency": HeadOptions(weight=2.0),
-    }
-    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
-    for head in module.model.heads.values():
-        torch.nn.init.normal_(head.weight)
-    module.model.config.heads["fluency"] |= {"offset": 2.0, "scale": 0.5}
-    module.objectives["fluency"].scale = 0.5
-    case = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
-    examples = [
-        *pair_examples({"quality": [RankedPair("u", "x", "y")]}),
-        Example((("r", "They went ."),), {"fluency": 3.5}),
-        Example(case, consistent=("quality", "fluency")),
-    ]
-    batch = batch_of(module, examples)
-    with torch.inference_mode():
-        # Outside a Trainer there is nothing to log to.
-        monkeypatch.setattr(module, "log", lambda *_, **__: None)
-        total = module.training_step(batch, 0).item()
-
-        def values(name: str, *texts: str) -> torch.Tensor:
-            inputs = [module.tokenizer(text, return_tensors="pt") for text in texts]
-            return torch.cat([module.model(batch, [name])[name] for batch in inputs])
-
-        hypotheses = [hypothesis for _, hypothesis in case]
-        quality = values("quality", "x", "y", *hypotheses)
-        ranking = softplus(quality[1::2] - quality[::2]).mean()
-        regression = ((values("fluency", "They went .") - 3.5) / 0.5).square().mean()
-        expected = 0.3 * ranking + 2.0 * regression
-        expected += 0.7 * consistency_loss(quality[None, 2:])
-        expected += 0.7 * consistency_loss(values("fluency", *hypotheses)[None] / 0.5)
-    assert consistency_loss(quality[None, 2:]).item() > 1e-4
-    assert total == pytest.approx(expected.item(), abs=1e-4)
-
-
-def test_an_evaluator_without_a_pooler_lends_none(tmp_path: Path) -> None:
-    folder = tiny.save_evaluator(tmp_path / "first")
-    with pytest.raises(ConfigError, match=r"model\.pooling: .* has no pooler; name mean\."):
-        EvaluatorModule({"fluency": HeadOptions()}, encoder=str(folder), pooling="pooler")
 
 
 def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(

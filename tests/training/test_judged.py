@@ -8,7 +8,7 @@ from typing import Any
 
 import datasets
 import pytest
-from training_files import arguments, training_data
+from training_files import arguments, pairs_file, training_data
 
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.records import Columns
@@ -45,6 +45,28 @@ def test_judgements_become_pairs(
     path = table(tmp_path / "judged.csv", f"src,a,b,c,ra,rb,rc\n{row}\n")
     pairs = read_ranked_pairs(path, {**OUTPUTS, **columns})
     assert pairs == [RankedPair("s", better, worse, m, "s") for better, worse, m in expected]
+
+
+def test_pairs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    pairs = [RankedPair("s", "b", "w", 0.5, "g", "o"), RankedPair("t", "b", "")]
+    path = pairs_file(tmp_path, pairs)
+    assert read_ranked_pairs(path) == [pairs[0], RankedPair("t", "b", "", group="t")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"source": "s", "better": 3, "worse": ""}', "'better' must be a text"),
+        ('{"source": "s", "better": "b", "worse": "w", "margin": -1}', "'margin'"),
+        ('{"source": "s", "better": "b", "worse": "b"}', "'better' and 'worse' are the same"),
+    ],
+)
+def test_lines_that_are_no_pairs(tmp_path: Path, line: str, message: str) -> None:
+    path = table(
+        tmp_path / "pairs.jsonl", f'{{"source": "s", "better": "b", "worse": "w"}}\n{line}\n'
+    )
+    with pytest.raises(FormatError, match=rf"pairs\.jsonl:2: {message}"):
+        read_ranked_pairs(path)
 
 
 def test_the_same_pairs_in_every_kind_of_file(tmp_path: Path) -> None:

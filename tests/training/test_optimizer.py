@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tiny
 import torch
 from safetensors.torch import load_file
 from training_files import arguments, pairs_file, ranked_pairs, trained
+from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
 from learnedgec.training.memory import estimated_memory
@@ -56,21 +60,59 @@ def test_the_rate_follows_its_schedule(
     assert rates == pytest.approx([1e-3 * factor for factor in factors])
 
 
-def test_lower_layers_have_lower_rates(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    heads = {"fluency": HeadOptions()}
-    module = EvaluatorModule(heads, str(tiny_encoder), learning_rate=1.0, layer_decay=0.5)
-    steps: Any = type("Steps", (), {"estimated_stepping_batches": 9})
-    steps.strategy = type("Strategy", (), {"root_device": torch.device("cpu")})
-    monkeypatch.setattr(EvaluatorModule, "trainer", steps)
-    names = {id(weight): name for name, weight in module.model.named_parameters()}
-    rates = {
-        names[id(weight)]: group["initial_lr"]
-        for group in module.configure_optimizers()["optimizer"].param_groups
-        for weight in group["params"]
-    }
-    assert len(rates) == len(names)
+@pytest.fixture
+def optimised(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, dict[str, Any]]]:
+    """Return a function that returns the model on an encoder, and the options of each of its weights."""
+    strategy = SimpleNamespace(root_device=torch.device("cpu"))
+    trainer = SimpleNamespace(estimated_stepping_batches=9, strategy=strategy)
+    monkeypatch.setattr(EvaluatorModule, "trainer", trainer)
+
+    def build(encoder: Path, **options: float) -> tuple[Any, dict[str, Any]]:
+        module = EvaluatorModule({"fluency": HeadOptions()}, str(encoder), **options)  # type: ignore[arg-type]
+        groups = {
+            id(weight): group
+            for group in module.configure_optimizers()["optimizer"].param_groups
+            for weight in group["params"]
+        }
+        return module.model, {
+            name: groups[id(weight)] for name, weight in module.model.named_parameters()
+        }
+
+    return build
+
+
+def test_lower_layers_have_lower_rates(
+    tiny_encoder: Path, optimised: Callable[..., tuple[Any, dict[str, Any]]]
+) -> None:
+    _, groups = optimised(tiny_encoder, learning_rate=1.0, layer_decay=0.5)
     for part, rate in (("heads", 1), ("layer.1", 0.5), ("layer.0", 0.25), ("embeddings", 0.125)):
-        assert {value for name, value in rates.items() if part in name} == {rate}, part
+        rates = {group["initial_lr"] for name, group in groups.items() if part in name}
+        assert rates == {rate}, part
+
+
+SMALL = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "pad_token_id": 0,
+}
+
+
+@pytest.mark.parametrize("kind", [ModernBertConfig, Qwen2Config, None])
+def test_the_same_weights_decay_as_in_transformers(
+    kind: Any, tmp_path: Path, optimised: Callable[..., tuple[Any, dict[str, Any]]]
+) -> None:
+    encoder = tiny.save_encoder(tmp_path / "encoder")
+    if kind:
+        settings = SMALL | ({"num_key_value_heads": 2} if kind is Qwen2Config else {})
+        config = kind(vocab_size=len(tiny.tokenizer()), **settings)
+        AutoModel.from_config(config).save_pretrained(encoder)
+    model, groups = optimised(encoder, weight_decay=0.1)
+    assert {group["weight_decay"] for group in groups.values()} == {0.1, 0.0}
+    decayed = {name for name, group in groups.items() if group["weight_decay"]}
+    assert decayed == set(Trainer.get_decay_parameter_names(None, model))  # type: ignore[arg-type]
+    assert all(weight.dim() > 1 for name, weight in model.named_parameters() if name in decayed)
 
 
 @pytest.mark.parametrize("lora", [[], ["--model.lora", "{rank: 2}"]])
@@ -97,11 +139,6 @@ def test_an_encoder_that_cannot_compute_twice_is_named(
     monkeypatch.setattr("transformers.BertModel.supports_gradient_checkpointing", False)
     with pytest.raises(ConfigError, match="gradient_checkpointing: BertModel does not support"):
         EvaluatorModule({"fluency": HeadOptions()}, str(tiny_encoder), gradient_checkpointing=True)
-
-
-def test_low_rank_weights_are_not_compiled(words: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"model\.compile: low-rank weights"):
-        trained([*words, "--model.compile", "eager", "--model.lora", "{rank: 2}"])
 
 
 def test_memory_is_estimated_without_a_trace(tiny_encoder: Path) -> None:

@@ -6,7 +6,9 @@ import gc
 import importlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,20 @@ import pytest
 from training_files import training_data
 
 from learnedgec.errors import ConfigError, PluginError, UnknownNameError
-from learnedgec.training.pairs import PAIR_SOURCES, REGISTRY, PairFile, PairSource
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.pairs import (
+    PAIR_SOURCES,
+    REGISTRY,
+    CapitalPairs,
+    CorruptedPairs,
+    DistilledPairs,
+    EditPairs,
+    PairFile,
+    PairSource,
+    RankingPairs,
+    RatedPairs,
+    ReferencedPairs,
+)
 
 InstallPackage = Callable[..., Path]
 
@@ -120,3 +135,60 @@ def test_wrong_options_of_a_source_are_named(
     assert str(error.value) == (
         f"data.pairs: {problem}; `learnedgec train --data.pairs.help {name}` lists the options."
     )
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        partial(CapitalPairs, ["sample"]),
+        partial(EditPairs, ["sample"], ["sample"], annotator="en-ewt-sm"),
+        partial(RankingPairs, ["sample"]),
+        partial(RatedPairs, ["sample"], 1.0, "fluency"),
+        partial(ReferencedPairs, ["sample"], ["sample"]),
+    ],
+    ids=lambda new: new.func.__name__,
+)
+def test_a_number_is_drawn_by_the_seed(new: Callable[..., PairSource]) -> None:
+    whole, first, again, other = (
+        new(**options).make(Path(), Runtime())
+        for options in ({}, {"number": 9}, {"number": 9}, {"number": 9, "seed": 1})
+    )
+    assert first == again != other
+    assert len(first) == len(other) == 9
+    assert first != whole[:9]
+    assert not Counter(first) - Counter(whole)
+    assert new(number=len(whole)).make(Path(), Runtime()) == whole
+
+
+CORRUPTED = partial(CorruptedPairs, ["sample"], 3)
+REFERENCED = partial(ReferencedPairs, ["sample"], ["sample"])
+
+
+@pytest.mark.parametrize(
+    ("new", "options", "error", "message"),
+    [
+        (CORRUPTED, {"sentence_share": 0.5}, ConfigError, "sentence_share is 0.5"),
+        (CORRUPTED, {"kinds": {"added": -1.0}}, ConfigError, "shares of 0 or more"),
+        (CORRUPTED, {"kinds": {"other": 1.0}}, ConfigError, "for some of missing, added"),
+        (REFERENCED, {"metrics": ["length"]}, ConfigError, "length needs no references"),
+        (REFERENCED, {"metrics": ["gleuu"]}, UnknownNameError, "gleu"),
+        (REFERENCED, {"balance": {"far": 1}}, ConfigError, "nearer, equal, farther"),
+        (REFERENCED, {"balance": {"equal": 0}}, ConfigError, "not all 0"),
+        (RankingPairs, {"rankings": [], "balance": {"far": 1}}, ConfigError, "balance is"),
+        (DistilledPairs, {"pairs": [], "teacher": "gleu"}, ConfigError, "needs references; name"),
+        (
+            DistilledPairs,
+            {"pairs": [], "teacher": "length", "references": ["sample"]},
+            ConfigError,
+            "needs no references; .* or leave the key out",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    new: Callable[..., PairSource],
+    options: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        new(**options)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
+from torch.nn.functional import softplus
 from training_files import arguments, batch_of, cases_file, pairs_file, ranked_pairs, trained
 
-from learnedgec.errors import ConfigError, FormatError, LeakageError
+from learnedgec.errors import LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
-from learnedgec.training.pairs import RankedPair, read_ranked_pairs
+from learnedgec.training.pairs import RankedPair
 
 
 def options(folder: Path, encoder: Path, *words: str, **data: object) -> list[str]:
@@ -51,43 +51,46 @@ def test_pairs_and_ratings_train_together(tmp_path: Path, tiny_encoder: Path) ->
     assert "| test | quality | " in card
 
 
-def loss_of(module: EvaluatorModule, head: str, values: torch.Tensor, batch: Any) -> float:
-    return module.objectives[head].loss(values, batch["targets"][head]).item()
-
-
-def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
+def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heads = {
-        "a": HeadOptions(objective="sigmoid"),
-        "b": HeadOptions(objective="logistic", margin=0.3, input="pair"),
-        "c": HeadOptions(),
+        "logistic": HeadOptions(objective="logistic", weight=0.3),
+        "sigmoid": HeadOptions("pair", "sigmoid", margin=0.2),
+        "fluency": HeadOptions(weight=2.0),
     }
-    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0)
-    module.eval()
-    module.model.config.heads["c"] |= {"offset": 2.0, "scale": 0.5}
-    module.objectives["c"].scale = 0.5
-    pairs = [("s", "He goes .", "He go go ."), ("t", "A dog .", "A cat to the ."), ("u", "x", "y")]
+    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
+    for head in module.model.heads.values():
+        torch.nn.init.normal_(head.weight)
+    module.model.config.heads["fluency"] |= {"offset": 2.0, "scale": 0.5}
+    module.objectives["fluency"].scale = 0.5
+    case = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
     examples = [
-        *pair_examples({"a": [RankedPair(*pairs[0]), RankedPair(*pairs[1])]}),
-        *pair_examples({"b": [RankedPair(*pairs[2])]}),
-        Example((("r", "They went ."),), {"c": 3.5, "other": 1.0}),
+        *pair_examples({"logistic": [RankedPair("u", "x", "y")]}),
+        *pair_examples({"sigmoid": [RankedPair("u", "dog", "a"), RankedPair("v", "cat", "the")]}),
+        Example((("r", "They went ."),), {"fluency": 3.5, "other": 1.0}),
+        Example(case, consistent=("logistic", "fluency")),
     ]
     batch = batch_of(module, examples)
-    _, outputs = module._outputs(batch)
+    with torch.inference_mode():
+        # Outside a Trainer there is nothing to log to.
+        monkeypatch.setattr(module, "log", lambda *_, **__: None)
+        total = module.training_step(batch, 0).item()
 
-    def value(head: str, source: str, text: str) -> float:
-        both = (source, text) if heads[head].input == "pair" else (text,)
-        with torch.inference_mode():
-            inputs = module.tokenizer(*both, return_tensors="pt")
-            return float(module.model(inputs, [head])[head])
+        def values(name: str, *texts: tuple[str, str]) -> torch.Tensor:
+            start = 0 if heads[name].input == "pair" else 1
+            inputs = [module.tokenizer(*text[start:], return_tensors="pt") for text in texts]
+            return torch.cat([module.model(single, [name])[name] for single in inputs])
 
-    first = [value("a", s, worse) - value("a", s, better) for s, better, worse in pairs[:2]]
-    expected = sum(1 / (1 + math.exp(-x)) for x in first) / 2
-    assert loss_of(module, "a", outputs["a"], batch) == pytest.approx(expected, abs=1e-5)
-    behind = value("b", "u", "y") - value("b", "u", "x") + 0.3
-    loss = loss_of(module, "b", outputs["b"], batch)
-    assert loss == pytest.approx(math.log1p(math.exp(behind)), abs=1e-5)
-    error = (value("c", "r", "They went .") - 3.5) / 0.5
-    assert loss_of(module, "c", outputs["c"], batch) == pytest.approx(error**2, abs=1e-4)
+        logistic = values("logistic", ("u", "x"), ("u", "y"), *case)
+        sigmoid = values("sigmoid", ("u", "dog"), ("u", "a"), ("v", "cat"), ("v", "the"))
+        expected = 0.3 * softplus(logistic[1::2] - logistic[::2]).mean()
+        expected += (sigmoid[1::2] - sigmoid[::2] + 0.2).sigmoid().mean()
+        expected += 2.0 * ((values("fluency", ("r", "They went .")) - 3.5) / 0.5).square().mean()
+        expected += 0.7 * consistency_loss(logistic[None, 2:])
+        expected += 0.7 * consistency_loss(values("fluency", *case)[None] / 0.5)
+    assert consistency_loss(logistic[None, 2:]).item() > 1e-4
+    assert total == pytest.approx(expected.item(), abs=1e-4)
 
 
 def test_consistency_is_the_mean_of_both_divergences() -> None:
@@ -126,14 +129,6 @@ def test_ratings_that_no_head_learns_from_are_left_out(tmp_path: Path, tiny_enco
     assert result.results["test"]["fluency"]["n"] > 1
 
 
-def test_heads_without_pairs_and_pairs_without_heads(tmp_path: Path, tiny_encoder: Path) -> None:
-    new = ("--model.heads.fluency", "{objective: logistic}")
-    with pytest.raises(ConfigError, match=r"model\.heads\.fluency.*add data\.pairs\.fluency"):
-        trained(options(tmp_path, tiny_encoder, *new))
-    with pytest.raises(ConfigError, match=r"'style' is not the name of a head"):
-        trained(options(tmp_path, tiny_encoder, pairs={"style": [tmp_path / "pairs.jsonl"]}))
-
-
 @pytest.mark.realdata
 def test_leaked_pairs_are_refused(tmp_path: Path, tiny_encoder: Path, mirror: Path) -> None:
     from learnedgec.data.catalog.parallel import load_parallel
@@ -144,24 +139,3 @@ def test_leaked_pairs_are_refused(tmp_path: Path, tiny_encoder: Path, mirror: Pa
     pairs_file(tmp_path, [*ranked_pairs(), leaked])
     with pytest.raises(LeakageError, match=r"data\.pairs has .* CoNLL-2014"):
         trained(words)
-
-
-def test_files_of_pairs(tmp_path: Path) -> None:
-    pairs = [RankedPair("s", "b", "w", 0.5, "g", "o"), RankedPair("t", "b", "")]
-    path = pairs_file(tmp_path, pairs)
-    assert read_ranked_pairs(path) == [pairs[0], RankedPair("t", "b", "", group="t")]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"source": "s", "better": 3, "worse": ""}', "'better' must be a text"),
-        ('{"source": "s", "better": "b", "worse": "w", "margin": -1}', "'margin'"),
-        ('{"source": "s", "better": "b", "worse": "b"}', "'better' and 'worse' are the same"),
-    ],
-)
-def test_lines_that_are_no_pairs(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"source": "s", "better": "b", "worse": "w"}\n' + line + "\n")
-    with pytest.raises(FormatError, match=rf"pairs\.jsonl:2: {message}"):
-        read_ranked_pairs(path)

@@ -85,18 +85,6 @@ def test_weights_are_those_of_the_sum() -> None:
         assert pair.group == pair.source
 
 
-def test_a_number_is_drawn_by_seed() -> None:
-    every = made(["sample"], 1.0, "fluency")
-    assert made(["sample"], 1.0, "fluency", number=len(every)) == every
-    first, again, other = (
-        made(["sample"], 1.0, "fluency", number=20, seed=seed) for seed in (1, 1, 2)
-    )
-    assert first == again
-    assert first != other
-    assert len(set(first)) == 20
-    assert set(first) <= set(every)
-
-
 def test_says_what_is_wrong() -> None:
     message = "sample rates fluency, grammaticality, meaning; name one dimension"
     for dimension in (None, "quality", {}):

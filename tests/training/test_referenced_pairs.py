@@ -10,7 +10,6 @@ from embedded import Sample
 
 from learnedgec import References, load_metric
 from learnedgec.data.references import Reference
-from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import DistilledPairs, RankedPair, ReferencedPairs
 from learnedgec.training.pairs.base import nearness
@@ -57,12 +56,6 @@ def test_balance_takes_each_kind_its_share() -> None:
     assert len(few) == 8
 
 
-def test_a_number_is_drawn_by_the_seed() -> None:
-    first, again, other = made(number=20), made(number=20), made(number=20, seed=1)
-    assert first == again != other
-    assert len(first) == len(other) == 20
-
-
 def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
     pooled = pooled_references(["sample", "sample"])
     for source, references in zip(sample.sources, sample.references, strict=True):
@@ -100,30 +93,6 @@ def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
         assert pair.margin == pytest.approx(better - worse)
     assert source.datasets() == ["sample"]
     assert source.describe()["references"] == ["sample"]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"metrics": ["length"]}, ConfigError, "length needs no references"),
-        ({"metrics": ["gleuu"]}, UnknownNameError, "gleu"),
-        ({"balance": {"far": 1}}, ConfigError, "nearer, equal, farther"),
-        ({"balance": {"equal": 0}}, ConfigError, "not all 0"),
-    ],
-)
-def test_arguments_that_cannot_be_used(
-    options: dict[str, object], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        ReferencedPairs(["sample"], ["sample"], **options)  # type: ignore[arg-type]
-
-
-def test_missing_and_needless_references() -> None:
-    pairs = ReferencedPairs(["sample"], ["sample"])
-    with pytest.raises(ConfigError, match="needs references; name datasets"):
-        DistilledPairs([pairs], "gleu")
-    with pytest.raises(ConfigError, match=r"needs no references; .* or leave the key out"):
-        DistilledPairs([pairs], "length", references=["sample"])
 
 
 @pytest.mark.realdata

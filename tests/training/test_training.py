@@ -179,9 +179,7 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--model.frozen_layers", "3"], "model.frozen_layers is 3, but the encoder has 2 layers"),
         (["--model.lora", "{rank: 0}"], "model.lora.rank: a number >0 was expected"),
-        (["--model.lora", "{rank: 2, layers: 3}"], "the encoder has 2 layers"),
         (["--model.heads", "{style: {}}"], r"model\.heads\.style.*grammaticality"),
         (["--model.dropout", "2"], "model.dropout: a number >=0 and <1 was expected"),
     ],
