@@ -196,20 +196,20 @@ class TrainingData(lightning.LightningDataModule):
         datasets.append(joined(made))
         places = split_places(datasets, self.split, self.split_seed)
         parts = {
-            part: joined(map(StoredExamples.selected, datasets, found))
-            for part, found in places.items()
+            part: joined(map(StoredExamples.selected, datasets, own))
+            for part, own in places.items()
         }
         if self.auxiliary:
             held_out = [example for part in ("dev", "test") for example in parts[part]]
             hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
             sides = {side for example in held_out for side in example.sides}
-        for name in self.auxiliary:
-            kept = [
-                place
-                for place, example in enumerate(rated[name])
-                if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
+            free = [
+                rated[name].where(
+                    lambda row: row.texts[0][1] not in hypotheses and sides.isdisjoint(row.sides)
+                )
+                for name in self.auxiliary
             ]
-            parts["train"] = joined([parts["train"], rated[name].selected(kept)])
+            parts["train"] = joined([parts["train"], *free])
         if self.raters == "each":
             single = (row for example in parts["train"] for row in each_rater(example))
             parts["train"] = stored(single, self._file())
@@ -250,7 +250,7 @@ class TrainingData(lightning.LightningDataModule):
         """Return the pairs of each head; heads with an equal source share its pairs, which are made once."""
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
-        pairs: dict[str, list[RankedPair]] = {}
+        pairs: dict[str, list[RankedPair]] = {head: [] for head in self.pairs}
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(self.folder or scratch) / "pairs"
             for source in {source.place(folder): source for source in self._sources()}.values():
@@ -258,15 +258,12 @@ class TrainingData(lightning.LightningDataModule):
                     about = f"data.pairs ({', '.join(source.datasets())})"
                     check_leakage(list(dict.fromkeys(filter(None, source.material()))), about)
             for head, sources in self.pairs.items():
-                generated = [source.made(folder, runtime) for source in sources]
-                pairs[head] = [pair for source_pairs, _ in generated for pair in source_pairs]
-                self.summaries[head] = [
-                    {"source": type(source).__name__}
-                    | source.describe()
-                    | summary
-                    | {"digests": source.digests()}
-                    for source, (_, summary) in zip(sources, generated, strict=True)
-                ]
+                self.summaries[head] = []
+                for source in sources:
+                    made, summary = source.made(folder, runtime)
+                    pairs[head] += made
+                    record = {"source": type(source).__name__} | source.describe() | summary
+                    self.summaries[head].append(record | {"digests": source.digests()})
         return pairs
 
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
@@ -274,14 +271,10 @@ class TrainingData(lightning.LightningDataModule):
         examples = stored(made, self._file())
         if not self.check_leakage:
             return examples
-        texts = ([text for pair in example.texts for text in pair] for example in examples)
-        check_leakage(texts, name)
-        kept = [
-            place
-            for place, example in enumerate(examples)
-            if not any(map(is_reserved, {text for pair in example.texts for text in pair}))
-        ]
-        return examples.selected(kept)
+        check_leakage((list(chain.from_iterable(row.texts)) for row in examples), name)
+        return examples.where(
+            lambda example: not any(map(is_reserved, set(chain.from_iterable(example.texts))))
+        )
 
     def ratings_range(self, head: str) -> tuple[float, float] | None:
         """Return the range of a head's ratings: as declared, or whole numbers around the training ratings."""

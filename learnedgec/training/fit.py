@@ -282,16 +282,12 @@ class Run:
             start = Evaluator.load(config.model.encoder, runtime=runtime)
             learned += learned_hashes(config.model.encoder)
         verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
-        recorded = config.clone()
-        # Training again with the recorded configuration must not overwrite the evaluator by default.
-        recorded.overwrite, recorded.part = False, ""
-        recorded.average = bool(averaged)
         write_package(
             self.package,
             model.config,
             weights,
             module.tokenizer,
-            configuration=self.parser.dump(recorded, skip_none=False),
+            configuration=self._configuration(average=bool(averaged)),
             data=self.data.fingerprint(),
             learned=learned,
             results=results,
@@ -314,6 +310,13 @@ class Run:
             folder=None if averaged else self.folder,
             verdicts=verdicts,
         )
+
+    def _configuration(self, *, average: bool) -> str:
+        """Return the configuration to record; training again with it overwrites no evaluator by default."""
+        recorded = self.config.clone()
+        recorded.overwrite, recorded.part, recorded.average = False, "", average
+        configuration: str = self.parser.dump(recorded, skip_none=False)
+        return configuration
 
     def _notices(self) -> tuple[str, ...]:
         """Return a notice if the run stopped early."""

@@ -58,21 +58,17 @@ def train_seeds(
     words = [*arguments, "--bits", "16"] if config.average else list(arguments)
     seeds = range(config.seed_everything, config.seed_everything + config.seeds)
     alone = config.jobs == 1
-    results = parallel_map(
-        partial(
-            _train_seed,
-            words,
-            module,
-            seeds=seeds,
-            threads=None if alone else max(1, torch.get_num_threads() // config.jobs),
-            progress=progress and alone,
-            notify=notify if alone else None,
-        ),
-        seeds,
-        "seeds",
-        Runtime(jobs=config.jobs, progress=progress and not alone),
-        chunk_size=1,
+    train_seed = partial(
+        _train_seed,
+        words,
+        module,
+        seeds=seeds,
+        threads=max(1, torch.get_num_threads() // config.jobs),
+        progress=progress and alone,
+        notify=notify if alone else None,
     )
+    runtime = Runtime(jobs=config.jobs, progress=progress and not alone)
+    results = parallel_map(train_seed, seeds, "seeds", runtime, chunk_size=1)
     figures = {seed: result.results for seed, result in zip(seeds, results, strict=True)}
     if config.average:
         folders = [result.package for result in results]
@@ -106,25 +102,16 @@ def _train_seed(
     seed: int,
     *,
     seeds: Sequence[int],
-    threads: int | None,
+    threads: int,
     progress: bool,
     notify: Callable[[str], None] | None,
 ) -> Result:
-    """Train one seed, with its share of the processor's threads if others are trained beside it."""
-    if threads:
-        torch.set_num_threads(threads)
+    """Train one seed, with its share of the processor's threads."""
+    torch.set_num_threads(threads)
     if notify:
         notify(f"Seed {seed}, run {seeds.index(seed) + 1} of {len(seeds)}.")
+    words = [*arguments, "--seeds=1", f"--seed_everything={seed}", f"--part=seed-{seed}"]
     with quiet_lightning():
-        words = [
-            *arguments,
-            "--seeds",
-            "1",
-            "--seed_everything",
-            str(seed),
-            "--part",
-            f"seed-{seed}",
-        ]
         result = Run(parse(words, progress=progress, module=module)).complete(notify)
     assert result is not None  # there is one device
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -136,15 +136,7 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
         if head not in heads and (frozen or _unaffected(config, head, lora))
     }
     pooled = [head for head, settings in staying.items() if settings.reads == "pooled"]
-    if pooled and options.pooling != config.pooling:
-        raise ConfigError(
-            f"model.pooling is {options.pooling}, but {', '.join(pooled)} of {folder} stay as they are and "
-            f"read {config.pooling}; set model.pooling to {config.pooling}."
-        )
-    if options.pooling == "pooler" and config.pooling != "pooler":
-        raise ConfigError(
-            f"model.pooling: the evaluator {folder} has no pooler; name {config.pooling}."
-        )
+    _check_pooling(options.pooling, config.pooling, pooled, str(folder))
     passed = {
         output: parts
         for output, parts in config.sums.items()
@@ -168,6 +160,17 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
     parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
     notice = f"Continuing {manifest['name']}{''.join(parts)}."
     return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
+
+
+def _check_pooling(new: Pooling, old: Pooling, pooled: Sequence[str], folder: str) -> None:
+    """Raise `ConfigError` if heads that stay read other pooled states, or the evaluator lacks a pooler."""
+    if pooled and new != old:
+        raise ConfigError(
+            f"model.pooling is {new}, but {', '.join(pooled)} of {folder} stay as they are and read {old}; "
+            f"set model.pooling to {old}."
+        )
+    if new == "pooler" != old:
+        raise ConfigError(f"model.pooling: the evaluator {folder} has no pooler; name {old}.")
 
 
 def _model(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,10 @@ class StoredExamples(Sequence[Example]):
     def selected(self, places: Sequence[int]) -> StoredExamples:
         """Return the examples at some places, in this order."""
         return StoredExamples(self.rows.select(places))
+
+    def where(self, condition: Callable[[Example], bool]) -> StoredExamples:
+        """Return the examples that meet a condition."""
+        return self.selected([place for place, example in enumerate(self) if condition(example)])
 
 
 def stored(examples: Iterable[Example], path: Path) -> StoredExamples:
