@@ -17,7 +17,7 @@ import yaml
 from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.sentences import Labelled, TreebankWord, load_words
 from learnedgec.data.m2 import Edit
-from learnedgec.training.pairs.mistakes import Words
+from learnedgec.training.pairs.mistakes import Words, lower
 
 if TYPE_CHECKING:
     from learnedgec.training.pairs.corrupted import CorruptedPairs
@@ -61,12 +61,9 @@ class Inventory:
         """
         kinds = generator.choices(list(self.shares), list(self.shares.values()), k=tries)
         for kind in kinds:
-            edits = list(self._of_kind(kind, tokens, generator))
-            if edits:
+            if edits := list(self._of_kind(kind, tokens, generator)):
                 edit = generator.choice(edits)
-                used = edit.correction.lower().split() or [
-                    w.lower() for w in tokens[edit.start : edit.end]
-                ]
+                used = lower(edit.correction.split() or tokens[edit.start : edit.end])
                 if generator.random() < max(self.rates.get(word, 0.1) for word in used) / 0.2:
                     yield edit
 
@@ -88,12 +85,8 @@ class Inventory:
                     yield Edit(place, place + 1, "", kind)
         elif kind == "R:WO":
             for place, (first, second) in enumerate(pairwise(tokens)):
-                if (
-                    place
-                    and first.isalpha()
-                    and second.isalpha()
-                    and first.lower() != second.lower()
-                ):
+                alphabetic = first.isalpha() and second.isalpha()
+                if place and alphabetic and first.lower() != second.lower():
                     yield Edit(place, place + 2, f"{second} {first}", kind)
         elif kind == "R:SPELL":
             for place, token in enumerate(tokens):
@@ -102,10 +95,9 @@ class Inventory:
         else:
             table = self.instead[kind]
             for place, token in enumerate(tokens):
-                for new in table.get(token.lower(), ()):
-                    yield Edit(
-                        place, place + 1, new.capitalize() if token[0].isupper() else new, kind
-                    )
+                for other in table.get(token.lower(), ()):
+                    new = other.capitalize() if token[0].isupper() else other
+                    yield Edit(place, place + 1, new, kind)
 
 
 def load_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) -> Inventory:
@@ -174,8 +166,8 @@ def _others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for group in map(list, groups):
         for word in group:
-            known = table.setdefault(word, [])
-            known += [other for other in group if other != word and other not in known]
+            others = table.setdefault(word, [])
+            others += [other for other in group if other != word and other not in others]
     return table
 
 
