@@ -5,6 +5,7 @@ Sets of cases are sentences with variants in which only the context differs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -14,14 +15,7 @@ from typing import Any, Literal
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.analysis.contamination import contamination
-from learnedgec.cli import flags, output, perturb
-from learnedgec.cli.inputs import (
-    add_inputs,
-    by_system,
-    read_inputs,
-    read_systems,
-    system_files,
-)
+from learnedgec.cli import flags, inputs, output, perturb
 from learnedgec.cli.main import help_of_group
 from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.data.catalog.outputs import load_outputs
@@ -104,7 +98,11 @@ def _read_parts(options: Namespace) -> dict[str, list[Case]]:
     flags.require(options, case="robustgec sample")
     parts: dict[str, list[Case]] = {}
     for name in _expanded(options.case):
-        label = name.partition(":")[2] or name if name in CASES else next(iter(by_system([name])))
+        label = (
+            name.partition(":")[2] or name
+            if name in CASES
+            else next(iter(inputs.by_system([name])))
+        )
         if label == TOTAL or label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."
@@ -122,9 +120,8 @@ def _read_frequencies(options: Namespace) -> dict[str, float] | None:
     """Return how often words occur in the text that `--frequencies` or `--counts` names."""
     if options.frequencies and options.counts:
         raise InputError("--frequencies and --counts were both given; give one of them.")
-    if options.counts:
-        return word_frequencies(read_lines(options.counts), counts=True)
-    return word_frequencies(read_lines(options.frequencies)) if options.frequencies else None
+    path = options.counts or options.frequencies
+    return word_frequencies(read_lines(path), counts=bool(options.counts)) if path else None
 
 
 def _cases(arguments: Sequence[str]) -> None:
@@ -155,27 +152,53 @@ def _cases(arguments: Sequence[str]) -> None:
 # -- tables of estimates ---------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Table:
+    """The columns of a table of results.
+
+    Attributes:
+        fields: fields of a result, separated by spaces.
+        of_group: fields of a group of variants, if each group of a result has a row.
+        groups: columns that become headings in a narrow table.
+    """
+
+    fields: str
+    of_group: str = ""
+    groups: tuple[str, ...] = ("cases", "metric")
+
+    def rows(self, results: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return a row of each result, or of each group of its variants."""
+        if not self.of_group:
+            return [_cells(result, self.fields) for result in results]
+        return [
+            _cells(result, self.fields) | _cells(group, self.of_group)
+            for result in results
+            for group in result.groups
+        ]
+
+
 def _emit_estimates(
     options: Namespace,
-    rows: Sequence[Mapping[str, Any]],
+    table: _Table,
     results: Sequence[Any],
     *,
+    shown: Sequence[Any] | None = None,
     caption: str,
-    groups: Sequence[str],
     metrics: Sequence[str] = (),
     plot: Callable[[Any, str], list[Path]],
 ) -> None:
-    """Print rows whose values may be estimates; JSON holds the results, dataclasses with a signature.
+    """Print a table whose values may be estimates; JSON holds the results, dataclasses with a signature.
 
-    With `--plot`, figures of the results are written.
+    With `--plot`, figures of the results are written. The table has all of them, unless `shown` are named.
     """
+    rows = table.rows(results if shown is None else shown)
     output.emit(
         [_flat(row) for row in rows],
         options,
         payload={"results": [asdict(result) for result in results]},
         caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
         table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
-        groups=groups,
+        groups=table.groups,
         metrics=metrics,
         notes=[f"[{100 * options.confidence:g} % interval]"],
         signatures=[result.signature for result in results],
@@ -200,31 +223,16 @@ _HEADINGS = {
 }
 
 
-def _rows(results: Sequence[Any], names: str) -> list[dict[str, Any]]:
-    """Return a row of each result with the fields in `names`, which are separated by spaces.
-
-    A field with several values becomes a column for each.
-    """
-    rows: list[dict[str, Any]] = []
-    for result in results:
-        row: dict[str, Any] = {}
-        for name in names.split():
-            value, heading = getattr(result, name), _HEADINGS.get(name, name.replace("_", " "))
-            if isinstance(value, Performance):
-                value = {"P": value.precision, "R": value.recall, "F": value.f}
-            parts = value if isinstance(value, Mapping) else {"": value}
-            row |= {f"{heading} {part}".strip(): cell for part, cell in parts.items()}
-        rows.append(row)
-    return rows
-
-
-def _variants(results: Sequence[Any], names: str, of_group: str) -> list[dict[str, Any]]:
-    """Return a row of each kind of variant, with the named fields of the result and of the group."""
-    return [
-        head | row
-        for result, head in zip(results, _rows(results, names), strict=True)
-        for row in _rows(result.groups, of_group)
-    ]
+def _cells(result: Any, names: str) -> dict[str, Any]:
+    """Return the named fields with their headings; a field with several values becomes several cells."""
+    cells: dict[str, Any] = {}
+    for name in names.split():
+        value, heading = getattr(result, name), _HEADINGS.get(name, name.replace("_", " "))
+        if isinstance(value, Performance):
+            value = {"P": value.precision, "R": value.recall, "F": value.f}
+        parts = value if isinstance(value, Mapping) else {"": value}
+        cells |= {f"{heading} {part}".strip(): cell for part, cell in parts.items()}
+    return cells
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,7 +250,7 @@ def _cell(value: Any) -> Any:
     """Return an estimate with its interval as text, another value as it is."""
     if not isinstance(value, Estimate):
         return value
-    if value.value != value.value:
+    if math.isnan(value.value):
         return "–"
     return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
@@ -289,13 +297,11 @@ def _systems(arguments: Sequence[str]) -> None:
         for metric in metrics
         for result in evaluate_systems(metric, parts, systems, **settings, runtime=runtime)
     ]
-    by_variant = options.show == "variants"
     _emit_estimates(
         options,
-        _variants(results, *_SYSTEM_VARIANTS) if by_variant else _rows(results, _SYSTEM),
+        _SYSTEM_TABLES[options.show],
         results,
         caption="Robustness of systems' corrections",
-        groups=("cases", "metric") if by_variant else ("cases", "n", "metric"),
         plot=plotting.plot_systems,
     )
 
@@ -306,7 +312,7 @@ def _read_parts_of_systems(
     """Return each system's hypotheses for each set, from one file with all or a folder with one file each."""
     sources = [pair.source for pair in _all_pairs(parts)]
     systems: dict[str, dict[str, list[str]]] = {}
-    for system, path in by_system(paths).items():
+    for system, path in inputs.by_system(paths).items():
         if Path(path).is_dir():
             systems[system] = {name: read_lines(Path(path) / f"{name}.txt") for name in parts}
             continue
@@ -320,8 +326,13 @@ def _read_parts_of_systems(
     return systems
 
 
-_SYSTEM = "cases count system metric original upper lower delta crs p_crs"
-_SYSTEM_VARIANTS = ("cases system metric", "dimension group count consistent f original_f")
+_SYSTEM_TABLES = {
+    "summary": _Table(
+        "cases count system metric original upper lower delta crs p_crs",
+        groups=("cases", "n", "metric"),
+    ),
+    "variants": _Table("cases system metric", "dimension group count consistent f original_f"),
+}
 
 
 # -- robust metrics --------------------------------------------------------------------------------
@@ -355,20 +366,23 @@ def _metrics(arguments: Sequence[str]) -> None:
             output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
     settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
     results = evaluate_preferences(metrics, parts, **settings, runtime=runtime)
-    by_variant = options.show == "variants"
     _emit_estimates(
         options,
-        _variants(results, *_PREFERENCE_VARIANTS) if by_variant else _rows(results, _PREFERENCE),
+        _METRIC_TABLES[options.show],
         results,
         caption="Robustness of metrics' preference for the correction",
-        groups=("cases", "metric") if by_variant else ("cases", "n", "left out"),
         metrics=[metric.label for metric in metrics],
         plot=plotting.plot_preferences,
     )
 
 
-_PREFERENCE = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
-_PREFERENCE_VARIANTS = ("cases metric", "dimension group count consistent accuracy")
+_METRIC_TABLES = {
+    "summary": _Table(
+        "cases count left_out metric accuracy ties always crs p_crs margin spread within",
+        groups=("cases", "n", "left out"),
+    ),
+    "variants": _Table("cases metric", "dimension group count consistent accuracy"),
+}
 
 
 # -- robust attack ---------------------------------------------------------------------------------
@@ -403,14 +417,14 @@ def _attack(arguments: Sequence[str]) -> None:
         corpus = load_parallel(name)
         sources: Sequence[str] = corpus.sources
         references: References | None = corpus.references
-        honest = read_systems(system_files(options.hyp)) if options.hyp else honest_outputs()
+        honest = inputs.read_systems(options.hyp) if options.hyp else honest_outputs()
     else:
-        inputs = read_inputs(options, metrics)
-        sources, references, honest = inputs.sources, inputs.references, inputs.systems
+        texts = inputs.read_inputs(options, metrics)
+        sources, references, honest = texts.sources, texts.references, texts.systems
     attacks: Mapping[str, Sequence[str]] = (
         load_outputs(f"attack:{name}")
         if name in ("conll14", "bea19-dev")
-        else read_systems(system_files(options.attack))
+        else inputs.read_systems(options.attack)
     )
     resampling = flags.read_resampling(options)
     results = evaluate_attacks(
@@ -418,10 +432,10 @@ def _attack(arguments: Sequence[str]) -> None:
     )
     _emit_estimates(
         options,
-        _rows([r for r in results if options.show == "systems" or r.honest == ALL], _ATTACK),
+        _ATTACK_TABLE,
         results,
+        shown=[r for r in results if options.show == "systems" or r.honest == ALL],
         caption="How often metrics prefer attacks to honest systems' outputs",
-        groups=("metric",),
         plot=plotting.plot_attacks,
     )
 
@@ -433,9 +447,11 @@ def _attack_parser() -> ArgumentParser:
     )
     flags.add_fields(parser, _Attacks, title="attacks")
     flags.add_metrics(parser)
-    add_inputs(parser)
+    inputs.add_inputs(parser)
     flags.add_evaluation(parser)
     return parser
 
 
-_ATTACK = "metric attack honest count preferred ties attack_score honest_score rank"
+_ATTACK_TABLE = _Table(
+    "metric attack honest count preferred ties attack_score honest_score rank", groups=("metric",)
+)
