@@ -56,15 +56,19 @@ def main(arguments: Sequence[str]) -> None:
     options = output.with_format(build_parser().parse_args(list(arguments)))
     if options.licences and not options.names:
         raise InputError("--licences: no evaluator was named; name one, such as open-mini.")
-    if options.names:
-        folders = [find_evaluator(name) for name in options.names]
-        manifests = [check_package(folder) for folder in folders]
-        if options.licences:
-            _show_licences(manifests, options)
-            return
+    folders = [find_evaluator(name) for name in options.names]
+    manifests = [check_package(folder) for folder in folders]
+    if options.licences:
+        _show_licences(manifests, options)
+    elif options.names:
         cards = [_FRONT_MATTER.sub("", read_text(folder / CARD)) for folder in folders]
         write_text(options.out, "\n".join(cards))
-        return
+    else:
+        _list(options)
+
+
+def _list(options: Namespace) -> None:
+    """Print a row for each evaluator."""
     rows: list[dict[str, Any]] = []
     for name, folder in list_evaluators().items():
         manifest = check_package(folder)

@@ -20,6 +20,7 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import UnknownNameError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import ranks
@@ -35,6 +36,8 @@ MEASURES = (
     "segment_pearson",
     "grouped_kendall",
 )
+
+_Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
 
 # Units that measures count, the same for every metric.
 _UNITS = ("systems", "comparisons", "outputs")
@@ -101,10 +104,9 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
     flags.require(options, benchmark="seeda")
-    metrics: list[Metric] = []
+    metrics = flags.read_metrics(options) if options.metric else []
     runtime = flags.read_runtime(options)
-    if options.metric:
-        metrics, runtime = flags.read_checked_metrics(options)
+    check_metrics(metrics, runtime)
     evaluations = _evaluate(options, metrics, runtime)
     if options.plot:
         for evaluation in evaluations:
@@ -114,15 +116,10 @@ def main(arguments: Sequence[str]) -> None:
 
 def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -> list[Evaluation]:
     """Return the evaluations, one a benchmark, human score and aggregation; print each notice once."""
-    aggregations: list[Aggregation] = options.aggregation or ["mean"]
+    settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
     protocols = [
-        Protocol(
-            aggregation=aggregation,
-            ties=options.ties,
-            window=options.window,
-            **flags.read_resampling(options),
-        )
-        for aggregation in aggregations
+        Protocol(aggregation=aggregation, **settings)
+        for aggregation in options.aggregation or ["mean"]
     ]
     tests = options.tests or options.show == "tests"
     evaluations = []
@@ -143,23 +140,24 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
     """Print the table that was chosen."""
     level = f"{100 * options.confidence:g}"
     caption = f"Metrics and human judgements: {options.show}."
-    rows = [
-        {**_head(evaluation, options), **row}
-        for evaluation in evaluations
-        for row in _TABLES[options.show](evaluation)
-    ]
+    entries = [entry for evaluation in evaluations for entry in evaluation.metrics]
+
+    def rows_of(table: _Table) -> list[dict[str, Any]]:
+        return [
+            {**_head(evaluation, options), **row}
+            for evaluation in evaluations
+            for row in table(evaluation)
+        ]
+
+    rows = rows_of(_TABLES[options.show])
     table_rows, latex_rows, notes = None, None, []
     if options.show == "measures":
         caption = (
             f"Agreement of metrics with human judgements, with {level}% intervals over "
             f"{options.interval}."
         )
-        measures = _measures(options.measure, evaluations)
-        table_rows = [
-            {**_head(evaluation, options), **row}
-            for evaluation in evaluations
-            for row in _wide(evaluation, measures, options.interval)
-        ]
+        measures = _measures(options.measure, entries)
+        table_rows = rows_of(partial(_wide, measures=measures, over=options.interval))
         asked = {metric.label for metric in metrics}
         latex_rows = [
             {measure_name(column): value for column, value in row.items()}
@@ -170,9 +168,9 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
     elif options.show == "tests":
         table_rows = [{name: row[key] for key, name in _TEST_COLUMNS.items()} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
-    if any(entry.tuned_here for e in evaluations for entry in e.metrics):
+    if any(entry.tuned_here for entry in entries):
         notes.append(output.TUNED_NOTE)
-    if any(entry.trained_here for e in evaluations for entry in e.metrics):
+    if any(entry.trained_here for entry in entries):
         notes.append(output.TRAINED_NOTE)
     output.emit(
         rows,
@@ -184,12 +182,7 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         groups=("benchmark", "aggregation", "human", *_UNITS),
         metrics=[metric.label for metric in metrics],
         notes=notes,
-        signatures=[
-            entry.signature
-            for evaluation in evaluations
-            for entry in evaluation.metrics
-            if not entry.sentinel
-        ],
+        signatures=[entry.signature for entry in entries if not entry.sentinel],
     )
 
 
@@ -201,10 +194,9 @@ def _head(evaluation: Evaluation, options: Namespace) -> dict[str, str]:
     return head
 
 
-def _measures(named: Sequence[str] | None, evaluations: Sequence[Evaluation]) -> list[str]:
+def _measures(named: Sequence[str] | None, entries: Sequence[MetricEvaluation]) -> list[str]:
     """Return the measures to show, in the order in which they are computed."""
-    estimates = [entry.estimates for evaluation in evaluations for entry in evaluation.metrics]
-    computed = list(dict.fromkeys(name for by_measure in estimates for name in by_measure))
+    computed = list(dict.fromkeys(name for entry in entries for name in entry.estimates))
     if named == ["all"]:
         return computed
     for name in named or ():
@@ -257,15 +249,21 @@ def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Yield one row per metric and measure."""
     for entry in evaluation.metrics:
         for measure, estimate in entry.estimates.items():
-            row: dict[str, Any] = {"human": evaluation.human, "metric": entry.metric}
-            row |= {"measure": measure, "value": estimate.value}
-            row |= {"count": estimate.count, "unit": estimate.unit}
-            row |= {"tuned_here": entry.tuned_here, "trained_here": entry.trained_here}
-            for over in ("sentences", "systems"):
-                row[f"low_over_{over}"], row[f"high_over_{over}"] = getattr(
-                    estimate, f"over_{over}"
-                )
-            yield {**row, "signature": entry.signature}
+            yield {
+                "human": evaluation.human,
+                "metric": entry.metric,
+                "measure": measure,
+                "value": estimate.value,
+                "count": estimate.count,
+                "unit": estimate.unit,
+                "tuned_here": entry.tuned_here,
+                "trained_here": entry.trained_here,
+                "low_over_sentences": estimate.over_sentences[0],
+                "high_over_sentences": estimate.over_sentences[1],
+                "low_over_systems": estimate.over_systems[0],
+                "high_over_systems": estimate.over_systems[1],
+                "signature": entry.signature,
+            }
 
 
 def _curve_rows(evaluation: Evaluation, *, best: bool = False) -> Iterator[dict[str, Any]]:
@@ -322,7 +320,7 @@ def _test_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         yield row | {"better": labels[test.better], "worse": labels[test.worse]}
 
 
-_TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {
+_TABLES: Mapping[str, _Table] = {
     "measures": _measure_rows,
     "scores": _score_rows,
     "ranks": _rank_rows,
@@ -334,8 +332,12 @@ _TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {
 
 # The columns of tests that readers see, with corrected p-values alone, and their headings.
 _TEST_COLUMNS = {
-    name: name for name in ("benchmark", "human", "measure", "better", "worse", "difference")
-} | {
+    "benchmark": "benchmark",
+    "human": "human",
+    "measure": "measure",
+    "better": "better",
+    "worse": "worse",
+    "difference": "difference",
     "perm_both_adjusted": "PERM-BOTH",
     "perm_systems_adjusted": "PERM-SYS",
     "williams_adjusted": "Williams",

@@ -28,10 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--space", nargs="+", metavar="KEY=RANGE", default=[], help=ranges)
     flags.add_fields(parser, SweepPlan, title="search")
     output.add_output_flags(parser)
-    parser.add_argument(
-        "--plot", help="folder for figures of the trials and of the importance of each setting"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress bars, no remarks")
+    flags.add_fields(parser, flags.Figures, flags.Quiet)
     return parser
 
 

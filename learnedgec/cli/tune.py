@@ -21,10 +21,9 @@ from learnedgec.plotting.tuning import plot_tuning
 from learnedgec.runtime.writing import check_writable
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search
-from learnedgec.tuning.objective import Goal, check_tuning_data
+from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import Comparison, Tuning
 from learnedgec.tuning.trials import SearchPlan
-from learnedgec.tuning.validation import check_validation
 
 
 @dataclass
@@ -83,17 +82,24 @@ def main(arguments: Sequence[str]) -> None:
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     task = {"space": options.space, "tuned_on_test": options.tuned_on_test}
-    benchmarks, others = _load(options, goal, plan)
-    metrics = flags.read_metrics(options)
-    if len(metrics) > 1:
+    flags.require(options, benchmark="gmeg:dev")
+    if options.name:
+        search.check_name(options.name)
+    check_writable(Path(options.output) / "tuned.json")
+    benchmarks, others = (
+        {name: load_benchmark(name) for name in expand_benchmarks(names)}
+        for names in ([options.benchmark], options.compare)
+    )
+    metric, *more = flags.read_metrics(options)
+    if more:
         raise InputError(
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
-    [metric] = metrics
     runtime = flags.read_runtime(options)
     for benchmark in benchmarks.values():
         search.check_task(metric, benchmark, goal, plan, **task)
     check_metrics([metric], runtime)
+    _announce_comparisons(benchmarks, others, goal)
     results = []
     for typed, benchmark in benchmarks.items():
         name = search.tuned_name(metric, typed, options.name or "")
@@ -141,23 +147,10 @@ class _Tuned:
     shared: Mapping[str, int]
 
 
-def _load(
-    options: Namespace, goal: Goal, plan: SearchPlan
-) -> tuple[dict[str, Benchmark], dict[str, Benchmark]]:
-    """Return the benchmarks to tune on and those to compare on, each by the name that the user typed.
-
-    Test data are refused. A notice gives the number of sentences that both have.
-    """
-    flags.require(options, benchmark="gmeg:dev")
-    if options.name:
-        search.check_name(options.name)
-    check_writable(Path(options.output) / "tuned.json")
-    benchmarks = {name: load_benchmark(name) for name in expand_benchmarks([options.benchmark])}
-    for benchmark in benchmarks.values():
-        if not options.tuned_on_test:
-            check_tuning_data(benchmark, goal)
-        check_validation(goal, goal.judged(benchmark), plan)
-    others = {name: load_benchmark(name) for name in expand_benchmarks(options.compare)}
+def _announce_comparisons(
+    benchmarks: Mapping[str, Benchmark], others: Mapping[str, Benchmark], goal: Goal
+) -> None:
+    """Print notices about the benchmarks to compare on: another objective, and sentences of tuning data."""
     for name, other in others.items():
         if (objective := goal.on(other).objective) != goal.objective:
             output.notice(
@@ -169,7 +162,6 @@ def _load(
                     f"{name}: {shared} of its {len(other.sources):,} sentences are in {tuned_on}, so its "
                     f"results are no evidence of a gain; they are marked {output.TUNED_MARK}."
                 )
-    return benchmarks, others
 
 
 def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
@@ -216,13 +208,8 @@ def _rows(result: _Tuned) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for label, candidate in tuning.candidates.items():
         mean, deviation = held_out.get(label, (None, None))
-        row = {
-            "benchmark": tuning.benchmark,
-            "metric": label,
-            "value": candidate.value,
-            "held_out": mean,
-            "held_out_deviation": deviation,
-        }
+        row: dict[str, Any] = {"benchmark": tuning.benchmark, "metric": label}
+        row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
         gain = _gain_columns(tuning.gain) if label == "given" else {}
         rows.append({**row, **gain, **candidate.parameters})
     for benchmark, comparisons in result.comparisons.items():
