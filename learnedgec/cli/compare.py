@@ -9,8 +9,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
-from learnedgec.cli import flags, output
-from learnedgec.cli.inputs import Baseline, add_scoring, put_baseline_first, read_scoring
+from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.stats.significance import too_few_resamples
 
@@ -30,8 +29,8 @@ class _Family:
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
     parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
-    flags.add_fields(parser, Baseline, _Family)
-    add_scoring(parser)
+    flags.add_fields(parser, inputs.Baseline, _Family)
+    inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)
     return parser
 
@@ -40,9 +39,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
     flags.require(options, baseline="old.txt")
-    put_baseline_first(options)
-    scoring = read_scoring(options)
-    baseline = next(iter(scoring.inputs.systems))
+    scoring = inputs.read_scoring(options)
+    baseline, *_ = scoring.inputs.systems
     by_metric = [
         compare_systems(
             metric,
@@ -131,23 +129,20 @@ def _table_rows(rows: Sequence[BaselineComparison]) -> list[dict[str, Any]]:
 
     Scores significantly above the baseline's are in bold; a sentinel has none.
     """
-    metric, sentinel = rows[0].metric, is_sentinel(rows[0].metric)
-
-    def row_of(system: str, score: float, higher: bool, *others: str) -> dict[str, Any]:
-        cells = (metric, system, output.Bold(score) if higher and not sentinel else score, *others)
-        columns = ("metric", "system", "score", "Δ", "interval", "p", "win/tie/loss")
-        return dict(zip(columns, cells, strict=True))
-
-    baseline = (rows[0].baseline, rows[0].baseline_score)
-    return [row_of(*baseline, False, *["–"] * 4)] + [
-        row_of(
-            row.system,
-            row.score,
-            row.significant and row.difference > 0,
-            f"{row.difference:+.4f}",
-            "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
-            row.p.removeprefix("p ").removeprefix("= "),
-            f"{row.wins}/{row.ties}/{row.losses}",
+    first = rows[0]
+    baseline = {"metric": first.metric, "system": first.baseline, "score": first.baseline_score}
+    table = [baseline | dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")]
+    for row in rows:
+        better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
+        table.append(
+            {
+                "metric": row.metric,
+                "system": row.system,
+                "score": output.Bold(row.score) if better else row.score,
+                "Δ": f"{row.difference:+.4f}",
+                "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
+                "p": row.p.removeprefix("p ").removeprefix("= "),
+                "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
+            }
         )
-        for row in rows
-    ]
+    return table

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.cli.inputs import Scoring
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import InputError
@@ -26,6 +27,7 @@ _SIGNS = {
     "missed": ("-", "yellow"),
     "unchanged": (" ", "dim"),
 }
+_WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
 _PLACED = ("sentence", "annotator", "edit", "start", "end", "original", "correction", "type")
 
 
@@ -92,8 +94,8 @@ def attribution_text(
         heading = f"{system} {sentence}  {metric}"
         lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
         for row in edits:
-            values = (row[name] for name in ("add_one", "leave_one_out", "shapley"))
-            error = f" ± {row['standard_error']:.4f}" if row["standard_error"] else ""
+            *values, deviation = (row[name] for name in _WORTH)
+            error = f" ± {deviation:.4f}" if deviation else ""
             worth = "  ".join(f"{value:+.4f}" for value in values)
             lines.append((f"  {worth}{error}  {_change(row)}", ""))
     return _rendered(lines, colour=colour)
@@ -123,24 +125,23 @@ def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, 
             metric, sources, hypotheses, references, edits=edits, runtime=runtime
         )
         for place, attribution in enumerate(attributions):
-            tokens = sources[place].split()
+            head: dict[str, Any] = {"system": names[place // size], "metric": metric.label}
+            head["sentence"] = place % size + 1
             for number, edit in enumerate(attribution.edits):
-                row = {
-                    "system": names[place // size],
-                    "metric": metric.label,
-                    "sentence": place % size + 1,
-                    "start": edit.start,
-                    "end": edit.end,
-                    "original": " ".join(tokens[edit.start : edit.end]),
-                    "correction": edit.correction,
-                    "type": edit.type,
-                    "add_one": attribution.add_one[number],
-                    "leave_one_out": attribution.leave_one_out[number],
-                    "shapley": attribution.shapley[number],
-                    "standard_error": attribution.standard_error[number],
-                }
-                rows.append(row)
+                worth = {name: getattr(attribution, name)[number] for name in _WORTH}
+                rows.append(head | edit_cells(sources[place], edit) | worth)
     return rows
+
+
+def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
+    """Return the cells of a row that say where an edit is, and what it changes."""
+    return {
+        "start": edit.start,
+        "end": edit.end,
+        "original": " ".join(source.split()[edit.start : edit.end]),
+        "correction": edit.correction,
+        "type": edit.type,
+    }
 
 
 def _sentence(heading: str, source: str, hypothesis: str) -> list[Line]:

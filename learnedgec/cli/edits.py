@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.cli.inputs import LINES, read_corrections
+from learnedgec.cli.edit_text import edit_cells
+from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.rows import Row
 from learnedgec.data.text import write_lines
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import InputError
 
 _FORMATS = ("table", "json", "csv", "tsv")
@@ -76,12 +78,10 @@ def main(arguments: Sequence[str]) -> None:
 
 def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
-    from learnedgec.edits.annotator import extract_edits
-    from learnedgec.edits.parsing import default_annotator, describe_annotator
-
-    sources, corrections = read_corrections(options)
+    inputs = read_inputs(options)
+    sources, systems = inputs.sources, inputs.systems
     annotator = options.annotator or default_annotator()
-    pairs = [pair for lines in corrections.values() for pair in zip(sources, lines, strict=True)]
+    pairs = [pair for lines in systems.values() for pair in zip(sources, lines, strict=True)]
     edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
     output.remark(
@@ -90,7 +90,7 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     size = len(sources)
     return [
         AnnotatedSentence(
-            source, {number: edits[number * size + row] for number in range(len(corrections))}
+            source, {number: edits[number * size + row] for number in range(len(systems))}
         )
         for row, source in enumerate(sources)
     ]
@@ -100,29 +100,19 @@ def _judged(options: Namespace) -> list[Row]:
     """Return a row for each edit of every file of corrections, with its confidence."""
     from learnedgec.applications.confidence import edit_confidence
 
-    sources, corrections = read_corrections(options)
-    hypotheses = [text for lines in corrections.values() for text in lines]
+    inputs = read_inputs(options)
+    size, names = len(inputs.sources), list(inputs.systems)
     judged = edit_confidence(
-        sources * len(corrections),
-        hypotheses,
+        inputs.sources * len(names),
+        [text for lines in inputs.systems.values() for text in lines],
         annotator=options.annotator,
         runtime=flags.read_runtime(options),
     )
-    systems = [Path(path).stem for path in corrections for _ in sources]
     return [
-        {
-            "system": system,
-            "sentence": number % len(sources) + 1,
-            "start": edit.start,
-            "end": edit.end,
-            "original": " ".join(source.split()[edit.start : edit.end]),
-            "correction": edit.correction,
-            "type": edit.type,
-            "confidence": round(confidence, 4),
-        }
-        for number, (system, source, edits) in enumerate(
-            zip(systems, judged.sources, judged.edits, strict=True)
-        )
+        {"system": names[place // size], "sentence": place % size + 1}
+        | edit_cells(source, edit)
+        | {"confidence": round(confidence, 4)}
+        for place, (source, edits) in enumerate(zip(judged.sources, judged.edits, strict=True))
         for edit, confidence in edits
     ]
 

@@ -9,7 +9,7 @@ from jsonargparse import ArgumentParser
 from jsonargparse.typing import ClosedUnitInterval
 
 from learnedgec.cli import flags
-from learnedgec.cli.inputs import LINES, read_corrections
+from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.cli.output import check_out
 from learnedgec.data.text import write_lines
 
@@ -46,12 +46,14 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     check_out(options.out)
+    flags.require(options, hyp="ours.txt")
+    options.hyp = [options.hyp]
     from learnedgec.applications.confidence import edit_confidence
 
-    sources, corrections = read_corrections(options)
-    (hypotheses,) = corrections.values()
+    inputs = read_inputs(options)
+    (hypotheses,) = inputs.systems.values()
     judged = edit_confidence(
-        sources,
+        inputs.sources,
         hypotheses,
         annotator=options.annotator,
         runtime=flags.read_runtime(options),

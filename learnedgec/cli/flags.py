@@ -6,7 +6,7 @@ import re
 from argparse import ArgumentError
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -81,23 +81,23 @@ def add_fields(
     for kind in kinds:
         docs = [google.parse(base.__doc__ or "") for base in reversed(kind.mro())]
         descriptions = {param.arg_name: param.description for doc in docs for param in doc.params}
-        hints = get_type_hints(kind)
-        for field in fields(kind):
-            if field.name not in leave_out:
-                options = _options_of(hints[field.name])
-                text = " ".join((descriptions[field.name] or "").split()).removesuffix(".")
-                options["help"] = re.sub(r"`(\S+)`", r"\1", text)
-                options["default"] = (
-                    field.default if field.default_factory is MISSING else field.default_factory()
-                )
-                target.add_argument("--" + field.name.replace("_", "-"), **options)
+        hints, defaults = get_type_hints(kind), kind()
+        for name in (field.name for field in fields(kind) if field.name not in leave_out):
+            text = " ".join((descriptions[name] or "").split()).removesuffix(".")
+            target.add_argument(
+                "--" + name.replace("_", "-"),
+                **_options_of(hints[name]),
+                help=re.sub(r"`(\S+)`", r"\1", text),
+                default=getattr(defaults, name),
+            )
 
 
 def _options_of(hint: Any) -> dict[str, Any]:
-    """Return what a parser needs to know of a field's type."""
+    """Return what a parser needs to know of a field's type; what may be an object is given by its name."""
     options: dict[str, Any] = {}
     if NoneType in get_args(hint):
-        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        parts = [part for part in get_args(hint) if part is not NoneType]
+        hint = str if str in parts else parts[0]
     if get_origin(hint) is list:
         options["nargs"] = "+"
         (hint,) = get_args(hint)
@@ -208,7 +208,7 @@ class _Profile:
 
 
 @dataclass
-class _Figures:
+class Figures:
     """What is drawn.
 
     Attributes:
@@ -246,7 +246,7 @@ def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
     add_resampling(parser)
     if plot:
-        add_fields(parser, _Figures)
+        add_fields(parser, Figures)
     add_runtime(parser)
     add_output_flags(parser)
 

@@ -64,20 +64,22 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a command scores: N sources, systems of N hypotheses by name, and their references."""
+    """What a command scores: N sources, systems of N hypotheses by name, their references, and the files."""
 
     sources: list[str]
     systems: dict[str, list[str]]
     references: References | None
+    files: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Metrics, what they score, and how."""
+    """Metrics, what they score, and how; the first system is the baseline, if there is one."""
 
     metrics: list[Metric]
     inputs: Inputs
     runtime: Runtime
+    baseline: str | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -113,9 +115,10 @@ def add_scoring(parser: ArgumentParser) -> None:
 
 
 def read_scoring(options: Namespace) -> Scoring:
-    """Read what the flags name."""
+    """Read what the flags name; a baseline comes first among the systems."""
     metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
-    return Scoring(metrics, read_inputs(options, metrics), runtime)
+    baseline = _put_baseline_first(options) if options.get("baseline") else None
+    return Scoring(metrics, read_inputs(options, metrics), runtime, baseline)
 
 
 def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
@@ -126,7 +129,7 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
             references.
         LengthError: the files are not parallel.
     """
-    inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
+    inputs = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
     notice(
         *input_warnings.blank_notices(inputs.sources, inputs.systems),
         *input_warnings.alignment_notices(inputs.sources, inputs.systems),
@@ -147,19 +150,14 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
     return inputs
 
 
-def put_baseline_first(options: Namespace) -> str | None:
-    """Put the baseline, if there is one, before the other systems, and return its name.
-
-    It is the name of one of the systems, or else a file.
+def _put_baseline_first(options: Namespace) -> str:
+    """Put the baseline, which is the name of a system or else a file, before the others; return its name.
 
     Raises:
         InputError: no other system was given.
     """
-    baseline: str | None = options.baseline
-    if not baseline:
-        return None
     paths = options.jsonl or system_files(options.hyp or ())
-    baseline = by_system(paths).get(baseline, baseline)
+    baseline: str = by_system(paths).get(options.baseline, options.baseline)
     place = Path(baseline).absolute()
     paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
     if not paths:
@@ -169,54 +167,38 @@ def put_baseline_first(options: Namespace) -> str | None:
     return next(iter(by_system(paths)))
 
 
-def named_files(options: Namespace) -> list[str]:
-    """Return the files that the input flags name, without standard input."""
-    paths = [options.src, *(options.hyp or ()), *(options.ref or ())]
-    paths += [options.gold, *(options.jsonl or ())]
-    return [path for path in paths if path and path != "-"]
-
-
 # -- text files ------------------------------------------------------------------------------------
 
 
 def _read_files(options: Namespace) -> Inputs:
-    """Read what `--src`, `--hyp`, `--ref` and `--gold` name."""
+    """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
+    src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
-    if options.ref and options.gold:
+    if ref and gold:
         raise InputError("--ref and --gold were both given; references come from one of them.")
-    if not options.gold:
+    if not gold:
         flags.require(options, src="source.txt")
-    gold = [sentence.source for sentence in read_m2(options.gold)] if options.gold else []
-    sources = _read_sentences(options.src) if options.src else gold
+    annotated = [sentence.source for sentence in read_m2(gold)] if gold else []
+    sources = _read_sentences(src) if src else annotated
     paths = system_files(options.hyp)
     systems = read_systems(paths)
-    named_sources = (options.src or options.gold, sources)
+    named_sources = (src or gold, sources)
     for path, hypotheses in zip(paths, systems.values(), strict=True):
         check_lengths(named_sources, (path, hypotheses))
     references = None
-    if options.gold and options.tokenise == "spacy":
+    if gold and options.tokenise == "spacy":
         from learnedgec.edits.tokenisation import tokenise
 
-        check_lengths(named_sources, (options.gold, gold))
-        check_sources(options.gold, tokenise(sources), tokenise(gold))
-        references = References.from_m2(options.gold)
-    elif options.gold:
-        references = References.from_m2(options.gold, sources)
-    elif options.ref:
-        references = References.from_files(*options.ref)
-        check_lengths(named_sources, (options.ref[0], references.texts()))
-    return _tokenised(Inputs(sources, systems, references), options, gold or sources)
-
-
-def read_corrections(options: Namespace) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the sources of `--src` and the corrections of each file of `--hyp`, tokenised on request."""
-    flags.require(options, src="source.txt", hyp="ours.txt")
-    files = [options.hyp] if isinstance(options.hyp, str) else options.hyp
-    inputs = Inputs(read_lines(options.src), {path: read_lines(path) for path in files}, None)
-    for path, lines in inputs.systems.items():
-        check_lengths((options.src, inputs.sources), (path, lines))
-    inputs = _tokenised(inputs, options, inputs.sources)
-    return inputs.sources, inputs.systems
+        check_lengths(named_sources, (gold, annotated))
+        check_sources(gold, tokenise(sources), tokenise(annotated))
+        references = References.from_m2(gold)
+    elif gold:
+        references = References.from_m2(gold, sources)
+    elif ref:
+        references = References.from_files(*ref)
+        check_lengths(named_sources, (ref[0], references.texts()))
+    files = [path for path in (src, *paths, *(ref or ()), gold) if path]
+    return _tokenised(Inputs(sources, systems, references, files), options, annotated or sources)
 
 
 def _tokenised(inputs: Inputs, options: Namespace, annotated: Sequence[str]) -> Inputs:
@@ -235,6 +217,7 @@ def _tokenised(inputs: Inputs, options: Namespace, annotated: Sequence[str]) -> 
         tokenise(inputs.sources),
         {name: tokenise(texts) for name, texts in inputs.systems.items()},
         inputs.references and tokenise_references(inputs.references, annotated),
+        inputs.files,
     )
 
 
@@ -269,8 +252,8 @@ def _is_ignored(name: str) -> bool:
 
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
-    """Return each file's sentences by the name of its system."""
-    return {name: _read_sentences(path) for name, path in by_system(paths).items()}
+    """Return the sentences of each file, which may be in a folder (`system_files`), by its system's name."""
+    return {name: _read_sentences(path) for name, path in by_system(system_files(paths)).items()}
 
 
 def _read_sentences(path: str) -> list[str]:
@@ -316,19 +299,16 @@ def _read_jsonl(options: Namespace) -> Inputs:
     paths: list[str] = options.jsonl
     systems: dict[str, list[str]] = {}
     first: list[dict[str, Any]] = []
+    sources: list[str] = []
     for name, path in by_system(paths).items():
         records = read_jsonl(path, required=("source", "hypothesis"))
         for number, record in enumerate(records, 1):
             check_sentence_record(record, f"{path}:{number}")
         first = first or records
-        check_lengths((paths[0], _sources_of(first)), (path, _sources_of(records)))
+        sources = sources or [record["source"] for record in records]
+        check_lengths((paths[0], sources), (path, [record["source"] for record in records]))
         check_same_sentences((paths[0], first), (path, records))
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    sources = _sources_of(first)
-    return _tokenised(Inputs(sources, systems, references), options, sources)
-
-
-def _sources_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [record["source"] for record in records]
+    return _tokenised(Inputs(sources, systems, references, paths), options, sources)

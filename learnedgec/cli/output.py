@@ -303,8 +303,8 @@ def format_table(
 
         for heading, part in groupby(_renamed(rows, legend), heading_of):
             console.print(heading, style="bold", markup=False)
-            kept = [{k: row[k] for k in row if k not in groups} for row in part]
-            for table in _tables(kept, width):
+            ungrouped = [{k: row[k] for k in row if k not in groups} for row in part]
+            for table in _tables(ungrouped, width):
                 console.print(table)
     lines = [line.replace(_GLUE, " ").rstrip() for line in buffer.getvalue().split("\n")]
     lines = [line for line in lines if line] + [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +19,7 @@ from learnedgec.analysis.ranking import (
     SystemRanking,
     rank_systems,
 )
-from learnedgec.cli import flags, output
-from learnedgec.cli.inputs import (
-    Baseline,
-    Scoring,
-    add_scoring,
-    put_baseline_first,
-    read_scoring,
-)
+from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting.scores import plot_ranking
@@ -54,8 +48,8 @@ def build_parser() -> ArgumentParser:
     parser = flags.make_parser(
         "rank", "Rank systems by any metric, with intervals, clusters and significance."
     )
-    add_scoring(parser)
-    flags.add_fields(parser, Baseline)
+    inputs.add_scoring(parser)
+    flags.add_fields(parser, inputs.Baseline)
     flags.add_fields(parser, _Ranking, title="ranking")
     flags.add_evaluation(parser)
     return parser
@@ -64,13 +58,12 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
-    baseline = put_baseline_first(options)
-    scoring = read_scoring(options)
+    scoring = inputs.read_scoring(options)
     rankings = [
         rank_systems(
             metric,
             statistics,
-            baseline=baseline,
+            baseline=scoring.baseline,
             by=options.by,
             significance=options.significance,
             **flags.read_resampling(options),
@@ -107,7 +100,7 @@ def main(arguments: Sequence[str]) -> None:
     output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
 
 
-def _guidance(scoring: Scoring, rankings: Sequence[SystemRanking]) -> list[str]:
+def _guidance(scoring: inputs.Scoring, rankings: Sequence[SystemRanking]) -> list[str]:
     """Return where the metrics disagree or only count edits, and what follows (`guidance`)."""
     count = load_metric("edit-count")
     counts = count.compute_systems(
@@ -119,29 +112,36 @@ def _guidance(scoring: Scoring, rankings: Sequence[SystemRanking]) -> list[str]:
 
 def _rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
     """Return a row for each system, best first."""
-    base = ranking.systems.index(ranking.baseline) if ranking.baseline else None
-    rows: list[dict[str, Any]] = []
-    for number in ranking.order:
-        row: dict[str, Any] = {"metric": ranking.metric, "system": ranking.systems[number]}
-        if show == "ranking":
-            best, worst = ranking.ranges[number].tolist()
-            low, high = ranking.intervals[number].tolist()
-            score = {"score": float(ranking.scores[number]), "low": low, "high": high}
-            if base is None:
-                row["cluster"] = int(ranking.cluster[number])
-                row["ranks"] = str(best) if best == worst else f"{best}–{worst}"
-                row |= {**score, "beats": len(ranking.beaten(number))}
-            else:
-                same = number == base
-                difference = None if same else float(ranking.scores[number] - ranking.scores[base])
-                p_value = None if same else float(ranking.adjusted[number, base])
-                row |= {**score, "difference": difference, "p": p_value}
-        else:
-            values = (ranking.wins if show == "wins" else ranking.adjusted)[number].tolist()
-            for other in ranking.order:
-                row[ranking.systems[other]] = values[other] if other != number else None
-        rows.append(row)
-    return rows
+    cells = _ranking_cells if show == "ranking" else partial(_matrix_cells, show=show)
+    return [
+        {"metric": ranking.metric, "system": ranking.systems[number], **cells(ranking, number)}
+        for number in ranking.order
+    ]
+
+
+def _ranking_cells(ranking: SystemRanking, number: int) -> dict[str, Any]:
+    """Return a system's score with its place among all systems, or with its difference from the baseline."""
+    low, high = ranking.intervals[number].tolist()
+    score = {"score": float(ranking.scores[number]), "low": low, "high": high}
+    if ranking.baseline is None:
+        best, worst = ranking.ranges[number].tolist()
+        ranks = str(best) if best == worst else f"{best}–{worst}"
+        place = {"cluster": int(ranking.cluster[number]), "ranks": ranks}
+        return place | score | {"beats": len(ranking.beaten(number))}
+    base = ranking.systems.index(ranking.baseline)
+    if number == base:
+        return score | {"difference": None, "p": None}
+    difference = float(ranking.scores[number] - ranking.scores[base])
+    return score | {"difference": difference, "p": float(ranking.adjusted[number, base])}
+
+
+def _matrix_cells(ranking: SystemRanking, number: int, show: str) -> dict[str, Any]:
+    """Return a system's share of wins, or its p-value, against each other one."""
+    values = (ranking.wins if show == "wins" else ranking.adjusted)[number].tolist()
+    return {
+        ranking.systems[other]: values[other] if other != number else None
+        for other in ranking.order
+    }
 
 
 def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[str, Any]]:

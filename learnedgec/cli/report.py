@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli import flags
-from learnedgec.cli.inputs import (
-    Baseline,
-    add_inputs,
-    named_files,
-    put_baseline_first,
-    read_inputs,
-)
+from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_out, remark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
@@ -65,8 +60,8 @@ def build_parser() -> ArgumentParser:
     )
     flags.add_fields(parser, _Benchmark)
     flags.add_metrics(parser, reannotate=True)
-    add_inputs(parser)
-    flags.add_fields(parser, Baseline, _Report, title="report")
+    inputs.add_inputs(parser)
+    flags.add_fields(parser, inputs.Baseline, _Report, title="report")
     flags.add_resampling(parser)
     flags.add_runtime(parser)
     return parser
@@ -77,10 +72,25 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser().parse_args(list(arguments))
     check_report()
     check_out(options.out)
-    # A benchmark's baseline is one of its systems; others are files, or the names of systems.
-    baseline = options.baseline if options.benchmark else put_baseline_first(options)
-    metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
     attributed = [load_metric(name) for name in options.attribution or ()]
+    build: Callable[..., dict[str, Any]]
+    files: Sequence[str] = ()
+    if options.benchmark:
+        names = ("src", "hyp", "jsonl", "ref", "gold")
+        flags.check_absent(options, names, "a benchmark contains its own sentences")
+        metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
+        # A benchmark's baseline is one of its systems.
+        baseline = options.baseline
+        benchmark = load_benchmark(options.benchmark)
+        build = partial(build_benchmark_report, metrics, benchmark, options.human or ())
+    elif options.human:
+        raise InputError("--human needs a benchmark; name one with --benchmark.")
+    else:
+        scoring = inputs.read_scoring(options)
+        metrics, runtime, baseline = scoring.metrics, scoring.runtime, scoring.baseline
+        texts, files = scoring.inputs, scoring.inputs.files
+        build = partial(build_report, metrics, texts.sources, texts.systems, texts.references)
+    check_metrics([*metrics, *attributed], runtime)
     settings = ReportSettings(
         title=options.title,
         attribution=attributed,
@@ -88,33 +98,9 @@ def main(arguments: Sequence[str]) -> None:
         baseline=baseline,
         **flags.read_resampling(options),
         command=shlex.join(["learnedgec", "report", *arguments]),
-        files={
-            path: file_digest(Path(path)) for path in named_files(options) if Path(path).is_file()
-        },
+        files={path: file_digest(Path(path)) for path in files if Path(path).is_file()},
     )
-    check_metrics([*metrics, *attributed], runtime)
-    if options.benchmark:
-        names = ("src", "hyp", "jsonl", "ref", "gold")
-        flags.check_absent(options, names, "a benchmark contains its own sentences")
-        report = build_benchmark_report(
-            metrics,
-            load_benchmark(options.benchmark),
-            options.human or (),
-            settings=settings,
-            runtime=runtime,
-        )
-    elif options.human:
-        raise InputError("--human needs a benchmark; name one with --benchmark.")
-    else:
-        inputs = read_inputs(options)
-        report = build_report(
-            metrics,
-            inputs.sources,
-            inputs.systems,
-            inputs.references,
-            settings=settings,
-            runtime=runtime,
-        )
+    report = build(settings=settings, runtime=runtime)
     replaced = ", replacing the previous file" if Path(options.out).is_file() else ""
     write_report(options.out, report)
     if options.out != "-":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -16,16 +16,13 @@ from learnedgec.applications.rerank import (
     rerank,
 )
 from learnedgec.applications.voting import vote
-from learnedgec.cli import flags, output
-from learnedgec.cli.inputs import add_inputs, read_inputs
+from learnedgec.cli import flags, inputs, output
 from learnedgec.data.references import References
-from learnedgec.data.rows import Row
 from learnedgec.data.text import check_sentence, read_jsonl, write_lines
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import FormatError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
-from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 
 _FORMATS = ("text", "json", "csv", "tsv")
@@ -44,25 +41,6 @@ class _Method:
 
     by: str | None = None
     nbest: str | None = None
-
-
-@dataclass
-class _Guards:
-    """Conditions that a candidate must meet to be chosen.
-
-    Attributes:
-        fallback: the output if no candidate gains enough: the source, the first candidate, or no fallback.
-        minimum_gain: minimum score of the best candidate above that of the fallback.
-        longest_edit: maximum number of tokens that one edit may delete or insert.
-        gate: a metric; candidates below --gate-minimum are excluded.
-        gate_minimum: minimum score by --gate.
-    """
-
-    fallback: Literal["none", "source", "first"] = "none"
-    minimum_gain: float = 0.0
-    longest_edit: int | None = None
-    gate: str | None = None
-    gate_minimum: float = 0.0
 
 
 @dataclass
@@ -91,8 +69,8 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec rerank`."""
     parser = flags.make_parser("rerank", "Choose the best of several corrections of each sentence.")
     flags.add_fields(parser, _Method)
-    add_inputs(parser)
-    flags.add_fields(parser, _Guards, title="guards")
+    inputs.add_inputs(parser)
+    flags.add_fields(parser, Guards, title="guards")
     flags.add_fields(parser, _Votes, title="votes")
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
@@ -105,24 +83,25 @@ def main(arguments: Sequence[str]) -> None:
     flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":
-        rows: Sequence[Row] = _vote(options, runtime)
+        texts = _vote(options, runtime)
+        rows = [{"sentence": number, "text": text} for number, text in enumerate(texts, 1)]
         payload: dict[str, Any] = {"sentences": rows}
     else:
         reranking = _choose(options, runtime)
-        rows, payload = reranking.rows(), reranking.to_dict()
+        texts, rows, payload = list(reranking.texts), reranking.rows(), reranking.to_dict()
     if options.format == "text":
-        write_lines(options.out, [row["text"] for row in rows])
-        return
-    output.emit(rows, options, payload=payload)
+        write_lines(options.out, texts)
+    else:
+        output.emit(rows, options, payload=payload)
 
 
 def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     """Return the best candidate of each sentence."""
     selector = as_selector(options.by)
-    gate = load_metric(options.gate) if options.gate else None
+    guards = flags.read_fields(Guards, options)
     metrics = [selector.utility if isinstance(selector, MinimumBayesRisk) else selector]
-    if gate:
-        metrics.append(gate)
+    if isinstance(guards.gate, Metric):
+        metrics.append(guards.gate)
     check_metrics(metrics, runtime)
     flags.introduce_evaluator(metrics, options)
     choices = _read_choices(options, [selector] if isinstance(selector, Metric) else [])
@@ -131,18 +110,16 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
         choices.sources,
         choices.candidates,
         choices.references,
-        guards=Guards(
-            options.fallback, options.minimum_gain, options.longest_edit, gate, options.gate_minimum
-        ),
+        guards=guards,
         weights=choices.weights,
         runtime=runtime,
     )
 
 
-def _vote(options: Namespace, runtime: Runtime) -> list[dict[str, Any]]:
-    """Return one row per sentence: the text with the edits that enough candidates share."""
+def _vote(options: Namespace, runtime: Runtime) -> list[str]:
+    """Return each sentence with the edits that enough candidates share."""
     choices = _read_choices(options)
-    texts = vote(
+    return vote(
         choices.sources,
         choices.candidates,
         annotator=options.annotator or default_annotator(),
@@ -150,7 +127,6 @@ def _vote(options: Namespace, runtime: Runtime) -> list[dict[str, Any]]:
         weights=choices.weights,
         runtime=runtime,
     )
-    return [{"sentence": number, "text": text} for number, text in enumerate(texts, 1)]
 
 
 def _read_choices(options: Namespace, metrics: Sequence[Metric] = ()) -> _Choices:
@@ -158,8 +134,8 @@ def _read_choices(options: Namespace, metrics: Sequence[Metric] = ()) -> _Choice
     if options.nbest:
         flags.check_absent(options, ("src", "hyp", "jsonl"), "--nbest contains the whole input")
         return _read_nbest(options.nbest)
-    inputs = read_inputs(options, metrics)
-    return _Choices(inputs.sources, inputs.systems, None, inputs.references)
+    texts = inputs.read_inputs(options, metrics)
+    return _Choices(texts.sources, texts.systems, None, texts.references)
 
 
 def _read_nbest(path: str) -> _Choices:
@@ -173,8 +149,7 @@ def _read_nbest(path: str) -> _Choices:
             raise FormatError(f"{place}: 'candidates' must be a list of texts, not {texts!r:.60}.")
         for text in texts:
             check_sentence(text, place, "candidates")
-        has_weights = "weights" in record
-        if has_weights != weighted or (has_weights and not _are_numbers(record["weights"])):
+        if ("weights" in record) != weighted or (weighted and not _are_numbers(record["weights"])):
             raise FormatError(
                 f"{place}: 'weights' must be a list of numbers in every record, or in none."
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
             _emit_scores(corpus.scores, options, corpus.scored, corpus.to_dict())
         return score_corpus.report_failures(corpus, options.out_dir)
     scoring = read_scoring(options)
-    scoring.metrics[:] = _prepared(scoring.metrics, options)
+    scoring = replace(scoring, metrics=_prepared(scoring.metrics, options))
     inputs = scoring.inputs
     if options.dry_run:
         output.emit_text("".join(_plan(metric, scoring) for metric in scoring.metrics), options)

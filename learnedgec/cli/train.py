@@ -81,7 +81,9 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 yield {"part": part, "head": head, **figures, **beside}
                 continue
             measure, _ = main_figure(figures)
-            values = {seed: found[part][head][measure] for seed, found in result.seeds.items()}
+            values = {
+                seed: heads_of[part][head][measure] for seed, heads_of in result.seeds.items()
+            }
             numbers = [value for value in values.values() if value is not None]
             yield {
                 "part": part,
