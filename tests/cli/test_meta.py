@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.cli.main import main
 from learnedgec.metrics.green import Green
 
-Run = Callable[..., str]
+SAMPLE = "meta --benchmark sample --resamples 20 --window 3"
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str, code: int = 0) -> str:
-        command = ["meta", "--resamples", "20", "--window", "3", *words]
-        assert main(command) == code
-        captured = capsys.readouterr()
-        return captured.err if code else captured.out
-
-    return call
-
-
-def test_json_holds_everything(run: Run) -> None:
-    out = json.loads(
-        run("--benchmark", "sample", "--metric", "green", "--human", "EW", "fluency", "--tests",
-            "--format", "json")
-    )  # fmt: skip
+def test_json_holds_everything(run: Any) -> None:
+    out = run(f"{SAMPLE} --metric green --human EW fluency --tests --format json").json
     ranked, rated = out["evaluations"]
     assert (ranked["human"], rated["human"]) == ("EW", "fluency")
     assert ranked["notices"] == ["source: no human score EW, left out."]
@@ -49,18 +32,15 @@ def test_json_holds_everything(run: Run) -> None:
     }
 
 
-def test_measures_are_chosen_by_name(run: Run) -> None:
-    words = ("--benchmark", "sample", "--measure", "kendall", "tie_calibrated_accuracy")
-    header = run(*words).splitlines()[1].split()
+def test_measures_are_chosen_by_name(run: Any) -> None:
+    header = run(f"{SAMPLE} --measure kendall tie_calibrated_accuracy").out.splitlines()[1].split()
     assert header == ["metric", "kendall", "tie", "calibrated", "accuracy"]
-    error = run("--benchmark", "sample", "--measure", "kendal", code=2)
-    assert "did you mean 'kendall'" in error
+    assert "did you mean 'kendall'" in run(f"{SAMPLE} --measure kendal", code=2).err
 
 
-def test_ranks_with_their_differences(run: Run) -> None:
-    words = ("--benchmark", "sample", "--metric", "green", "--human", "EW", "--format", "csv")
-    rows = list(csv.DictReader(run(*words, "--show", "ranks").splitlines()))
-    scores = list(csv.DictReader(run(*words, "--show", "scores").splitlines()))
+def test_ranks_with_their_differences(run: Any) -> None:
+    command = f"{SAMPLE} --metric green --human EW --format csv --show"
+    rows, scores = run(f"{command} ranks").rows, run(f"{command} scores").rows
     by_metric = sorted(scores, key=lambda row: -float(row["green"]))
     ranks = {row["system"]: place for place, row in enumerate(by_metric, 1)}
     assert [row["human EW"] for row in rows[:-1]] == ["1", "2", "3", "4"]
@@ -70,54 +50,41 @@ def test_ranks_with_their_differences(run: Run) -> None:
     assert (rows[-1]["system"], changes[-1]) == ("Σ|Δ|", sum(map(abs, changes[:-1])))
 
 
-def test_several_aggregations_in_one_call(run: Run) -> None:
-    words = ("--benchmark", "sample", "--metric", "green", "--human", "EW", "--show", "best")
-    (both, *_) = (run(*words, "--format", "csv", "--aggregation", "mean", "trueskill"),)
-    rows = [row for row in csv.DictReader(both.splitlines()) if row["metric"] == "green"]
+def test_several_aggregations_in_one_call(run: Any) -> None:
+    command = f"{SAMPLE} --metric green --human EW --show best --format csv --aggregation"
+    both = run(f"{command} mean trueskill").rows
+    rows = [row for row in both if row["metric"] == "green"]
     assert [(row["aggregation"], row["correlation"]) for row in rows] == [
         (aggregation, kind)
         for aggregation in ("mean", "trueskill")
         for kind in ("pearson", "spearman")
     ]
-    alone = run(*words, "--format", "csv", "--aggregation", "trueskill")
-    (first, *_) = csv.DictReader(alone.splitlines())
+    first = run(f"{command} trueskill").rows[0]
     assert first["best 4"] == rows[2]["best 4"]
     assert "aggregation" not in first
 
 
-def test_a_folder_of_ones_own(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    shutil.copytree(SAMPLE_FOLDER, folder)
-    (folder / "ratings.csv").unlink()
-    out = json.loads(run("--benchmark", str(folder), "--metric", "gleu(n=2)", "--format", "json"))
-    assert out["evaluations"][0]["benchmark"] == str(folder)
-
-
-def test_a_second_run_reads_the_statistics(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("--benchmark", "sample", "--metric", "green", "--cache-dir", str(tmp_path))
-    first = run(*words)
-    monkeypatch.setattr(Green, "compute", None)
-    assert run(*words) == first
-
-
-def test_plots_are_written(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    run("--benchmark", "sample", "--metric", "green", "--plot", str(tmp_path))
-    assert len(list(tmp_path.glob("sample.EW.mean.*.pdf"))) == 6
-
-
-def test_what_a_benchmark_tells_is_told_once(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "mine"
-    shutil.copytree(SAMPLE_FOLDER, folder)
-    words = ["--benchmark", str(folder), "--human", "EW", "TS", "--quiet"]
-    for typed in (words, words[:-1]):
-        assert main(["meta", "--resamples", "9", *typed]) == 0
-        notices = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
-        assert notices == [
-            f"{folder}: source: no human score EW, left out.",
-            f"{folder}: source: no human score TS, left out.",
+def test_a_folder_of_ones_own_tells_each_notice_once(run: Any) -> None:
+    shutil.copytree(SAMPLE_FOLDER, "mine")
+    command = "meta --benchmark mine --metric 'gleu(n=2)' --resamples 9 --quiet"
+    for human in ("EW TS", "EW"):
+        lines = run(f"{command} --human {human}").err.splitlines()
+        assert [line for line in lines if "left out" in line] == [
+            f"mine: source: no human score {name}, left out." for name in human.split()
         ]
+    Path("mine/ratings.csv").unlink()
+    (evaluation,) = run(f"{command} --format json").json["evaluations"]
+    assert evaluation["benchmark"] == "mine"
+
+
+def test_a_second_run_reads_the_statistics(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = f"{SAMPLE} --metric green --cache-dir cache"
+    first = run(command)
+    monkeypatch.setattr(Green, "compute", None)
+    assert run(command) == first
+
+
+def test_plots_are_written(run: Any) -> None:
+    pytest.importorskip("matplotlib")
+    run(f"{SAMPLE} --metric green --plot figures")
+    assert len(list(Path("figures").glob("sample.EW.mean.*.pdf"))) == 6

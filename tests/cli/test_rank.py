@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from embedded import SAMPLE_FOLDER
 
-from learnedgec.cli.main import main
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.statistics import Statistics
 
-SYSTEMS = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
-INPUT = ["--hyp", *SYSTEMS, "--gold", str(SAMPLE_FOLDER / "gold.m2"), "--resamples", "150"]
+INPUT = "--hyp embedded/systems --gold embedded/gold.m2 --resamples 150"
 
 
-def test_json_of_a_ranking_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--metric", "length", "edit-count", "--by", "trueskill", "--format", "json"]
-    assert main(["rank", *INPUT, *words]) == 0
-    rankings = json.loads(capsys.readouterr().out)["rankings"]
+def test_json_of_a_ranking_holds_everything(run: Any) -> None:
+    words = "--metric length edit-count --by trueskill --format json"
+    rankings = run(f"rank {INPUT} {words}").json["rankings"]
     assert [ranking["metric"] for ranking in rankings] == ["length", "edit-count"]
     ranking = rankings[1]
     names = [row["system"] for row in ranking["systems"]]
@@ -35,17 +30,17 @@ def test_json_of_a_ranking_holds_everything(capsys: pytest.CaptureFixture[str]) 
     assert "order:sentences, then pairs of careful eager strong weak" in ranking["signature"]
 
 
-def test_plots_are_written(tmp_path: Path) -> None:
+def test_plots_are_written(run: Any) -> None:
     pytest.importorskip("matplotlib")
-    assert main(["rank", *INPUT, "--metric", "length", "--plot", str(tmp_path)]) == 0
+    run(f"rank {INPUT} --metric length --plot figures")
     kinds = [f"{kind}.{suffix}" for kind in ("intervals", "wins") for suffix in ("pdf", "png")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+    assert sorted(path.name for path in Path("figures").iterdir()) == [
         f"length.mean.{kind}" for kind in kinds
     ]
 
 
-@pytest.mark.parametrize("command", [["rank"], ["compare", "--baseline", SYSTEMS[0]]])
-def test_metrics_share_statistics(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["rank", "compare --baseline careful"])
+def test_metrics_share_statistics(run: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[str] = []
     compute = M2.compute
 
@@ -54,22 +49,16 @@ def test_metrics_share_statistics(command: list[str], monkeypatch: pytest.Monkey
         return compute(self, *inputs)
 
     monkeypatch.setattr(M2, "compute", counted)
-    assert main([*command, *INPUT, "--metric", "m2", "sentm2"]) == 0
+    run(f"{command} {INPUT} --metric m2 sentm2")
     assert computed == ["m2"]
 
 
-def test_a_comparison_says_what_to_paste_and_what_columns_mean(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_says_what_to_paste_and_what_columns_mean(run: Any) -> None:
     outputs = {"source": ["a", "b", "c"], "base": ["a b", "c", "d"], "same": ["b a", "d", "c"]}
     for name, texts in (outputs | {"better": ["a b c", "c d", "d"]}).items():
-        write_lines(tmp_path / f"{name}.txt", texts)
-    source, base, same, better = (
-        str(tmp_path / f"{name}.txt") for name in ("source", "base", "same", "better")
-    )
-    words = ["--src", source, "--baseline", base, "--hyp", better, same, "--metric", "length"]
-    assert main(["compare", *words, "--resamples", "99"]) == 0
-    lines = capsys.readouterr().err.splitlines()
+        write_lines(f"{name}.txt", texts)
+    command = "compare --src source.txt --baseline base.txt --hyp better.txt same.txt"
+    lines = run(f"{command} --metric length --resamples 99").err.splitlines()
     assert lines[0].startswith("better scores higher than base by length (2.0000 against 1.3333; ")
     assert lines[1] == "same and base score the same by length (1.3333)."
     assert lines[2] == (
@@ -81,29 +70,25 @@ def test_a_comparison_says_what_to_paste_and_what_columns_mean(
 
 
 @pytest.mark.parametrize("by", ["mbr(gleu)", "mbr(m2)", "vote"])
-def test_the_best_texts_alone(by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_lines(tmp_path / "source.txt", ["He go to school .", "Fine ."])
-    write_lines(tmp_path / "A.txt", ["He goes to school .", "Fine ."])
-    write_lines(tmp_path / "B.txt", ["He goes to school .", "Fine !"])
-    write_lines(tmp_path / "C.txt", ["He went school .", "Fine ."])
-    source, *systems = (str(tmp_path / f"{name}.txt") for name in ("source", "A", "B", "C"))
-    words = ["--src", source, "--hyp", *systems, "--annotator", "en-ewt-sm", "--quiet"]
-    assert main(["rerank", *words, "--by", by]) == 0
-    assert capsys.readouterr().out == "He goes to school .\nFine .\n"
+def test_the_best_texts_alone(run: Any, by: str) -> None:
+    write_lines("source.txt", ["He go to school .", "Fine ."])
+    write_lines("A.txt", ["He goes to school .", "Fine ."])
+    write_lines("B.txt", ["He goes to school .", "Fine !"])
+    write_lines("C.txt", ["He went school .", "Fine ."])
+    command = "rerank --src source.txt --hyp A.txt B.txt C.txt --annotator en-ewt-sm --quiet --by"
+    assert run(command, by).out == "He goes to school .\nFine .\n"
 
 
-def test_an_nbest_file_with_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "nbest.jsonl"
+def test_an_nbest_file_with_weights(run: Any) -> None:
     rows = [
         {"source": "a b", "candidates": ["a c", "a d"], "weights": [0.2, 0.8]},
         {"source": "a", "candidates": ["b"], "weights": [1]},
     ]
-    write_jsonl(path, rows)
-    words = ["rerank", "--nbest", str(path), "--by", "mbr(gleu)", "--quiet"]
-    assert main([*words, "--format", "json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)["sentences"]
+    write_jsonl("nbest.jsonl", rows)
+    command = "rerank --nbest nbest.jsonl --by 'mbr(gleu)' --quiet"
+    first, second = run(f"{command} --format json").json["sentences"]
     assert [(row["text"], row["chosen"]) for row in (first, second)] == [("a d", 2), ("b", 1)]
     assert first["scores"][1] - first["scores"][0] == pytest.approx(first["margin"])
     assert second["margin"] is None
-    assert main([*words, "--out", str(tmp_path / "best.txt")]) == 0
-    assert (tmp_path / "best.txt").read_text() == "a d\nb\n"
+    run(f"{command} --out best.txt")
+    assert Path("best.txt").read_text() == "a d\nb\n"

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from learnedgec.analysis.explanation import ScoreReference
-from learnedgec.cli.main import main
 from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_lines, write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
 
-Run = Callable[..., tuple[int, str, str]]
 REFERENCE = "--src src.txt --ref ref.txt"
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs a command in a folder with files; it returns code, out and err."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def texts(run: Any) -> None:
+    """Write the outputs of two systems into the folder of `run`."""
     write_lines("src.txt", ["He go home .", "Fine ."])
     write_lines("good.txt", ["He goes home .", "Fine ."])
     write_lines("bad.txt", ["He go home .", ""])
     write_lines("ref.txt", ["He goes home .", "Fine ."])
 
-    def call(command: str) -> tuple[int, str, str]:
-        code = main(shlex.split(command))
-        return code, *capsys.readouterr()
 
-    return call
-
-
-def test_a_blank_hypothesis_is_noticed_above_the_signature(run: Run) -> None:
-    code, _, err = run(f"score {REFERENCE} --metric gleu --hyp good.txt bad.txt")
-    assert code == 0
-    blank, signature = err.splitlines()
+def test_a_blank_hypothesis_is_noticed_above_the_signature(run: Any) -> None:
+    blank, signature = run(
+        f"score {REFERENCE} --metric gleu --hyp good.txt bad.txt"
+    ).err.splitlines()
     assert blank == "bad: 1 of 2 hypotheses is blank where the source is not (line 2)."
     assert signature.startswith("gleu(")
     assert "|references:1|learnedgec:" in signature
 
 
-def test_jsonl_equals_text_files(run: Run) -> None:
+def test_jsonl_equals_text_files(run: Any) -> None:
     sources, references = ["He go home .", "Fine ."], [["He goes home ."], ["Fine .", None]]
     rows = zip(sources, ["He go home .", ""], references, strict=True)
     keys = ("source", "hypothesis", "references")
@@ -55,27 +44,22 @@ def test_jsonl_equals_text_files(run: Run) -> None:
     assert run("score --jsonl bad.jsonl --metric gleu --format json") == expected
 
 
-def test_configuration_file(run: Run) -> None:
+def test_configuration_file(run: Any) -> None:
     text = "src: src.txt\nhyp: [good.txt]\nref: [ref.txt]\nmetric: [gleu]\nformat: csv\n"
     Path("score.yaml").write_text(text)
-    assert run("score --config score.yaml")[1].splitlines()[1].startswith("good,gleu,1.0")
+    assert run("score --config score.yaml").out.splitlines()[1].startswith("good,gleu,1.0")
     Path("score.yaml").write_text(text + "formatt: csv\n")
-    code, _, err = run("score --config score.yaml")
-    assert code == 2
-    assert "formatt" in err
+    assert "formatt" in run("score --config score.yaml", code=2).err
 
 
 @pytest.mark.filterwarnings("ignore:the spaCy package")
-def test_every_metric_explains_itself(run: Run) -> None:
-    code, out, _ = run(f"metrics {' '.join(METRICS)}")
-    assert code == 0
+def test_every_metric_explains_itself(run: Any) -> None:
     # A metric with required parameters is explained under its bare name.
-    assert "\nensemble\n\nA weighted sum of other metrics" in out
+    assert "\nensemble\n\nA weighted sum of other metrics" in run("metrics", *METRICS).out
 
 
-def test_metrics_cites(run: Run) -> None:
-    code, out, _ = run("metrics sentm2 'gleu(n=2)' preference --cite")
-    assert code == 0
+def test_metrics_cites(run: Any) -> None:
+    out, _ = run("metrics sentm2 'gleu(n=2)' preference --cite")
     assert re.findall(r"^@\w+\{(.*),$", out, re.MULTILINE) == [
         "dahlmeier-ng-2012-m2",
         "napoles-etal-2015-gleu",
@@ -85,33 +69,32 @@ def test_metrics_cites(run: Run) -> None:
 
 
 def test_evaluators_lists_and_explains(
-    run: Run, tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+    run: Any, tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
-    assert "tiny,grammaticality fluency meaning,tiny,none" in run("evaluators --format csv")[1]
+    assert "tiny,grammaticality fluency meaning,tiny,none" in run("evaluators --format csv").out
     # A hub reads the top of the file.
     assert (tiny_evaluator / "README.md").read_text().startswith("---\n")
-    assert run("evaluators tiny")[1].startswith("# tiny\n")
+    assert run("evaluators tiny").out.startswith("# tiny\n")
 
 
-def test_a_dry_run_asks_nothing(run: Run) -> None:
-    code, out, _ = run(f"score {REFERENCE} --hyp good.txt --dry-run --metric llm-s")
-    assert code == 0
+def test_a_dry_run_asks_nothing(run: Any) -> None:
+    out, _ = run(f"score {REFERENCE} --hyp good.txt --dry-run --metric llm-s")
     assert out.startswith("llm-s: 2 requests, 0 of them cached")
     assert "He goes home ." in out
 
 
-def test_difficulty_weights_are_saved_and_used(run: Run) -> None:
+def test_difficulty_weights_are_saved_and_used(run: Any) -> None:
     command = f"score {REFERENCE} --metric gotoscorer --format json"
     learned = run(f"{command} --hyp good.txt bad.txt --save-weights weights.json")
     used = run(f"{command} --hyp good.txt --weights weights.json")
-    first, again = (json.loads(printed[1])["scores"][0] for printed in (learned, used))
+    first, again = (printed.json["scores"][0] for printed in (learned, used))
     assert first["system"] == again["system"] == "good"
     assert again["score"] == pytest.approx(first["score"])
     assert again["details"] == pytest.approx(first["details"])
 
 
-def test_explain_says_what_a_score_means(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_says_what_a_score_means(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = ScoreReference(
         "length", {}, "gmeg:fce", np.linspace(0, 10, 101), 1000,
         np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
@@ -122,8 +105,7 @@ def test_explain_says_what_a_score_means(run: Run, monkeypatch: pytest.MonkeyPat
     )
     # Spaces at the end and a carriage return change nothing.
     Path("good.txt").write_text("".join(f"{line} \r\n" for line in read_lines("good.txt")))
-    code, out, err = run(f"score {REFERENCE} --hyp good.txt --metric length gleu --explain --quiet")
-    assert code == 0
+    out, err = run(f"score {REFERENCE} --hyp good.txt --metric length gleu --explain --quiet")
     assert "good" in out
     assert err.splitlines() == [
         "good: length 3.0000: it changes 1 of 2 sentences; half of these score above 40% of 1,000 changed "
@@ -134,23 +116,22 @@ def test_explain_says_what_a_score_means(run: Run, monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_untokenised_text_is_noticed_and_tokenised(run: Run) -> None:
+def test_untokenised_text_is_noticed_and_tokenised(run: Any) -> None:
     write_lines("llm.txt", ["He goes home.", "Fine."])
     command = f"score {REFERENCE} --hyp llm.txt --metric gleu --format csv"
-    code, out, err = run(command)
-    assert code == 0
-    assert float(out.splitlines()[1].split(",")[2]) < 1
-    assert err == (
+    printed = run(command)
+    assert float(printed.rows[0]["score"]) < 1
+    assert printed.err == (
         'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and count '
         "every such full stop as an edit: tokenise all texts alike with --tokenise spacy (in Python "
         "tokenise='spacy').\n"
     )
-    code, out, err = run(f"{command} --tokenise spacy")
+    out, err = run(f"{command} --tokenise spacy")
     assert out.splitlines()[1].startswith("llm,gleu,1.0,")
     assert "|tokens:spacy-en-" in out
-    assert (code, err) == (0, "")
+    assert err == ""
     # The score is not what the user meant, so that the notice is printed in any case.
-    assert run(f"{command} --quiet")[2].startswith("llm: 100 %")
+    assert run(f"{command} --quiet").err.startswith("llm: 100 %")
 
 
 GOLD = """S He go home .
@@ -161,82 +142,76 @@ A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
 """
 
 
-def test_gold_edits_of_a_tokenised_file_serve_untokenised_sources(run: Run) -> None:
+def test_gold_edits_of_a_tokenised_file_serve_untokenised_sources(run: Any) -> None:
     Path("gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
     write_lines("raw.txt", ["He go home.", "Fine."])
     write_lines("llm.txt", ["He goes home.", "Fine."])
     command = "score --src raw.txt --hyp llm.txt --gold gold.m2 --metric m2 --format csv"
-    code, _, err = run(command)
-    assert code == 2
-    assert "sentence 1 of" in err
-    code, out, err = run(f"{command} --tokenise spacy")
+    assert "sentence 1 of" in run(command, code=2).err
+    command += " --tokenise spacy"
+    out, err = run(command)
     assert out.splitlines()[1].startswith("llm,m2,1.0,1.0,1.0,1,1,1,")
     assert "gold:aligned" not in out
-    assert (code, err) == (0, "")
-    assert ",go,goes," in run(f"{command} --tokenise spacy --show edits")[1]
+    assert err == ""
+    assert ",go,goes," in run(f"{command} --show edits").out
     write_lines("raw.txt", ["She go home.", "Fine."])
-    code, _, err = run(f"{command} --tokenise spacy")
-    assert code == 2
-    assert "gold.m2 differs from the source: 'He go home .'" in err
+    assert "gold.m2 differs from the source: 'He go home .'" in run(command, code=2).err
 
 
 @pytest.mark.filterwarnings("default")
-def test_gold_edits_that_are_not_errants_are_noticed_and_extracted_again(run: Run) -> None:
+def test_gold_edits_that_are_not_errants_are_noticed_and_extracted_again(run: Any) -> None:
     Path("gold.m2").write_text(GOLD.format(kind="UNK"))
     metric = "errant(annotator='plain')"
     command = f'score --src src.txt --hyp good.txt --gold gold.m2 --metric "{metric}" --format csv'
-    code, out, err = run(command)
-    assert code == 0
+    out, err = run(command)
     assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
     assert err == (
         "learnedgec: errant: every gold edit has the type UNK, which counts in detection only, so no "
         "correction can be right; extract the references' edits again with errant(reannotate=True).\n"
     )
-    code, out, err = run(f"{command} --reannotate")
+    out, err = run(f"{command} --reannotate")
     assert out.splitlines()[1].startswith(
         "good,\"errant(annotator='plain', reannotate=True)\",1.0,"
     )
-    assert (code, err, out.strip()[-13:]) == (0, "", 'gold:aligned"')
+    assert (err, out.strip()[-13:]) == ("", 'gold:aligned"')
 
 
-def test_a_stream_prints_what_a_whole_corpus_prints(run: Run) -> None:
+def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
     command = f"score {REFERENCE} --hyp good.txt bad.txt"
     for options in ("--metric gleu", "--metric m2", "--metric gleu --format csv"):
         folder = options.replace(" ", "")
         stream = f"{command} {options} --stream --block-size 1 --out-dir ./{folder}"
-        code, out, err = run(stream)
-        assert (code, out) == run(f"{command} {options}")[:2]
+        out, err = run(stream)
+        assert out == run(f"{command} {options}").out
         assert len(err.splitlines()) == ("csv" not in options)
 
 
-def test_a_stream_names_what_it_could_not_score(run: Run) -> None:
+def test_a_stream_names_what_it_could_not_score(run: Any) -> None:
     Path("bad.txt").write_bytes(b"He go home .\n\xff\n")
     command = f"score {REFERENCE} --metric gleu --hyp bad.txt --stream --block-size 1 --out-dir run"
-    code, out, err = run(f"{command} --format json")
-    assert code == 1
-    scores = json.loads(out)
+    printed = run(f"{command} --format json", code=1)
+    scores = printed.json
     assert (scores["scored"], scores["sentences"]) == (1, 2)
     assert scores["failed"][0]["first"] == scores["failed"][0]["last"] == 2
-    assert err.splitlines() == [
+    assert printed.err.splitlines() == [
         "line 2 was not scored: bad.txt:2: not UTF-8 (byte 0xff); convert the file to UTF-8.",
         "1 of 2 sentences were not scored; run the same command again to try only these.",
     ]
     Path("bad.txt").write_bytes(b"He go home .\nFine .\n")
-    code, _, err = run(command)
-    assert code == 2
+    err = run(command, code=2).err
     assert "run holds a run with other input; choose another folder, or delete this one." in err
 
 
 def test_the_released_evaluator_introduces_itself_once(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEARNEDGEC_CACHE", str(tmp_path / "cache"))
     # The output is missing, so that no model is loaded.
     command = "score --src src.txt --metric gleu impara"
-    assert "own evaluator" not in run(f"{command} --quiet")[2]
-    first, *_ = run(command)[2].splitlines()
+    assert "own evaluator" not in run(f"{command} --quiet", code=2).err
+    first, *_ = run(command, code=2).err.splitlines()
     assert first.startswith(
         "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint"
     )
     assert "its licence is CC-BY-NC-SA-4.0 AND" in first
-    assert "own evaluator" not in run(command)[2]
+    assert "own evaluator" not in run(command, code=2).err
