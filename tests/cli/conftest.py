@@ -48,3 +48,26 @@ def run(
         return printed
 
     return call
+
+
+CONFIG = """
+name: mine
+model:
+  encoder: {encoder}
+  heads:
+    fluency: {{input: hypothesis}}
+data:
+  ratings: [mine.csv]
+trainer: {{max_epochs: 3, accelerator: cpu}}
+last: {{every_n_train_steps: 1}}
+"""
+
+
+@pytest.fixture
+def train(run: Callable[..., Printed], tiny_encoder: Path) -> Callable[..., Printed]:
+    """Return `run`, in a folder with the configuration mine.yaml and the ratings mine.csv."""
+    rows = [f"he go {n} .,he goes {n} .,{n % 4},{n % 3}" for n in range(30)]
+    lines = ["source,hypothesis,fluency,meaning", *rows, "he go .,he goes .,,"]
+    Path("mine.csv").write_text("\n".join(lines) + "\n")
+    Path("mine.yaml").write_text(CONFIG.format(encoder=tiny_encoder))
+    return run
