@@ -24,40 +24,16 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows, as_references
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
-from learnedgec.edits.parsing import available_annotator, describe_annotator
+from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
+from learnedgec.report import overview, provenance, sentences
 from learnedgec.report.judgements import describe_evaluation, describe_misjudged
-from learnedgec.report.overview import (
-    describe_effects,
-    describe_meaning,
-    describe_ranking,
-    rank_agreement,
-)
-from learnedgec.report.provenance import (
-    annotator_notices,
-    gate_notices,
-    licences,
-    software,
-    text_notices,
-    unknown_edits,
-    unknown_tokens,
-)
-from learnedgec.report.sentences import (
-    TypeTable,
-    annotate,
-    attribute,
-    compare_edits,
-    describe_scores,
-    describe_texts,
-    describe_types,
-    findings,
-    typed_errant,
-)
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, shared_statistics
 from learnedgec.stats.significance import too_few_resamples
@@ -199,48 +175,30 @@ def _build(
         raise InputError("a report shows at least one metric, and none was given.")
     annotator = settings.annotator or available_annotator()
     attributed = as_metrics(settings.attribution)
-    types: TypeTable = {"": 0}
+    systems = list(benchmark.systems)
+    types: sentences.TypeTable = {"": 0}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         statistics = dict(
             shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime))
         )
-        annotated = annotate(benchmark, annotator, runtime)
-        texts = describe_texts(annotated, types)
-        score_references = {metric: find_reference(metric) for metric in metrics}
-        source_scores = {
-            metric: metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
-            for metric, reference in score_references.items()
-            if reference
-        }
+        scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
+        annotated = sentences.annotate(benchmark, annotator, runtime)
+        texts = sentences.describe_texts(annotated, types)
+        meaning = [_meaning(metric, scores[metric], benchmark, runtime) for metric in metrics]
         attribution = [
-            {"metric": metric.label, **attribute(metric, annotated, texts, runtime, settings.seed)}
+            {"metric": metric.label}
+            | sentences.attribute(metric, annotated, texts, runtime, settings.seed)
             for metric in attributed
         ]
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    scores = {
-        metric: [metric.score_of(rows) for rows in by_system]
-        for metric, by_system in statistics.items()
-    }
-    described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
-    lenses = [
-        {"name": metric.label, **findings(metric, scores[metric], annotated, types)}
-        for metric in metrics
-        if isinstance(metric, ShowsEdits)
-    ]
-    errors = None
-    if benchmark.references is not None:
-        errant = typed_errant(annotator, benchmark)
-        compared = compare_edits(errant, annotated, runtime)
-        errors = describe_types(errant, compared)
-        if not lenses:
-            of_errant = [errant.score_of(rows) for rows in compared]
-            lenses = [{"name": errant.label, **findings(errant, of_errant, annotated, types)}]
+    described = {metric: sentences.describe_scores(metric, scores[metric]) for metric in metrics}
+    lenses, errors = _findings(scores, annotated, annotator, types, runtime)
     rankings = {
         metric: rank_systems(
             metric,
-            dict(zip(benchmark.systems, by_system, strict=True)),
+            dict(zip(systems, by_system, strict=True)),
             baseline=settings.baseline,
             resamples=settings.resamples,
             level=settings.level,
@@ -249,11 +207,20 @@ def _build(
         )
         for metric, by_system in statistics.items()
     }
-    systems = list(benchmark.systems)
+    first = next(iter(rankings.values()))
+    notices = [
+        *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
+        *provenance.gate_notices(described),
+        *provenance.unknown_edits(annotated),
+        *provenance.annotator_notices(annotator, metrics),
+        *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
+        *too_few_resamples(first.comparisons, first.resamples, settings.level),
+        *benchmark.notices,
+        *dict.fromkeys(str(warning.message) for warning in caught),
+    ]
     names = short_labels([metric.label for metric in metrics])
     edit_counts = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
     edits = np.stack([rows["score"] for rows in edit_counts])
-    first = next(iter(rankings.values()))
     return {
         "title": settings.title or benchmark.name or _title(systems),
         "benchmark": benchmark.name,
@@ -278,14 +245,10 @@ def _build(
             "lenses": lenses,
             "attribution": attribution,
         },
-        "meaning": [
-            reference
-            and describe_meaning(reference, scores[metric], source_scores[metric], benchmark)
-            for metric, reference in score_references.items()
-        ],
+        "meaning": meaning,
         "types": list(types),
         "errors": errors,
-        "effects": describe_effects(
+        "effects": overview.describe_effects(
             [np.stack([score.sentences for score in scores[metric]]) for metric in metrics],
             np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
             edits,
@@ -298,23 +261,44 @@ def _build(
             "resamples": first.resamples,
             "correction": first.correction,
             "signatures": [ranking.signature for ranking in rankings.values()],
-            "software": {
-                **software(),
-                f"annotator {annotator}": describe_annotator(annotator)["annotator-version"],
-            },
-            "licences": licences([*metrics, *attributed], benchmark.name),
-            "notices": [
-                *text_notices(benchmark.sources, benchmark.systems, benchmark.references),
-                *gate_notices(described),
-                *unknown_edits(annotated),
-                *annotator_notices(annotator, metrics),
-                *(text for metric in metrics for text in unknown_tokens(metric, benchmark.systems)),
-                *too_few_resamples(first.comparisons, first.resamples, settings.level),
-                *benchmark.notices,
-                *dict.fromkeys(str(warning.message) for warning in caught),
-            ],
+            "software": provenance.software(annotator),
+            "licences": provenance.licences([*metrics, *attributed], benchmark.name),
+            "notices": notices,
         },
     }
+
+
+def _meaning(
+    metric: Metric, scores: Sequence[Score], benchmark: Benchmark, runtime: Runtime
+) -> dict[str, Any] | None:
+    """Return what the scores mean by the metric's released reference, if there is one."""
+    reference = find_reference(metric)
+    if reference is None:
+        return None
+    of_sources = metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
+    return overview.describe_meaning(reference, scores, of_sources, benchmark)
+
+
+def _findings(
+    scores: Mapping[Metric, Sequence[Score]],
+    annotated: sentences.Annotated,
+    annotator: str,
+    types: sentences.TypeTable,
+    runtime: Runtime,
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return what each metric says of edits, ERRANT if none does, and the errors by type with references."""
+    shown = {metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)}
+    errors = None
+    if annotated.benchmark.references is not None:
+        errant = sentences.typed_errant(annotator, annotated.benchmark)
+        compared = sentences.compare_edits(errant, annotated, runtime)
+        errors = sentences.describe_types(errant, compared)
+        shown = shown or {errant: [*map(errant.score_of, compared)]}
+    lenses = [
+        {"name": metric.label, **sentences.findings(metric, of_metric, annotated, types)}
+        for metric, of_metric in shown.items()
+    ]
+    return lenses, errors
 
 
 def _overview(
@@ -331,8 +315,8 @@ def _overview(
             for metric, ranking in rankings.items()
         ],
         "about_clusters": ABOUT_CLUSTERS,
-        "rankings": [describe_ranking(ranking) for ranking in by_metric],
-        "agreement": rank_agreement(by_metric),
+        "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
+        "agreement": overview.rank_agreement(by_metric),
         "conflicts": conflicts(by_metric, by_metric[0].level),
         "guidance": guidance(rankings, edits),
     }

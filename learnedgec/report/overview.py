@@ -86,9 +86,9 @@ def describe_meaning(
         "pairs": reference.pairs,
         "accuracy": reference.accuracy,
         "reliability": [asdict(bin_) for bin_ in reference.bins],
-        "sentences": [each.sentence for each in explanations],
-        "percentiles": plain([np.rint(each.percentiles).astype(int) for each in explanations]),
-        "preferred": plain([np.round(each.preferred, 3) for each in explanations]),
+        "sentences": [explanation.sentence for explanation in explanations],
+        "percentiles": plain([np.rint(e.percentiles).astype(int) for e in explanations]),
+        "preferred": plain([np.round(e.preferred, 3) for e in explanations]),
     }
 
 

@@ -91,11 +91,8 @@ def render(template: str, **values: Any) -> str:
         MissingDependencyError: jinja2 is not installed.
     """
     style = _assets(_STYLES)
-    page: str = (
-        _environment()
-        .get_template(template)
-        .render(style=style, style_digest=_digest(style), **values)
-    )
+    loaded = _environment().get_template(template)
+    page: str = loaded.render(style=style, style_digest=_digest(style), **values)
     return page
 
 

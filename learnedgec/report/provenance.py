@@ -15,7 +15,7 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
-from learnedgec.edits.parsing import RELEASED, USUAL
+from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import find_evaluator, learned_from
 from learnedgec.metrics.base import Metric
 from learnedgec.report.sentences import Annotated
@@ -33,15 +33,15 @@ _BENCHMARKS = {
 }
 
 
-def software() -> dict[str, str]:
-    """Return the versions of learnedgec, Python and the installed packages that scores may depend on."""
+def software(annotator: str) -> dict[str, str]:
+    """Return the versions of learnedgec, Python, the packages that scores may depend on and the annotator."""
     versions = {"learnedgec": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return versions
+    return versions | {f"annotator {annotator}": describe_annotator(annotator)["annotator-version"]}
 
 
 def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, str]]:
@@ -63,14 +63,8 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
     for role, name in roles:
         head = name.partition(":")[0]
         entry = DATASETS.find(head) if head in DATASETS else None
-        rows.append(
-            {
-                "data": name,
-                "role": role,
-                "licence": entry.licence if entry else "not stated",
-                "about": entry.about if entry else "",
-            }
-        )
+        licence, about = (entry.licence, entry.about) if entry else ("not stated", "")
+        rows.append({"data": name, "role": role, "licence": licence, "about": about})
     return rows
 
 
@@ -124,30 +118,28 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
-    notices = []
-    for metric, scores in described.items():
-        if number := sum(map(sum, scores.get("rejected", ()))):
-            notices.append(
-                f"{metric.label}: outputs that are too different from their source and get a low score "
-                f"(gate): {number:,}."
-            )
-    return notices
+    rejected = {metric: sum(map(sum, s.get("rejected", ()))) for metric, s in described.items()}
+    return [
+        f"{metric.label}: outputs that are too different from their source and get a low score (gate): "
+        f"{number:,}."
+        for metric, number in rejected.items()
+        if number
+    ]
 
 
 def unknown_edits(annotated: Annotated) -> list[str]:
     """Return a notice if edits have the type UNK: errors that were detected but not corrected."""
     kinds = [e.type for rows in annotated.edits.values() for edits in rows for e in edits]
     count = kinds.count("UNK")
-    return (
-        [f"{count:,} edits of systems have the type UNK: they count only in detection."]
-        if count
-        else []
-    )
+    if not count:
+        return []
+    return [f"{count:,} edits of systems have the type UNK: they count only in detection."]
 
 
 def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
     notices = []
+    texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
     for name in metric.evaluators():
         from learnedgec.evaluators.loading import load_tokenizer
 
@@ -155,7 +147,6 @@ def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list
         unknown = tokenizer.unk_token_id
         if unknown is None:
             continue
-        texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
         rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
         if tokens := sum(row.count(unknown) for row in rows):
             lines = sum(unknown in row for row in rows)

@@ -57,27 +57,19 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
     Raises:
         UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
     """
-    size = len(benchmark.sources)
     # By sentence, so that each source is parsed once.
     pairs = [
-        (benchmark.sources[number], hypotheses[number])
-        for number in range(size)
-        for hypotheses in benchmark.systems.values()
+        (source, text)
+        for source, *texts in zip(benchmark.sources, *benchmark.systems.values(), strict=True)
+        for text in texts
     ]
-    plain = [
+    pairs += [
         (source, reference.text)
         for source, row in zip(benchmark.sources, benchmark.references or (), strict=False)
         for reference in row
         if reference.edits is None
     ]
-    edits = dict(
-        zip(
-            [*pairs, *plain],
-            extract_edits([*pairs, *plain], annotator, runtime=runtime),
-            strict=True,
-        )
-    )
-
+    edits = dict(zip(pairs, extract_edits(pairs, annotator, runtime=runtime), strict=True))
     references = benchmark.references and References(
         tuple(
             tuple(
@@ -136,15 +128,14 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
 
     If the metric has a gate, `rejected` says which outputs it rejected.
     """
-    details = list(scores[0].sentence_details)
     described: dict[str, Any] = {
         "scores": [plain(score.sentences) for score in scores],
         "details": {
             name: {
-                "kind": scores[0].sentence_details[name].dtype.kind,
+                "kind": column.dtype.kind,
                 "values": [plain(score.sentence_details[name]) for score in scores],
             }
-            for name in details
+            for name, column in scores[0].sentence_details.items()
         },
     }
     if isinstance(metric, Gated):
@@ -236,16 +227,16 @@ def attribute(
         outputs whose Shapley values are sampled.
     """
     benchmark = annotated.benchmark
-    systems = list(benchmark.systems)
     rows: list[int] = []
     edits: list[tuple[Edit, ...]] = []
     hypotheses: list[str] = []
     for number, outputs in enumerate(texts["outputs"]):
         for place, output in enumerate(outputs):
-            owner = next(s for s, name in enumerate(systems) if texts["of"][s][number] == place)
+            systems = zip(benchmark.systems, texts["of"], strict=True)
+            owner = next(system for system, places in systems if places[number] == place)
             rows.append(number)
             hypotheses.append(output["text"])
-            edits.append(annotated.edits[systems[owner]][number])
+            edits.append(annotated.edits[owner][number])
     attributions = attribute_edits(
         metric,
         [benchmark.sources[number] for number in rows],

@@ -33,20 +33,16 @@ def write_training_report(folder: Path, package: Path) -> Path:
         MissingDependencyError: jinja2 is not installed.
     """
     manifest = read_json(package / MANIFEST)
-    curves = _curves(_logged(folder))
     rows = list(iterate_jsonl(folder / "dev.jsonl"))
-    heads = [_head(name, rows) for name in dict.fromkeys(row["head"] for row in rows)]
-    path = folder / "report.html"
-    write_text(
-        path,
-        render(
-            "training.html",
-            manifest=manifest,
-            agreement=_agreement(manifest),
-            curves=curves,
-            heads=heads,
-        ),
+    page = render(
+        "training.html",
+        manifest=manifest,
+        agreement=_agreement(manifest),
+        curves=_curves(_logged(folder)),
+        heads=[_head(name, rows) for name in dict.fromkeys(row["head"] for row in rows)],
     )
+    path = folder / "report.html"
+    write_text(path, page)
     return path
 
 
@@ -55,15 +51,15 @@ def _logged(folder: Path) -> list[dict[str, float]]:
     logs = sorted(
         (folder / "log").glob("version_*/metrics.csv"), key=lambda file: int(file.parent.name[8:])
     )
-    found: list[dict[str, float]] = []
+    logged: list[dict[str, float]] = []
     for log in reversed(logs):
         cells = (record for _, record in read_table(log))
         rows = [{name: float(cell) for name, cell in row.items() if cell} for row in cells]
         # A run that was not continued from this one, but started anew, logged the same steps.
-        if found and rows and rows[0]["step"] >= found[0]["step"]:
+        if logged and rows and rows[0]["step"] >= logged[0]["step"]:
             break
-        found = [row for row in rows if not found or row["step"] < found[0]["step"]] + found
-    return found
+        logged = [row for row in rows if not logged or row["step"] < logged[0]["step"]] + logged
+    return logged
 
 
 def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:

@@ -71,10 +71,7 @@ def case(
         write_lines(folder / f"{name}.txt", texts)
     blocks = (sample.folder / "gold.m2").read_text(encoding="utf-8").split("\n\n")[:SENTENCES]
     blocks.append(f"S {HOSTILE}\nA 2 3|||R:<i>|||<u>|||REQUIRED|||-NONE-|||0\n")
-    (folder / "gold.m2").write_text(
-        "\n\n".join(blocks),
-        encoding="utf-8",
-    )
+    (folder / "gold.m2").write_text("\n\n".join(blocks), encoding="utf-8")
     references = References.from_m2(folder / "gold.m2", sources)
     names = [f"errant(annotator={ANNOTATOR!r})", "gleu(iterations=5)", "edit-count"]
     metrics = [load_metric(name) for name in names]
