@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,7 +84,9 @@ def main(arguments: Sequence[str]) -> None:
     runtime = flags.read_runtime(options)
     if options.by == "vote":
         texts = _vote(options, runtime)
-        rows = [{"sentence": number, "text": text} for number, text in enumerate(texts, 1)]
+        rows: Sequence[Mapping[str, Any]] = [
+            {"sentence": number, "text": text} for number, text in enumerate(texts, 1)
+        ]
         payload: dict[str, Any] = {"sentences": rows}
     else:
         reranking = _choose(options, runtime)

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     if result is None:
         return
-    emit(list(_rows(result)), options)
+    emit(list(_rows(result)), options, groups=("part",))
     for message in result.notices:
         remark(message, options)
     for verdict in result.verdicts.values():

@@ -287,7 +287,9 @@ def _findings(
     runtime: Runtime,
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Return what each metric says of edits, ERRANT if none does, and the errors by type with references."""
-    shown = {metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)}
+    shown: dict[Any, Sequence[Score]] = {
+        metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)
+    }
     errors = None
     if annotated.benchmark.references is not None:
         errant = sentences.typed_errant(annotator, annotated.benchmark)
