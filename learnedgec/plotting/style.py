@@ -85,7 +85,14 @@ def look_of(number: int) -> dict[str, Any]:
 
 
 def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None:
-    """Write a legend below a figure: the labels of one of its axes, each once."""
+    """Write a legend below a figure: the labels of one of its axes, each once.
+
+    Args:
+        figure: it.
+        axis: the axis whose labels it lists.
+        columns: at most so many labels a line.
+        options: of `Figure.legend`.
+    """
     handles, labels = axis.get_legend_handles_labels()
     by_label = dict(zip(labels, handles, strict=True))
     options |= {"loc": "outside lower center", "ncols": min(columns, len(by_label))}
@@ -93,7 +100,13 @@ def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None
 
 
 def distances(values: Floats, low: Floats, high: Floats) -> Floats:
-    """Return how far the ends of intervals are from the values, (2, N); 0 where an end is missing."""
+    """Return how far the ends of intervals are from the values, (2, N); 0 where an end is missing.
+
+    Args:
+        values: (N).
+        low: the lower ends, (N).
+        high: the upper ends, (N).
+    """
     ends: Floats = np.maximum(np.nan_to_num([values - low, high - values]), 0.0)
     return ends
 

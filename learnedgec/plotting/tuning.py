@@ -54,7 +54,12 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
 def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
     """Write the dev score of each trial by epoch, and the importance of each setting.
 
-    Arguments, returns and errors are those of `plot_tuning`.
+    Args:
+        sweep: the trials.
+        folder: where the files go.
+        stem: with which their names begin.
+
+    Returns and errors are those of `plot_tuning`.
     """
     with style():
         figures = {f"{stem}.trials": _trials(sweep)}
