@@ -27,7 +27,7 @@ class Verdict:
     Attributes:
         baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the
             head's name, or `before (NAME)`, its best output on the dev part -> the main figure.
-        trusted: whether the head is better than chance and than each baseline.
+        trusted: whether the head is better than chance and than each baseline, or as it was before training.
         sentence: the same in words.
     """
 
@@ -93,7 +93,8 @@ def _gains(test: HeadTest, trained: Floats, rival: Floats, chance: float) -> Flo
         samples = resample(test.size, min(count, _RESAMPLES - start), seed=start)
         expected = np.nan_to_num(test.resampled(rival, samples), nan=chance)
         gains.append(test.resampled(trained, samples) - expected)
-    return np.concatenate(gains)
+    every: Floats = np.concatenate(gains).round(9)
+    return every
 
 
 def _verdict(
@@ -114,7 +115,8 @@ def _verdict(
             for sign in (1, -1)
         )
         # What counts words may be right the other way round.
-        gains[name] = value - max(baselines[name], negated)
+        # Equal orders may differ in the last bits.
+        gains[name] = round(value - max(baselines[name], negated), 9)
         rivals[name] = -scores if negated > baselines[name] else scores
     best = min(gains, key=gains.__getitem__)
     least, most = interval(_gains(test, trained, rivals[best], chance))
@@ -123,12 +125,16 @@ def _verdict(
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
     # Adding 0 makes a rounded −0 positive.
     gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*np.round((gains[best], least, most), 2) + 0.0)
+    # As of a head that is not trained further; rounding differs with the batches.
+    unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
     if low <= chance:
         sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
+    elif unchanged:
+        sentence = f"{head} stays as it was in the evaluator that it continues: {about}."
     elif gains[best] <= 0:
         sentence = f"Do not trust {head}: {about}, is no better than {rival} ({gain})."
     elif least <= 0:
         sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
     else:
         sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
-    return Verdict(baselines, low > chance and gains[best] > 0, sentence)
+    return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)

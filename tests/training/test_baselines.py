@@ -46,8 +46,20 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
         "fluency may be trusted on text like this: r 1.00 [1.00, 1.00]"
     )
 
-    # What it continued was as good.
+    # The head was not trained further.
     found = verdict(evaluator, evaluator, values)
+    assert found.trusted
+    assert found.sentence.startswith(
+        "fluency stays as it was in the evaluator that it continues: r 1"
+    )
+
+    # What it continued was as good: the same on another scale.
+    heads = {
+        "fluency": HeadConfig(offset=3.0, scale=2.0),
+        "quality": HeadConfig(objective="logistic"),
+    }
+    start = Evaluator.load(str(tiny.save_evaluator(tmp_path / "scaled", heads=heads)))
+    found = verdict(evaluator, start, values)
     assert not found.trusted
     assert found.baselines["before"] == pytest.approx(1)
     assert (
