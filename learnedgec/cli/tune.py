@@ -117,7 +117,11 @@ def main(arguments: Sequence[str]) -> None:
         )
         comparisons = {
             other_name: search.compare(
-                tuning, other, **flags.read_resampling(options), runtime=runtime
+                tuning,
+                other,
+                **flags.read_resampling(options),
+                runtime=runtime,
+                announce=None if options.quiet else output.notice,
             )
             for other_name, other in others.items()
         }
@@ -189,9 +193,10 @@ def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
         tuning, gain = result.tuning, result.tuning.gain
         output.notice(*(f"{tuning.benchmark}: {message}" for message in tuning.notices))
         if gain.low <= 0:
+            elsewhere = f" on data like {tuning.benchmark}" if result.comparisons else ""
             output.notice(
-                f"on held-out judgements the gain over the given metric is {_gain_cell(gain)}; expect no "
-                "gain."
+                f"on held-out judgements of {tuning.benchmark} the gain over the given metric is "
+                f"{_gain_cell(gain)}; expect no gain{elsewhere}."
             )
         if tuning.tuned_on_test:
             output.notice(
@@ -242,7 +247,8 @@ def _row_for_readers(result: _Tuned, row: Mapping[str, Any], several: bool) -> d
     if "low" in row:
         cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]"
     elif mean is not None and not math.isnan(mean):
-        cells["held-out folds"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}"
+        held_out = "systems" if result.tuning.plan.validation == "systems" else "folds"
+        cells[f"held-out {held_out}"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}"
     gain = Estimate(*(row.get(key, math.nan) for key in ("gain", "gain_low", "gain_high")))
     if row["metric"] != "tuned" and not math.isnan(gain.value):
         # The gain on held-out judgements is evidence even where the value is not.

@@ -139,7 +139,8 @@ class Target:
             if not benchmark.rankings:
                 raise InputError(
                     f"{benchmark.name} has no comparisons of outputs, which {goal.objective} needs; "
-                    "choose a segment or system objective, or a benchmark with rankings."
+                    "choose an objective on ratings such as grouped-kendall, one between systems such as "
+                    "kendall, or a benchmark with rankings."
                 )
             comparisons = benchmark.comparisons()
             pair = np.array([comparisons.first, comparisons.second])
@@ -156,7 +157,8 @@ class Target:
             if human.ratings is None:
                 raise InputError(
                     f"{benchmark.name} has no ratings of outputs, which {goal.objective} needs; choose "
-                    "a sentence or system objective, or a benchmark with ratings."
+                    "sentence-accuracy, an objective between systems such as kendall, or a benchmark with "
+                    "ratings."
                 )
             used = [s == only if only else s != without for s in benchmark.systems]
             self.ratings = np.where(np.array(used)[:, None], human.ratings, np.nan)

@@ -344,8 +344,8 @@ def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) 
         seconds = (time.monotonic() - start) * size / count
     if seconds > _LONG:
         announce(
-            f"scoring {size * len(benchmark.systems):,} outputs with {trials_of.metric.label} takes about "
-            f"{_duration(seconds)}, once, before the first trial; a cache folder keeps the result."
+            f"scoring the {size * len(benchmark.systems):,} outputs of {benchmark.name} with "
+            f"{trials_of.metric.label} takes about {_duration(seconds)}, once; --cache-dir keeps the result."
         )
 
 
@@ -380,6 +380,7 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     runtime: Runtime = Runtime(),
+    announce: Callable[[str], None] | None = None,
 ) -> list[Comparison]:
     """Evaluate the tuned metric on another benchmark, next to the given metric and equal weights.
 
@@ -392,6 +393,7 @@ def compare(
         level: of the intervals.
         seed: of the resamples.
         runtime: how to run.
+        announce: gets a sentence on how long scoring takes, before it begins and if it is long.
 
     Raises:
         InputError: the benchmark lacks the judgements that the goal needs.
@@ -403,6 +405,8 @@ def compare(
     parts = Target(goal, benchmark, samples, seed=seed, cache_dir=runtime.cache_dir)
     metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
     trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
+    if announce:
+        _announce_scoring(trials_of, announce)
     of_outputs = goal.of_sentences or goal.of_segments
     values, many = {}, {}
     for label, metric in metrics.items():

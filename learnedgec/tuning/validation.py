@@ -75,15 +75,15 @@ def cross_validate(
     """Search on parts of the judgements; return the folds, and the mean gain over the given metric.
 
     Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
-    held-out sentences, paired: both metrics are evaluated on the same resamples. It does not include what
-    another search would have chosen.
+    held-out sentences, and over the systems where these are held out. It is paired: both metrics are
+    evaluated on the same resamples. It does not include what another search would have chosen.
 
     Args:
         trials_of: the metric on the benchmark.
         goal: what is maximised.
         space: what is tuned.
         plan: the settings of the search; `validation` says what is held out.
-        resamples: bootstrap resamples of the held-out sentences.
+        resamples: bootstrap resamples of what is held out.
         level: of the interval.
     """
     alone = dataclasses.replace(plan, storage=None)
@@ -101,8 +101,11 @@ def cross_validate(
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan)
     # The first number is of all that was held out, the others are of its resamples.
-    value, *resampled = np.mean(gains, axis=0)
-    return folds, Estimate(float(value), *interval(np.array(resampled), level))
+    whole, resampled = np.split(np.array(gains), [1], axis=1)
+    if plan.validation == "systems":
+        systems = resample(len(gains), resamples, plan.seed + 1)
+        resampled = np.take_along_axis(resampled, systems.T, axis=0)
+    return folds, Estimate(float(whole.mean()), *interval(resampled.mean(axis=0), level))
 
 
 def _splits(

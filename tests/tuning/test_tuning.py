@@ -210,6 +210,15 @@ def test_folds_over_systems_hold_out_all_judgements_of_one(
     assert tuning.gain.low < tuning.gain.value < tuning.gain.high
 
 
+def test_interval_over_systems_covers_their_differences(planted: Benchmark) -> None:
+    # The given weights are right for all systems but one.
+    plan = SearchPlan(trials=6, validation="systems")
+    tuning = tune(Parts(), planted, Goal("sentence-accuracy"), plan, resamples=200)
+    gains = [fold.held_out - fold.given for fold in tuning.folds]
+    spread = float(np.std(gains)) / len(gains) ** 0.5
+    assert tuning.gain.high - tuning.gain.low > 2 * spread
+
+
 def test_gain_is_paired(planted: Benchmark) -> None:
     # The given weights are perfect, so no resample has a gain, whatever the values there are.
     tuning = tune(Parts(PLANTED), planted, Goal("sentence-accuracy"), SearchPlan(trials=6))
@@ -229,7 +238,7 @@ def test_expected_time_is_announced(planted: Benchmark, monkeypatch: pytest.Monk
     monkeypatch.setattr(search, "_LONG", 0.0)
     said: list[str] = []
     tune(Parts(), planted, Goal("sentence-accuracy"), FAST, announce=said.append)
-    assert said[0].startswith("scoring 400 outputs with parts takes about ")
+    assert said[0].startswith("scoring the 400 outputs of planted with parts takes about ")
     assert said[1].startswith("12 trials take about ")
 
 
