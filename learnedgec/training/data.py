@@ -30,7 +30,7 @@ from learnedgec.data.catalog.leakage import (
     fingerprint,
     is_reserved,
 )
-from learnedgec.data.catalog.ratings import RATINGS, iterate_ratings
+from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import Labelled, load_labelled
 from learnedgec.data.records import is_saved_dataset
 from learnedgec.errors import ConfigError
@@ -49,6 +49,7 @@ from learnedgec.training.examples import (
 from learnedgec.training.labelled import LabelledOutputs
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
+from learnedgec.training.pairs.rated import iterate_rated
 from learnedgec.training.storage import StoredExamples, joined, stored
 
 
@@ -74,8 +75,8 @@ class TrainingData(lightning.LightningDataModule):
     """Ratings, ranked pairs and cases as training data.
 
     Args:
-        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; a
-            regression head learns the dimension with its name.
+        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), rated benchmarks (`gmeg:fce`),
+            files or folders; a regression head learns the dimension with its name.
         auxiliary: further rated datasets, used for training only. A sentence, or an output for a source, that
             is in the dev or test part is left out.
         pairs: head -> sources of its ranked pairs (`learnedgec.training.pairs`), or files of pairs, choices
@@ -226,7 +227,7 @@ class TrainingData(lightning.LightningDataModule):
     def _rated(self, name: str) -> Iterator[Example]:
         """Yield the ratings of a dataset or a file as examples."""
         columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
-        return rating_examples(iterate_ratings(name, columns), zeros=name not in RATINGS)
+        return rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
 
     def _sources(self) -> list[PairSource]:
         return list(chain.from_iterable(self.pairs.values()))

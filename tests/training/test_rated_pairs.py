@@ -7,16 +7,18 @@ from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.base import BALANCE
-from learnedgec.training.pairs.rated import RatedPairs
+from learnedgec.training.pairs.rated import RatedPairs, iterate_rated
 
 
 def made(*arguments: object, **options: object) -> list[RankedPair]:
@@ -108,3 +110,16 @@ def test_gmeg_pairs_include_the_source(mirror: Path) -> None:
     assert len(pairs) == 2502
     assert any(pair.worse == pair.source for pair in pairs)
     assert source.datasets() == ["gmeg:fce"]
+
+
+@pytest.mark.realdata
+def test_outputs_of_a_rated_benchmark_are_ratings(mirror: Path) -> None:
+    benchmark = load_benchmark("gmeg:fce")
+    rows = list(iterate_rated("gmeg:fce"))
+    assert len(rows) == sum(np.isfinite(r).sum() for r in benchmark.ratings["quality"].values())
+    by_text = {(row.system, row.source): row.values["quality"] for row in rows}
+    for system in benchmark.systems:
+        expected = benchmark.ratings["quality"][system][0]
+        assert by_text[system, benchmark.sources[0]] == pytest.approx(expected)
+    with pytest.raises(ConfigError, match="the benchmark seeda-s has no ratings"):
+        list(iterate_rated("seeda-s"))

@@ -66,7 +66,7 @@ class RatedPairs(PairSource):
 
     def _pairs(self, name: str) -> Iterator[RankedPair]:
         """Yield the pairs of one dataset."""
-        ratings = list(_load(name, self.columns))
+        ratings = list(iterate_rated(name, self.columns))
         weights = self._weights(name, ratings)
         # source -> output -> its ratings
         outputs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -97,15 +97,23 @@ class RatedPairs(PairSource):
         return weights
 
 
-def _load(name: str, columns: Columns | None) -> Iterator[Rating]:
-    """Yield the ratings of a rated dataset, a file, or a benchmark."""
+def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]:
+    """Yield the ratings of a rated dataset, a file, or a benchmark's outputs.
+
+    Args:
+        name: as for `load_ratings`, or a rated benchmark (`load_benchmark`).
+        columns: which columns of a file have other names (`read_ratings`).
+
+    Raises:
+        ConfigError: the benchmark has no ratings.
+    """
     if name in RATINGS or name.partition(":")[0] not in REGISTRY:
         yield from iterate_ratings(name, columns)
         return
     benchmark = load_benchmark(name)
     if not benchmark.ratings:
         raise ConfigError(
-            f"data.pairs: the benchmark {name} has no ratings; name a rated one such as gmeg:dev."
+            f"the benchmark {name} has no ratings; name a rated one such as gmeg:dev."
         )
     for number, source in enumerate(benchmark.sources):
         for system, hypotheses in benchmark.systems.items():
