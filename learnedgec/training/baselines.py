@@ -132,7 +132,8 @@ def _verdict(
     elif unchanged:
         sentence = f"{head} stays as it was in the evaluator that it continues: {about}."
     elif gains[best] <= 0:
-        sentence = f"Do not trust {head}: {about}, is no better than {rival} ({gain})."
+        how = "worse" if most < 0 else "no better"
+        sentence = f"Do not trust {head}: {about}, is {how} than {rival} ({gain})."
     elif least <= 0:
         sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
     else:
