@@ -62,8 +62,10 @@ def edit_confidence(
 ) -> JudgedEdits:
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
-    References leave out good edits, so many edits with a low probability are good. `texts(threshold)` of the
-    result leaves out the edits that are less sure.
+    References leave out good edits, so many edits with a low probability are good. The probability speaks of
+    edits that correctors make: one that reads well but changes the meaning, such as `friend` → `enemy` or a
+    deleted clause, gets a high one. `texts(threshold)` of the result leaves out the edits that are less sure.
+    The evaluator is `joint-mpnet-3`, for research only.
 
     Args:
         sources: N sources.

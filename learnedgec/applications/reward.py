@@ -4,7 +4,8 @@ A policy that is trained on a learned metric finds what the metric overrates: te
 something else, truncated texts, or chatter around the source. So a reward has a floor for outputs that
 cannot be corrections of their source (`is_correction`), may charge for edits and length, and can watch a
 second metric that the policy is not trained on: where the reward rises and the watched metric falls, the
-policy is gaming.
+policy is gaming. Small edits that change the meaning, such as a negation, pass `some`, `impara` and
+`preference`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class _Files(flags.Annotator):
         gold: an M2 file, for --apply.
         apply: write the corrected text of --gold.
         number: with --apply, the number of the annotator (default: each sentence's first one).
-        confidence: write a row for each edit, with the probability that a careful annotator accepts it.
+        confidence: write a row for each edit, with the probability that a careful annotator accepts it, by
+            the evaluator joint-mpnet-3, which does not see whether an edit changes the meaning.
     """
 
     src: str | None = None
