@@ -18,6 +18,8 @@ from learnedgec.types import Floats
 _RESAMPLES = 1000
 # How many examples are drawn at a time, so that memory does not grow with the test part.
 _DRAWN = 2_000_000
+# Fewer examples have intervals as wide as what separates a good evaluator from a poor one.
+_FEW = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,7 @@ def _verdict(
             float(np.nan_to_num(test.resampled(sign * scores, whole)[0], nan=chance))
             for sign in (1, -1)
         )
-        # What counts words may be right the other way round.
-        # Equal orders may differ in the last bits.
+        # What counts words may be right the other way round, and equal orders may differ in the last bits.
         gains[name] = round(value - max(baselines[name], negated), 9)
         rivals[name] = -scores if negated > baselines[name] else scores
     best = min(gains, key=gains.__getitem__)
@@ -136,6 +137,8 @@ def _verdict(
         sentence = f"Do not trust {head}: {about}, is {how} than {rival} ({gain})."
     elif least <= 0:
         sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
+    elif test.size < _FEW:
+        sentence = f"{head} is promising, but test it on more text: {about}; {rival} is behind by {gain}."
     else:
         sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
     return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)

@@ -15,7 +15,7 @@ from learnedgec.training.baselines import Verdict, judge_heads
 from learnedgec.training.evaluate import predict
 from learnedgec.training.examples import Example
 
-TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(60)]
+TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(120)]
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def evaluator(tmp_path: Path) -> Evaluator:
 
 
 def verdict(evaluator: Evaluator, start: Evaluator | None, ratings: Sequence[float]) -> Verdict:
-    rows = [Example((text,), {"fluency": float(r)}) for text, r in zip(TEXTS, ratings, strict=True)]
+    texts = TEXTS[: len(ratings)]
+    rows = [Example((text,), {"fluency": float(r)}) for text, r in zip(texts, ratings, strict=True)]
     return judge_heads(evaluator, start, {"dev": rows, "test": rows})["fluency"]
 
 
@@ -45,6 +46,9 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     assert found.sentence.startswith(
         "fluency may be trusted on text like this: r 1.00 [1.00, 1.00]"
     )
+
+    few = verdict(evaluator, other, values[:60])
+    assert few.sentence.startswith("fluency is promising, but test it on more text: r 1.00")
 
     # The head was not trained further.
     found = verdict(evaluator, evaluator, values)
@@ -72,7 +76,7 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     assert found.baselines["length"] == pytest.approx(-1)
     assert not found.trusted
 
-    found = verdict(evaluator, None, [n * 7 % 11 for n in range(60)])
+    found = verdict(evaluator, None, [n * 7 % 11 for n in range(120)])
     assert not found.trusted
     assert "is not clearly above chance (0)" in found.sentence
 
