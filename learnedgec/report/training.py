@@ -14,8 +14,8 @@ from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.report.page import render
 from learnedgec.types import Floats
 
-# The size of a chart, the margins on the left and at the bottom included.
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 420, 200, 56, 22
+# The size of a chart. The margin on the left holds 9.857e-05, also in the larger letters of a phone.
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 420, 200, 96, 22
 
 _WORST, _BINS = 20, 8
 
@@ -64,16 +64,19 @@ def _logged(folder: Path) -> list[dict[str, float]]:
 
 def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     """Return a chart of each value over the steps; those of training and of the dev part are in one."""
-    names = sorted({name for row in rows for name in row} - {"epoch", "step"})
+    logged = {name for row in rows for name in row} - {"epoch", "step"}
+    # What is of all heads comes before what is of one.
+    names = sorted(logged, key=lambda name: (name.count("/"), name))
     charts: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for name in names:
         part, _, rest = name.partition("/")
         charts.setdefault(rest.replace("/", " ").replace("_", " "), {})[part] = [
             (row["step"], row[name]) for row in rows if name in row
         ]
-    # The losses and the measures of all heads come first.
     order = sorted(charts, key=lambda title: ("train" in charts[title]) - ("dev" in charts[title]))
-    return [_chart(title, "step", charts[title]) for title in order]
+    # The score and the loss of an only head are its own; equal charts are one, with the head's name.
+    distinct = {str(charts[title]): title for title in order}
+    return [_chart(title, "step", charts[title]) for title in distinct.values()]
 
 
 def _agreement(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:

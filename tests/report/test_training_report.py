@@ -19,8 +19,9 @@ def page(tmp_path: Path) -> str:
     for version, rows in logs.items():
         file = tmp_path / "log" / f"version_{version}" / "metrics.csv"
         file.parent.mkdir(parents=True)
-        lines = [f"0,{step},,{loss}" for step, loss in rows]
-        file.write_text("\n".join(["epoch,step,dev/loss,train/loss", *lines, "0,30,0.5,", ""]))
+        lines = [f"0,{step},,{loss},,{loss}" for step, loss in rows]
+        header = "epoch,step,dev/loss,train/loss,dev/quality/loss,train/quality/loss"
+        file.write_text("\n".join([header, *lines, "0,30,0.5,,0.5,", ""]))
     (tmp_path / "mine").mkdir()
     accuracy = {"accuracy": 0.75, "accuracy_low": 0.5, "accuracy_high": 0.9, "n": 4}
     pearson = {"pearson": 0.5, "pearson_low": 0.1, "pearson_high": 0.8, "spearman": 0.4, "n": 30}
@@ -28,9 +29,17 @@ def page(tmp_path: Path) -> str:
         "name": "mine",
         "seed": 1,
         "encoder": "tiny",
+        "continued": {"name": "earlier"},
         "versions": {"learnedgec": "1"},
         "data": {"datasets": ["mine.csv"]},
         "results": {"dev": {"quality": accuracy, "fluency": pearson}},
+        "verdicts": {
+            "quality": {
+                "baselines": {"edit-count": 0.8, "before": 0.7},
+                "trusted": False,
+                "sentence": "Do not trust quality.",
+            }
+        },
     }
     (tmp_path / "mine" / "manifest.json").write_text(json.dumps(manifest))
     rated = {"head": "fluency", "source": "", "rating": 3.0}
@@ -57,9 +66,19 @@ def test_agreement_has_intervals(page: str) -> None:
         assert cells in page
 
 
+def test_the_evaluator_that_was_continued_is_named(page: str) -> None:
+    assert "Continued from earlier, seed 1" in page
+
+
+def test_verdicts_stand_beside_their_baselines(page: str) -> None:
+    assert "Do not trust quality." in page
+    assert "edit-count 0.8000, before 0.7000." in page
+
+
 def test_the_curve_of_a_continued_run_is_one(page: str) -> None:
     # Steps 9 and 19 of the run before it was continued, then its step 29; losses from 4 to 0.5.
     # A series is a group, as in the other charts: its colour would fill the area of the line itself.
     lines = re.findall(r'<g class="series-1"><polyline class="line" points="([^"]+)"', page)
     assert len(lines[0].split()) == 3
-    assert 'aria-label="loss by step, from 0.5 to 4"' in page
+    # The loss of all heads is that of the only one.
+    assert re.findall(r'aria-label="(.*?loss) by step, from 0.5 to 4"', page) == ["quality loss"]
