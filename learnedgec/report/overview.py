@@ -58,7 +58,7 @@ def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]
 def describe_meaning(
     reference: ScoreReference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
 ) -> dict[str, Any]:
-    """Return the explanation of the score of every system and every output.
+    """Return the explanation of the score of every system, and the percentile of every output.
 
     Args:
         reference: released reference of the metric.
@@ -67,8 +67,8 @@ def describe_meaning(
         benchmark: the texts of the systems.
 
     Returns:
-        `sentences` (S), `percentiles` and `preferred` (S, N), the latter None if the source is unchanged; and
-        the reference's `benchmark`, `outputs`, `pairs`, `accuracy` and `bins` (as `reliability`).
+        `sentences` (S), `percentiles` (S, N), and the reference's `benchmark`, `outputs`, `pairs`,
+        `accuracy` and `bins` (as `reliability`).
     """
     explanations = [
         explain_score(
@@ -88,7 +88,6 @@ def describe_meaning(
         "reliability": [asdict(bin_) for bin_ in reference.bins],
         "sentences": [explanation.sentence for explanation in explanations],
         "percentiles": plain([np.rint(e.percentiles).astype(int) for e in explanations]),
-        "preferred": plain([np.round(e.preferred, 3) for e in explanations]),
     }
 
 

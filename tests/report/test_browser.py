@@ -348,10 +348,8 @@ def test_what_scores_mean(visit: Open, case: Any) -> None:
         expect(card).to_contain_text(f"{system}: {sentence}")
     assert card.locator("svg circle").count() == 2
     page = visit("#sentences?sentence=1&metric=2")
-    share = case.report["meaning"][2]["preferred"][0][0]
-    expect(page.locator(".output").first).to_contain_text(
-        f"people prefer such a change with probability {share:.2f}"
-    )
+    percentile = case.report["meaning"][2]["percentiles"][0][0]
+    expect(page.locator(".output").first).to_contain_text(f"(above {percentile} % of bench)")
 
 
 def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:

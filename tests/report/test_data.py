@@ -168,12 +168,8 @@ def test_meaning(case: Any) -> None:
     assert (
         " sentences; half of these score above 20% of 1,000 changed sentences of bench, " in careful
     )
-    systems = list(case.systems.values())
     for number, row in outputs_of(case):
-        edits, changed = scores[number][row], systems[number][row] != case.sources[row]
-        assert meaning["percentiles"][number][row] == min(round(edits * 10), 100)
-        expected = min(round(0.5 + 0.05 * edits, 3), 1.0) if changed else None
-        assert meaning["preferred"][number][row] == expected
+        assert meaning["percentiles"][number][row] == min(round(scores[number][row] * 10), 100)
 
 
 def test_provenance(case: Any) -> None:

@@ -731,13 +731,10 @@ class Explorer {
     );
   }
 
-  /** Return the percentile of an output, and the probability that people prefer such a change. */
+  /** Return the percentile of an output among those of the metric's reference, in words. */
   meaning(m, s, n) {
-    const { percentiles, preferred, benchmark } = this.report.meaning[m];
-    const share = preferred[s][n];
-    const place = `above ${percentiles[s][n]} % of ${benchmark}`;
-    if (share === null) return place;
-    return `${place}, people prefer such a change with probability ${show(share, 2)}`;
+    const { percentiles, benchmark } = this.report.meaning[m];
+    return `above ${percentiles[s][n]} % of ${benchmark}`;
   }
 
   /** Return the table of the contribution of each edit to a metric's score. */

@@ -53,10 +53,10 @@ function meaningCard(report) {
       el(
         "p",
         { class: "remark" },
-        `The reference consists of ${count(outputs)} outputs on ${benchmark} that change their source. People rated ${count(pairs)} of them above or below the ` +
-          `source; the sign of the gain in ${report.metrics[m].short} is correct for ` +
-          `${show(100 * accuracy, 0)} % of these. The probability is estimated from the gain. It applies to ` +
-          `similar systems, most of whose changes are improvements.`,
+        `The reference consists of ${count(outputs)} outputs on ${benchmark} that change their source. ` +
+          `People rated ${count(pairs)} of them above or below the source; the sign of the gain in ` +
+          `${report.metrics[m].short} is correct for ${show(100 * accuracy, 0)} % of these. The share above the ` +
+          "source is estimated from the gain, for similar systems, most of whose changes are improvements.",
       ),
       reliabilityChart(reliability, `Reliability on held-out sources of ${benchmark}`),
     );
