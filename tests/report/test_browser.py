@@ -361,6 +361,14 @@ def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
     precision, recall = tp / (tp + fp), tp / (tp + fn)
     f = 1.25 * precision * recall / (0.25 * precision + recall)
     assert row.locator("td").nth(1).inner_text() == f"{f:.2f}"
+    rare = [
+        kind
+        for kind, of_systems in case.report["errors"]["tiers"]["category"].items()
+        if max(tp + fn for tp, _, fn in of_systems) < 5
+    ]
+    grey = page.locator("#errors tbody tr:has(td.muted:nth-child(n + 3)) th")
+    assert rare
+    assert grey.all_inner_texts() == rare
     field(page, "show").select_option(label="tp / fp / fn")
     assert (
         page.locator("#errors tbody tr").first.locator("td").nth(1).inner_text()

@@ -8,6 +8,9 @@ const MEASURES = {
   all: "P, R and F",
 };
 
+// A type with fewer gold edits than this is grey: each of them moves its values by much.
+const FEW = 5;
+
 function showErrors(report, root) {
   const { errors } = report;
   const state = { tier: "category", measure: "f", system: 0 };
@@ -20,7 +23,7 @@ function showErrors(report, root) {
       return [
         kind || "no type",
         el("td", { class: "number muted" }, count(gold)),
-        ...systems.map((each) => typeCell(each, state.measure, errors.beta)),
+        ...systems.map((each) => typeCell(each, state.measure, errors.beta, gold < FEW)),
       ];
     });
     fill(
@@ -68,7 +71,7 @@ function showErrors(report, root) {
         "p",
         { class: "remark" },
         `Counts of ${errors.metric}: correct and missed edits count under the type in the reference, wrong ` +
-          `edits under their own type. F is F${errors.beta}.`,
+          `edits under their own type. F is F${errors.beta}. A type with fewer than ${FEW} gold edits is grey.`,
       ),
       el(
         "div",
@@ -109,7 +112,7 @@ function showErrors(report, root) {
   render();
 }
 
-function typeCell([tp, fp, fn], measure, beta) {
+function typeCell([tp, fp, fn], measure, beta, few) {
   if (tp + fp + fn === 0) return el("td", { class: "heat self" }, "–");
   const precision = tp + fp ? tp / (tp + fp) : 1;
   const recall = tp + fn ? tp / (tp + fn) : 1;
@@ -117,10 +120,9 @@ function typeCell([tp, fp, fn], measure, beta) {
   const f = below ? ((1 + beta * beta) * precision * recall) / below : 0;
   const title = `tp ${tp}, fp ${fp}, fn ${fn}; P ${show(precision, 3)}, R ${show(recall, 3)}, F ${show(f, 3)}`;
   if (measure === "counts") return el("td", { class: "number", title }, `${tp} / ${fp} / ${fn}`);
-  if (measure === "all")
-    return heat(0.5 + f / 2, [precision, recall, f].map((value) => show(value, 2)).join(" "), { title });
-  const value = { f, precision, recall }[measure];
-  return heat(0.5 + value / 2, show(value, 2), { title });
+  const value = { f, precision, recall, all: f }[measure];
+  const text = measure === "all" ? [precision, recall, f].map((each) => show(each, 2)).join(" ") : show(value, 2);
+  return few ? el("td", { class: "muted", title }, text) : heat(0.5 + value / 2, text, { title });
 }
 
 function showEffects(report, root) {
