@@ -325,6 +325,7 @@ def _overview(
 
 
 def _title(systems: Sequence[str]) -> str:
-    """Return a heading that names up to three systems."""
-    shown = ", ".join(systems[:3])
-    return shown if len(systems) <= 3 else f"{shown} and {len(systems) - 3} more"
+    """Return a heading that names up to four systems, or three and how many more there are."""
+    if len(systems) <= 4:
+        return ", ".join(systems)
+    return f"{', '.join(systems[:3])} and {len(systems) - 3} more"

@@ -172,6 +172,12 @@ def test_meaning(case: Any) -> None:
         assert meaning["percentiles"][number][row] == min(round(scores[number][row] * 10), 100)
 
 
+def test_the_title_names_the_systems() -> None:
+    for names, title in (("abcd", "a, b, c, d"), ("abcde", "a, b, c and 2 more")):
+        systems = {name: ["He go ."] for name in names}
+        assert build_report("length", ["He go ."], systems, settings=SETTINGS)["title"] == title
+
+
 def test_provenance(case: Any) -> None:
     provenance = case.report["provenance"]
     for metric, signature in zip(case.metrics, provenance["signatures"], strict=True):
