@@ -32,21 +32,28 @@ const cells = new Map(BOARD.cells.map((cell) => [`${cell.metric} ${columnOf(cell
 const COLUMNS = [...new Set(BOARD.cells.map(columnOf))];
 const SPEEDS = { 0: "any", 10: "10 outputs a second", 100: "100 outputs a second", 1000: "1,000 outputs a second" };
 
+// Sentences first: there are thousands of comparisons of them, and a dozen systems.
 const chosen = {
-  measure: "systems",
+  measure: "sentences",
   benchmarks: innerWidth < PHONE ? "seeda-s:base" : "all",
   references: "all",
   language: "all",
   licence: "all",
   speed: 0,
   sentinels: true,
+  filters: false,
   order: COLUMNS[0],
   descending: true,
 };
 
 const root = document.getElementById("metric-board").attachShadow({ mode: "open" });
 const place = Object.fromEntries(["controls", "table", "cell", "scatter"].map((name) => [name, el("div")]));
-root.append(el("style", {}, STYLE), ...Object.values(place).map((node) => el("div", { class: "card" }, node)));
+root.append(
+  el("style", {}, STYLE),
+  el("div", { class: "card" }, place.controls, place.table),
+  place.cell,
+  el("div", { class: "card" }, place.scatter),
+);
 
 /** Return the value and intervals of a metric in a column: the first of the measures that is there. */
 function estimate(metric, column) {
@@ -59,7 +66,9 @@ const interval = ([, systems, sentences]) => systems ?? sentences;
 
 function columns() {
   const wanted = (column) => chosen.benchmarks === "all" || column.split(" ")[0] === chosen.benchmarks;
-  return COLUMNS.filter(wanted).filter((column) =>
+  // Both human scores of GJG15's systems come from the same comparisons of sentences.
+  const repeated = (column) => column === "gjg15 EW" && /sentences|equal|ties/.test(chosen.measure);
+  return COLUMNS.filter((column) => wanted(column) && !repeated(column)).filter((column) =>
     Object.keys(BOARD.metrics).some((metric) => estimate(metric, column)),
   );
 }
@@ -103,39 +112,40 @@ function drawControls() {
         Object.entries(MEASURES).map(([key, [name]]) => [key, name]),
       ),
       pick("Benchmark", "benchmarks", [["all", "all"], ...names.map((name) => [name, name])]),
-      pick("Needs references", "references", [
-        ["all", "all metrics"],
-        ["without", "no"],
-        ["with", "yes"],
-      ]),
-      pick("Language", "language", [
-        ["all", "all metrics"],
-        ["any", "works in any"],
-        ["English", "English only"],
-      ]),
-      pick("Licence", "licence", [
-        ["all", "all metrics"],
-        ["free", "any use"],
-      ]),
-      pick("Speed, at least", "speed", Object.entries(SPEEDS)),
       el(
-        "label",
-        { class: "check" },
-        el("input", {
-          type: "checkbox",
-          checked: chosen.sentinels,
-          onchange: (event) => set("sentinels")(event.target.checked),
-        }),
-        "with sentinels, which judge no correction",
+        "details",
+        { open: chosen.filters, ontoggle: (event) => (chosen.filters = event.target.open) },
+        el("summary", {}, "Filters"),
+        el(
+          "div",
+          { class: "controls" },
+          pick("Needs references", "references", [
+            ["all", "all metrics"],
+            ["without", "no"],
+            ["with", "yes"],
+          ]),
+          pick("Language", "language", [
+            ["all", "all metrics"],
+            ["any", "works in any"],
+            ["English", "English only"],
+          ]),
+          pick("Licence", "licence", [
+            ["all", "all metrics"],
+            ["free", "any use"],
+          ]),
+          pick("Speed, at least", "speed", Object.entries(SPEEDS)),
+          el(
+            "label",
+            { class: "check" },
+            el("input", {
+              type: "checkbox",
+              checked: chosen.sentinels,
+              onchange: (event) => set("sentinels")(event.target.checked),
+            }),
+            "with sentinels, which judge no correction",
+          ),
+        ),
       ),
-    ),
-    el(
-      "p",
-      { class: "remark" },
-      "Bars are 95 % intervals: over systems where a benchmark has eight or more, else over sentences. ",
-      "† The metric's evaluator was trained on this benchmark, so its figures there mean nothing. ",
-      `A figure opens its details and the command that computes it. ${BOARD.protocol.written}, `,
-      `${BOARD.protocol.resamples} resamples.`,
     ),
   );
 }
@@ -188,29 +198,37 @@ function drawTable() {
   );
   fill(
     place.table,
-    el("h3", {}, `Agreement with people: ${MEASURES[chosen.measure][0]}`),
-    el(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Agreement with people" },
+    showCut(
       el(
-        "table",
-        { class: "board" },
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Agreement with people" },
         el(
-          "thead",
-          {},
+          "table",
+          { class: "board" },
           el(
-            "tr",
+            "thead",
             {},
-            sorter("metric", "metric"),
-            head.map((column) => sorter(column, ...column.split(" "))),
-            sorter("speed", "speed", "outputs a second, one core"),
+            el(
+              "tr",
+              {},
+              sorter("metric", "metric"),
+              head.map((column) => sorter(column, ...column.split(" "))),
+              sorter("speed", "speed", "outputs a second, one core"),
+            ),
           ),
+          el("tbody", {}, rows),
         ),
-        el("tbody", {}, rows),
       ),
     ),
     shown.length === 0 && el("p", {}, "No metric passes these filters."),
     head.length === 0 && el("p", {}, "This benchmark does not have this measure: choose another agreement."),
+    el(
+      "p",
+      { class: "remark" },
+      "Bars are 95 % intervals: over systems where a benchmark has eight or more, else over sentences. ",
+      "† The metric's evaluator was trained on this benchmark, so its figures there mean nothing. ",
+      `${BOARD.protocol.written}, ${BOARD.protocol.resamples} resamples.`,
+    ),
   );
 }
 
@@ -246,10 +264,10 @@ function figure(metric, column, range, best, quiet) {
 
 function drawScatter() {
   const column = ["speed", "metric"].includes(chosen.order) ? columns()[0] : chosen.order;
-  const baseOf = (name) => name.split(/[([]/)[0];
+  const baseOf = (name) => name.split("(")[0].replace("[joint-mpnet-3]", "");
   const best = new Map();
   metrics()
-    .filter(([metric, about]) => about.speed && !about.sentinel && column && estimate(metric, column))
+    .filter(([metric, about]) => about.speed && (!about.sentinel || metric === "edit-count") && column && estimate(metric, column))
     .filter(([metric]) => !cells.get(`${metric} ${column}`).trained)
     .forEach(([metric, about]) => {
       const found = estimate(metric, column);
@@ -269,7 +287,8 @@ function drawScatter() {
     el(
       "p",
       { class: "remark" },
-      "The column by which the table is sorted; of each metric, the best variant that was not trained on it.",
+      "The column by which the table is sorted; of each metric, the best variant that was not trained on it. ",
+      "edit-count judges no correction: a metric below it has shown little.",
     ),
   );
 }
@@ -278,21 +297,24 @@ function drawScatter() {
 function open(metric, column) {
   history.replaceState(null, "", `#${encodeURIComponent(`${metric} ${column}`)}`);
   drawCell(metric, column);
-  place.cell.scrollIntoView({ behavior: "smooth", block: "nearest" });
+}
+
+function close() {
+  history.replaceState(null, "", location.pathname);
+  place.cell.className = "";
+  fill(place.cell);
 }
 
 function drawCell(metric, column) {
   const cell = cells.get(`${metric} ${column}`);
-  if (!cell) {
-    fill(place.cell, el("p", { class: "remark" }, "Choose a figure to see its intervals, and the command."));
-    return;
-  }
   const about = BOARD.metrics[metric];
   const benchmark = BOARD.benchmarks[cell.benchmark];
   const shown = (ends) => (ends ? `[${show(ends[0], 3)}, ${show(ends[1], 3)}]` : "–");
   const learned = Object.entries(about.learned).map(([name, data]) => `${name}, which learned from ${data.join(", ")}`);
+  place.cell.className = "card cell";
   fill(
     place.cell,
+    el("button", { class: "close", onclick: close }, "Close"),
     el("h3", {}, `${metric} on ${cell.benchmark}, against ${cell.human}`),
     cell.trained && el("p", { class: "notice" }, "Its evaluator was trained on this benchmark: ignore the figures."),
     table(
@@ -309,7 +331,7 @@ function drawCell(metric, column) {
       "ul",
       {},
       el("li", {}, `${benchmark.about}: ${benchmark.humans[cell.human]}.`),
-      benchmark.notices.map((notice) => el("li", {}, notice)),
+      benchmark.notices.map((notice) => el("li", {}, notice.replaceAll("`", ""))),
       el("li", {}, `Trained, tuned or selected on: ${about.origin.replaceAll("`", "")}.`),
       learned.map((text) => el("li", {}, `Evaluator: ${text}.`)),
       el("li", {}, `Licence: ${about.licence}.`),
@@ -339,7 +361,5 @@ function drawAll() {
 }
 
 drawAll();
-const address = decodeURIComponent(location.hash.slice(1));
-const linked = cells.get(address);
-drawCell(linked?.metric, linked && columnOf(linked));
-if (linked) place.cell.scrollIntoView();
+const linked = cells.get(decodeURIComponent(location.hash.slice(1)));
+if (linked) drawCell(linked.metric, columnOf(linked));

@@ -122,6 +122,8 @@ function scatterChart(label, points, names, tick = (value, text) => text) {
   const y = scale(spread("y"), box.bottom - 8, box.top + 4);
   x.ticks = x.ticks.map(([value, text]) => [value, tick(value, text)]);
   axes(chart, x, y, box, names);
+  // Names are larger on phones.
+  const letter = matchMedia("(max-width: 40rem)").matches ? 8 : 6;
   const taken = points.map((p) => [x(p.x) - 4, y(p.y) - 4, x(p.x) + 4, y(p.y) + 4]);
   for (const point of points) {
     const group = draw("g", { class: "series-0" });
@@ -138,7 +140,7 @@ function scatterChart(label, points, names, tick = (value, text) => text) {
   }
   for (const point of points) {
     const [px, py] = [x(point.x), y(point.y)];
-    const spot = freeSpot(px, py, 6 * point.name.length, taken, box);
+    const spot = freeSpot(px, py, letter * point.name.length, taken, box);
     taken.push(spot);
     chart.append(draw("text", { x: spot[0], y: spot[3] - 2, class: "point-name" }, point.name));
   }
