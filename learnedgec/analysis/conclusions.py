@@ -21,7 +21,7 @@ _FEW_SYSTEMS = 4
 # From docs/explanation/which-metric.md.
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
-    "often favour more edits. For systems that make small edits, start with errant or gleu; for systems that "
+    "often favour more edits. For systems that make small edits, start with gleu; for systems that "
     "rewrite, with impara or some beside green."
 )
 _ABOUT_READING = (
