@@ -17,7 +17,7 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
 from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.configuration import with_configurations, wrong_value
+from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric
@@ -38,6 +38,8 @@ class _Parser(ArgumentParser):
         try:
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
+            if unknown := unknown_key(str(error), self):
+                raise unknown from None
             if sentence := wrong_value(str(error)):
                 raise ConfigError(sentence) from None
             raise

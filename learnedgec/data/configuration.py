@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
+from jsonargparse import ArgumentParser
+
 from learnedgec.data.text import read_text
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.search_paths import included_folder, local_path
@@ -32,7 +35,7 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 
     Raises:
         UnknownNameError: no included configuration has the name; the message suggests the nearest.
-        ConfigError: the file holds nothing.
+        ConfigError: the file is not YAML, or holds no key.
         InputError: it is not UTF-8.
     """
     words = list(arguments)
@@ -48,7 +51,13 @@ def _configuration(value: str) -> str:
     """Return the file for a value of `--config`; the parser checks a value that is not a name."""
     path = local_path(value)
     if path is not None and path.is_file():
-        if not re.sub(r"(?m)^\s*(#.*|---|\.\.\.)$", "", read_text(path)).strip():
+        try:
+            content = yaml.safe_load(read_text(path))
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            place = f"{value}:{mark.line + 1}" if mark else value
+            raise ConfigError(f"{place}: not YAML ({getattr(error, 'problem', error)}).") from None
+        if not isinstance(content, dict):
             raise ConfigError(f"{value} holds no key; a configuration in YAML was expected.")
         return value
     # The value may also be YAML itself, which has a colon.
@@ -62,20 +71,31 @@ def _configuration(value: str) -> str:
     return str(included[value])
 
 
-_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
-
-_RESTRICTED = {
+# Types in the parser's messages, in words. The last four are of the training configuration.
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "list": "a list such as [FIRST, SECOND]",
+    "tuple": "a list such as [FIRST, SECOND]",
+    "dict": "a mapping such as {KEY: VALUE}",
+    "subclass": "a mapping such as {KEY: VALUE}",
+    "dot": "the name of a class or {KEY: VALUE}",
     "PositiveInt": "a whole number of at least 1",
     "NonNegativeInt": "a whole number of at least 0",
+    "NonNegativeFloat": "a number of at least 0",
     "OpenUnitInterval": "a number between 0 and 1",
     "ClosedUnitInterval": "a number from 0 to 1",
+    "Share": "a number of at least 0 and below 1",
+    "Factor": "a number above 0 and at most 1",
+    "Tokens": "a whole number of at least 3",
+    "PairFileName": "a list of files such as [pairs.jsonl]",
 }
 
-_WRONG = re.compile(
-    r'Parser key "([\w.]+)":\s*(?:Expected a '
-    r"(?:<class '(int|float|bool|str)'>|typing\.Literal\[(.+)\])\. Got value: (.*)|"
-    r"Not of type (\w+): .*?('[^']*'|\S+)(?: does not conform to restriction .*)?$)",
-    re.DOTALL,
+_TYPE = re.compile(
+    r"Expected a typing\.Literal\[(.+)\]|"
+    r"(?:Expected a (?:<class ')?|Not of type |Not a valid )(\w+)"
 )
 
 
@@ -90,10 +110,36 @@ def wrong_value(message: str) -> str | None:
         >>> wrong_value('Parser key "seed": Not of type PositiveInt: 0 does not conform to restriction v>0')
         "seed is '0'; a whole number of at least 1 was expected."
     """
-    match = _WRONG.search(message)
+    _, *parts = re.split(r'Parser key "([\w.]+)":\s*', message)
+    if not parts:
+        return None
+    reasons = parts[-1]
+    if reasons.startswith("Not of type"):
+        reasons = reasons.splitlines()[0]
+        given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
+    elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
+        # Before it are the reasons why the value is of none of several types.
+        reasons = reasons[: given.start()]
+    kinds = [
+        f"one of {choices}" if choices else _TYPES.get(kind)
+        for choices, kind in _TYPE.findall(reasons)
+    ]
+    expected = " or ".join(dict.fromkeys(filter(None, kinds)))
+    if not expected:
+        return None
+    value = f" is {next(filter(None, given.groups()), '')[:200]!r};" if given else ":"
+    return f"{': '.join(parts[::2])}{value} {expected} was expected."
+
+
+def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:
+    """Return the error for a parser's message about a key that it does not have; `None` for other messages.
+
+    A mistyped flag has another message.
+    """
+    match = re.match(r"(?:Group '(\w+)' does not accept option|Option) '([^'.]+)", message)
     if match is None:
         return None
-    key, kind, choices, value, restricted, restricted_value = match.groups()
-    value = (value or restricted_value).strip().strip("'")
-    expected = _KINDS.get(kind) or _RESTRICTED.get(restricted) or f"one of {choices}"
-    return f"{key} is {value[:200]!r}; {expected} was expected."
+    group, key = match.groups()
+    defaults = parser.get_defaults()
+    known = vars(defaults[group] if group else defaults)
+    return UnknownNameError(f"key of {group}" if group else "key", key, known)

@@ -93,7 +93,8 @@ def train(
         The package and its results. With several processes, all but the first return `None`.
 
     Raises:
-        ConfigError: an unknown key or an unusable value; the message names the key path.
+        ConfigError: an unusable value; the message names the key path.
+        UnknownNameError: an unknown key; the message suggests the nearest.
         LearnedgecError: the data, the encoder or the output cannot be used.
     """
     # oneDNN keeps a compiled kernel for each shape, 1,024 of them. Batches have many shapes, and the kernels

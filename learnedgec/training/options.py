@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 from argparse import SUPPRESS, ArgumentError
 from collections.abc import Sequence
@@ -13,9 +15,9 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
-from learnedgec.data.configuration import with_configurations, wrong_value
+from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
 from learnedgec.data.text import write_text
-from learnedgec.errors import ConfigError, LearnedgecError
+from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.quantization import Bits
 from learnedgec.runtime.plugins import see_current_folder
 from learnedgec.runtime.progress import QUIET
@@ -131,7 +133,12 @@ class _ParsedRun(LightningCLI):
         if whole or "-h" in args or "--help" in args:
             write_text("-", _help(parser, whole=whole))
             raise SystemExit(0)
-        super().parse_arguments(parser, args)
+        try:
+            super().parse_arguments(parser, args)
+        except ArgumentError as error:
+            if unknown := unknown_key(str(error), parser):
+                raise unknown from None
+            raise
 
 
 def run_folder(runs: str, name: str, part: str) -> str:
@@ -156,9 +163,9 @@ def parse(
         module: the class of the module.
 
     Raises:
-        ConfigError: a key or a value is unusable; the message names the key path.
-        UnknownNameError: no configuration or pair source has such a name.
-        argparse.ArgumentError: an unknown key.
+        ConfigError: a value is unusable or a key is missing; the message names the key path.
+        UnknownNameError: no configuration, key or pair source has such a name.
+        argparse.ArgumentError: an unknown flag.
     """
     import_plugins()
     see_current_folder()  # for classes that a configuration names by their import path
@@ -191,8 +198,8 @@ _NEEDED = {
 
 # The parser's message about an option that a class (of pairs, or of heads) requires or does not have.
 _CLASS_OPTION = re.compile(
-    r"given class_path '[\w.]*?(\w+)':\s+"
-    r"(?:the following arguments are required: (.+)|Option '(.+)' is not accepted)"
+    r"given class_path '([\w.]+)':\s+"
+    r"(?:the following arguments are required: (.+)|Option '([^'.]+).*' is not accepted)"
 )
 
 
@@ -200,7 +207,7 @@ def _explain(message: str) -> None:
     """Raise a clearer error if the parser's message, which lists every type, is about a common mistake.
 
     Raises:
-        UnknownNameError: no pair source has the name that was given.
+        UnknownNameError: no pair source or key has the name that was given.
         ConfigError: a key is missing, or has a value of another type or out of range.
     """
     keys = re.findall(r'Parser key "([\w.]+)":', message)
@@ -211,19 +218,17 @@ def _explain(message: str) -> None:
         absent = rf'arguments are required:.*\b{needed}\b|key "{needed}":.*value: None'
         if re.search(absent, message, re.DOTALL):
             raise ConfigError(f"{needed} is missing; {purpose}.")
-    if bounds := re.search(r"does not conform to restriction (.+)", message):
-        expected = re.sub(r"\bv", "", bounds[1])
-        raise ConfigError(f"{key}: a number {expected} was expected.")
     if keys and (option := _CLASS_OPTION.search(message)):
-        kind, missing, unknown = option.groups()
-        problem = f"{missing} is missing" if missing else f"there is no option {unknown!r}"
+        path, missing, unknown = option.groups()
+        kind = path.rpartition(".")[2]
         page = f"{keys[0]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
-        raise ConfigError(f"{key}: {problem}; `learnedgec train --{page}` lists the options.")
+        hint = f"`learnedgec train --{page}` lists the options."
+        if missing:
+            raise ConfigError(f"{key}: {missing} is missing; {hint}")
+        known = inspect.signature(pkgutil.resolve_name(path)).parameters
+        raise UnknownNameError(f"key of {key}", unknown, known, hint=hint)
     if sentence := wrong_value(message):
-        outer = "".join(f"{key}: " for key in keys[:-1])
-        raise ConfigError(f"{outer}{sentence}")
-    if keys and "list[" in message:
-        raise ConfigError(f"{key}: a list was expected; write [FIRST, SECOND].")
+        raise ConfigError(sentence)
 
 
 def _cause(error: BaseException) -> LearnedgecError:

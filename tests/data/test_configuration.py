@@ -48,6 +48,8 @@ def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
         ("binary.yaml", "binary.yaml:1: not UTF-8 (byte 0xff); convert the file to UTF-8."),
         ("notes.yaml", "notes.yaml holds no key; a configuration in YAML was expected."),
         ("folder", "no file or configuration is named 'folder'"),
+        ("broken.yaml", "broken.yaml:2: not YAML (mapping values are not allowed here)."),
+        ("typo.yaml", "'; did you mean '"),
         ("wrong.yaml", "'x'; a whole number was expected."),
     ],
 )
@@ -63,6 +65,9 @@ def test_a_file_that_is_no_configuration_is_named(
     (tmp_path / "binary.yaml").write_bytes(b"\xff\x00")
     (tmp_path / "notes.yaml").write_text("# To do.\n\n")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "broken.yaml").write_text("name: a\n  model: b\n")
+    typo = {"score": "jbos: 2\n", "train": "name: a\nmodel: {haeds: {a: {input: pair}}}\n"}
+    (tmp_path / "typo.yaml").write_text(typo[command])
     wrong = {"score": "jobs: x\n", "train": "name: a\ntrainer: {max_steps: x}\n"}
     (tmp_path / "wrong.yaml").write_text(wrong[command])
     assert main([command, "--config", name]) == 2

@@ -179,9 +179,15 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--model.lora", "{rank: 0}"], "model.lora.rank: a number >0 was expected"),
+        (
+            ["--model.lora", "{rank: 0}"],
+            "model.lora: rank is '0'; a whole number of at least 1 was expected",
+        ),
         (["--model.heads", "{style: {}}"], r"model\.heads\.style.*grammaticality"),
-        (["--model.dropout", "2"], "model.dropout: a number >=0 and <1 was expected"),
+        (
+            ["--model.dropout", "2"],
+            "model.dropout is '2'; a number of at least 0 and below 1 was expected",
+        ),
     ],
 )
 def test_options_out_of_range(
