@@ -27,7 +27,7 @@ from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import learned_hashes, manifest_datasets, was_checked
+from learnedgec.evaluators.packages import learned_hashes, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
@@ -157,9 +157,7 @@ class Run:
         check_writable(self.last)
         check_bits(module.model, self.config.bits)
         if self.config.licence_policy == "permissive":
-            continued = manifest_datasets(module.continued) if module.continued else ()
-            names = [*continued, *self.data.datasets()]
-            check_permissive(module.encoder_name, names, self.data.annotators())
+            check_permissive(module.encoder_name, self.data.datasets(), self.data.annotators())
         if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
             raise ConfigError(_NOT_EVALUATED)
         if self.data.check_leakage and module.continued and not was_checked(module.continued):

@@ -24,6 +24,7 @@ from learnedgec.runtime.progress import QUIET
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins
+from learnedgec.training.start import check_start
 
 _TRAINER_DEFAULTS = {
     "accelerator": "auto",
@@ -139,6 +140,11 @@ class _ParsedRun(LightningCLI):
             if unknown := unknown_key(str(error), parser):
                 raise unknown from None
             raise
+
+    def before_instantiate_classes(self) -> None:
+        # Loading the model takes long.
+        if self.config.licence_policy == "permissive":
+            check_start(self.config.model.encoder)
 
 
 def run_folder(runs: str, name: str, part: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from jsonargparse.typing import PositiveInt
 
+from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import (
     Evaluator,
@@ -28,7 +29,13 @@ from learnedgec.evaluators.lora import (
     remove_lora,
     widen_lora,
 )
-from learnedgec.evaluators.packages import check_package, find_evaluator, is_evaluator
+from learnedgec.evaluators.packages import (
+    check_package,
+    find_evaluator,
+    is_evaluator,
+    manifest_datasets,
+    open_package,
+)
 
 
 @dataclass
@@ -97,6 +104,15 @@ def start_model(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start
         freeze_layers(model.encoder, options.frozen_layers)
     model.train()
     return start
+
+
+def check_start(encoder: str) -> None:
+    """Raise `ConfigError` unless the encoder, or the evaluator to continue, allows commercial use."""
+    if is_evaluator(encoder):
+        manifest = open_package(encoder).manifest
+        check_permissive(manifest["encoder"], manifest_datasets(manifest), evaluator=encoder)
+    else:
+        check_permissive(encoder, ())
 
 
 def _new(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:

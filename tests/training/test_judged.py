@@ -115,7 +115,8 @@ def test_several_raters_in_several_columns_or_a_list(tmp_path: Path) -> None:
     assert read_ratings(jsonl)[0].raters == {"fluency": (1.0, 4.0)}
     table(path, "in,out,r1,r2\na,b,1,x\n")
     with pytest.raises(
-        FormatError, match=r"mine.csv:2: the column 'r2' must hold a number, not 'x'"
+        FormatError,
+        match=r"mine.csv:2: the column 'r2' must hold a number, not 'x'; leave the cell empty",
     ):
         read_ratings(path, columns)
 

@@ -97,7 +97,9 @@ def _of_dataset(name: str) -> Material:
     return Material(name, "data", row.commit[:12], licence, allows, url)
 
 
-def check_permissive(encoder: str, datasets: Iterable[str], annotators: Iterable[str] = ()) -> None:
+def check_permissive(
+    encoder: str, datasets: Iterable[str], annotators: Iterable[str] = (), *, evaluator: str = ""
+) -> None:
     """Raise `ConfigError` unless encoder, data and annotators allow commercial use.
 
     The user's own data do. Licences that allow it are Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
@@ -106,13 +108,20 @@ def check_permissive(encoder: str, datasets: Iterable[str], annotators: Iterable
         encoder: the encoder that training starts from.
         datasets: names as in a manifest.
         annotators: spaCy pipelines that extract edits for training pairs.
+        evaluator: the evaluator that was made of these, if training continues one.
     """
     for row in materials(encoder, datasets, annotators):
-        if not row.permissive:
-            raise ConfigError(
-                f"licence_policy: permissive was asked for, and the licence of {row.name} does not allow "
-                f"commercial use ({row.allows}); leave it out."
-            )
+        if row.permissive:
+            continue
+        what = f"the licence of {row.name}"
+        if evaluator:
+            what = f"the encoder {evaluator} learned from {row.name}, whose licence"
+        start = evaluator or row.kind == "encoder"
+        advice = f"start from open-mini or {next(iter(ENCODERS))}" if start else "leave it out"
+        raise ConfigError(
+            f"licence_policy: permissive was asked for, and {what} does not allow commercial use "
+            f"({row.allows}); {advice}."
+        )
 
 
 def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:

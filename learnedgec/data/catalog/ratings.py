@@ -234,7 +234,8 @@ def number_in(cell: Any, column: str, place: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise FormatError(
-            f"{place}: the column {column[:60]!r} must hold a number, not {str(cell)[:60]!r}."
+            f"{place}: the column {column[:60]!r} must hold a number, not {str(cell)[:60]!r}; leave "
+            "the cell empty if there is none."
         )
     return number
 
