@@ -14,6 +14,7 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import ProgressLines
 
 COMMANDS = {
     "score": "score system outputs with any metric",
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0: done. 1: done except for parts that a message names. 2: user error. 130: interrupted.
     """
+    ProgressLines.begin()
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -57,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _one_line_warnings()
         try:
             return _run_command(words)
-        except KeyboardInterrupt:
-            code, message = _INTERRUPTED, "interrupted."
+        except KeyboardInterrupt as error:
+            code, message = _INTERRUPTED, str(error) or "interrupted."
         except BrokenPipeError:
             # The reader, such as `head`, has closed the pipe. What Python still flushes at exit goes nowhere.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,10 +1,14 @@
-"""Progress bars on stderr."""
+"""Progress on stderr: bars on a terminal, and elsewhere, as in a log, a line each minute."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import ClassVar, TypeVar
 
 # What `--quiet` means, in every command.
 QUIET = "print neither progress nor remarks on stderr, only errors and warnings about the validity of results"
@@ -20,27 +24,77 @@ def track(
     weights: Sequence[float] | None = None,
     show: bool = True,
 ) -> Iterator[T]:
-    """Yield the items and show a progress bar with the remaining time on stderr, if that is a terminal.
+    """Yield the items and show progress with the remaining time on stderr.
 
     Args:
         items: items to yield.
-        description: label of the bar.
+        description: what is counted.
         total: number of items, if `items` has no length.
         weights: amount of work of each item; by default 1 each.
-        show: whether to show the bar.
+        show: whether to show progress.
     """
-    if not (show and sys.stderr.isatty()):
+    if not show:
         yield from items
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     if weights is not None:
         total = sum(weights)
     elif total is None and isinstance(items, Sequence):
         total = len(items)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(description, total=total)
+    with (_bar if sys.stderr.isatty() else _lines)(description, total) as advance:
         for number, item in enumerate(items):
             yield item
-            progress.advance(task, 1 if weights is None else weights[number])
+            advance(1 if weights is None else weights[number])
+
+
+@contextmanager
+def _bar(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        yield partial(progress.advance, progress.add_task(description, total=total))
+
+
+@contextmanager
+def _lines(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    yield ProgressLines(description, total).advance
+
+
+class ProgressLines:
+    """Lines about a task on stderr, at most one a minute of all tasks together.
+
+    Args:
+        description: what is counted.
+        total: amount of the whole work; `None` if it is unknown.
+        done: amount that was done before.
+    """
+
+    _due: ClassVar[float] = time.monotonic() + 30
+
+    def __init__(self, description: str, total: float | None, done: float = 0) -> None:
+        self.description, self.total, self.done = description, total, done
+        self._before, self._begun = done, time.monotonic()
+
+    @classmethod
+    def begin(cls) -> None:
+        """Have the first line of a command printed after half a minute."""
+        cls._due = time.monotonic() + 30
+
+    def advance(self, amount: float = 1, note: str = "") -> None:
+        """Count work that was done, and print a line if one is due.
+
+        Args:
+            amount: amount of the work.
+            note: end of the line.
+        """
+        self.done += amount
+        now = time.monotonic()
+        if now < ProgressLines._due or self.done == self._before:
+            return
+        ProgressLines._due = now + 60
+        line = f"{self.description}: {self.done:,.0f}"
+        if self.total is not None:
+            pace = (now - self._begun) / (self.done - self._before)
+            left = timedelta(seconds=round((self.total - self.done) * pace))
+            line += f" of {self.total:,.0f}, about {left} (h:mm:ss) left"
+        print(f"{line}{note}.", file=sys.stderr)

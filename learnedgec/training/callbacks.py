@@ -1,7 +1,8 @@
-"""Callbacks of a training run: its announcement, its progress bar and its last evaluation."""
+"""Callbacks of a training run: its announcement, its progress and its last evaluation."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +12,7 @@ import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
+from learnedgec.runtime.progress import ProgressLines
 from learnedgec.training.memory import estimated_memory
 
 
@@ -94,6 +96,24 @@ class Announcement(lightning.Callback):
             self.notify(
                 f"About {rest_of_run} (h:mm:ss) for {left:,} more steps, without evaluations."
             )
+
+
+class StepLines(lightning.Callback):
+    """Print the steps, the time left and the latest dev score, each minute; for logs."""
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Begin to count, where a run that continues has come to."""
+        steps = trainer.estimated_stepping_batches
+        total = None if math.isinf(steps) else steps
+        self._lines = ProgressLines("training steps", total, trainer.global_step)
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
+        """Print a line if one is due, in the first process."""
+        if not trainer.is_global_zero:
+            return
+        score = trainer.callback_metrics.get("dev/score")
+        note = "" if score is None else f"; dev/score {float(score):.4f}"
+        self._lines.advance(trainer.global_step - self._lines.done, note)
 
 
 class ProgressBar(RichProgressBar):

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as lightning
+import rich
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.warnings import PossibleUserWarning
@@ -32,7 +34,7 @@ from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
 from learnedgec.training.baselines import Verdict, judge_heads
-from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar
+from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate, predictions, warnings_about
 from learnedgec.training.module import EvaluatorModule
@@ -215,8 +217,10 @@ class Run:
                     "tensorboard", "tensorboard", "tensorboard: true"
                 ) from None
         trainer.loggers = [*loggers, *trainer.loggers]
+        drawn = sys.stderr.isatty() or rich.get_console().is_jupyter
+        progress = ProgressBar() if drawn else StepLines()
         trainer.callbacks = [
-            ProgressBar() if type(callback) is RichProgressBar else callback
+            progress if type(callback) is RichProgressBar else callback
             for callback in (*trainer.callbacks, LastEvaluation())
         ]
         if any(isinstance(callback, WeightAveraging) for callback in trainer.callbacks):
@@ -233,7 +237,7 @@ class Run:
             # How Lightning ends after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
             # decides what is said and returned.
             if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
-                raise KeyboardInterrupt from None
+                raise self._interrupted() from None
             raise
         except MisconfigurationException as error:
             raise ConfigError(f"trainer: {error}") from None
@@ -242,7 +246,15 @@ class Run:
             if handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, handler)
         if trainer.interrupted:
-            raise KeyboardInterrupt
+            raise self._interrupted()
+
+    def _interrupted(self) -> KeyboardInterrupt:
+        """Return the interruption, which says how to continue if there is a checkpoint."""
+        if not self.last.exists():
+            return KeyboardInterrupt()
+        return KeyboardInterrupt(
+            "interrupted; the same command with --resume continues from the last checkpoint."
+        )
 
     def finish(self) -> Result:
         """Evaluate the best checkpoint and write it as a package.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -18,6 +19,7 @@ from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
+from learnedgec.runtime.progress import ProgressLines
 from learnedgec.training.module import EvaluatorModule
 
 TRAIN = "train --config mine.yaml"
@@ -57,14 +59,20 @@ def test_nothing_is_replaced_unasked(train: Any) -> None:
     assert train(f"{command} --resume", code=2) == refused
 
 
+@pytest.mark.parametrize("terminal", [True, False])
 def test_what_is_learned_from_and_where_is_said_first(
-    train: Any,
+    train: Any, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr(ProgressLines, "begin", lambda: None)
+    monkeypatch.setattr(ProgressLines, "_due", 0.0)
     out, err = train(f"{TRAIN} --trainer.max_epochs 1")
     assert out.split()[:3] == ["part", "head", "pearson"]
     notice = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
     assert notice in " ".join(err.split())
-    assert err.index("Split by-source") < err.index("train/loss")
+    progress = "train/loss" if terminal else "training steps: 1 of 2, about 0:00:0"
+    assert err.index("Split by-source") < err.index(progress)
     assert "fluency pearson by step" in Path("runs/mine/report.html").read_text()
     assert "v_num" not in err
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
-from learnedgec.runtime.progress import track
+from learnedgec.runtime.progress import ProgressLines, track
 
 
 class Terminal(io.StringIO):
@@ -15,7 +16,24 @@ class Terminal(io.StringIO):
 
 def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(ProgressLines, "_due", time.monotonic() + 30)
     for kind, drawn in ((Terminal, True), (io.StringIO, False)):
         monkeypatch.setattr("sys.stderr", kind())
         assert list(track(iter("abc"), "reading", weights=[1, 2, 3])) == list("abc")
         assert ("reading" in sys.stderr.getvalue()) == drawn  # type: ignore[attr-defined]
+
+
+def test_a_log_has_a_line_each_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter(range(20, 10_000, 20))
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(ProgressLines, "_due", 30)
+    for show in (True, False):
+        assert list(track("abcdef", "reading", show=show)) == list("abcdef")
+    assert list(track(iter("ab"), "writing")) == ["a", "b"]
+    assert capsys.readouterr().err.splitlines() == [
+        "reading: 1 of 6, about 0:01:40 (h:mm:ss) left.",
+        "reading: 4 of 6, about 0:00:40 (h:mm:ss) left.",
+        "writing: 1.",
+    ]

@@ -179,8 +179,20 @@ def test_an_end_by_sigterm_is_an_interruption(
         return step(module, *batch)
 
     monkeypatch.setattr(EvaluatorModule, "training_step", ended)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
         trained(words)
+
+
+def test_an_interrupted_run_with_a_checkpoint_says_how_to_continue(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EvaluatorModule, "on_validation_epoch_end", interrupt)
+    more = ["--last.every_n_train_steps", "1", "--trainer.num_sanity_val_steps", "0"]
+    with pytest.raises(KeyboardInterrupt, match="with --resume continues"):
+        trained([*words, *more])
 
 
 def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_path: Path) -> None:
