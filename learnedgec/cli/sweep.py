@@ -14,6 +14,14 @@ from learnedgec.training.evaluate import main_figure
 from learnedgec.tuning.sweep import Sweep, SweepPlan, sweep
 
 
+class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Show defaults, but for flags that are left out or without a value."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        plain = action.default is None or action.nargs == 0
+        return action.help if plain else super()._get_help_string(action)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of `learnedgec sweep`; what it does not know are options of `learnedgec train`."""
     parser = argparse.ArgumentParser(
@@ -21,11 +29,12 @@ def build_parser() -> argparse.ArgumentParser:
         "learnedgec sweep --config FILE_OR_NAME --space KEY=RANGE [KEY=RANGE ...] [--KEY VALUE ...]",
         "Train with settings from a space, and package the run with the highest dev score. All other options "
         "are those of `learnedgec train`; --resume continues a sweep that was interrupted.",
+        formatter_class=_Defaults,
         exit_on_error=False,
         allow_abbrev=False,
     )
     ranges = "settings to try, such as 'learning_rate=log(1e-5,1e-4)' model.pooling=mean,cls"
-    parser.add_argument("--space", nargs="+", metavar="KEY=RANGE", default=[], help=ranges)
+    parser.add_argument("--space", nargs="+", metavar="KEY=RANGE", help=ranges)
     flags.add_fields(parser, SweepPlan, title="search")
     output.add_output_flags(parser)
     flags.add_fields(parser, flags.Figures, flags.Quiet)

@@ -118,6 +118,6 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
     if "\n  encoder: joint" in text:
         remark(
             "It continues the released evaluator, so that what you train is for non-commercial research "
-            "only; the file names an encoder with a free licence as well.",
+            "only; the file also names open-mini, which allows commercial use.",
             quiet,
         )

@@ -94,9 +94,9 @@ class TrainingData(lightning.LightningDataModule):
         variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         ranges: rated dimension -> both ends of its scale, such as `[0, 100]`, for `some`; by default the
             whole numbers around the training ratings.
-        split: how to divide the data into train, dev and test; see `split_places`. Rated datasets are
-            divided one after the other, then pairs and cases together; groups that share a source stay
-            together.
+        split: `by-source` keeps outputs for one source in one part, train, dev or test; `paper-random` draws
+            single outputs, as Yoshimura et al. (2020) did. Rated datasets are divided one after the other,
+            then pairs and cases together.
         split_seed: seed of the division, independent of the training seed.
         batch_size: maximum number of examples per step and device; a ranked pair is one example.
         batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec.cli import tune
+from learnedgec.cli import sweep, tune
 from learnedgec.cli.flags import read_fields, read_runtime
 from learnedgec.data.text import write_lines
 from learnedgec.runtime.runtime import Runtime
@@ -22,6 +22,13 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
     words = ["--validation", "none", "--storage", "s.db", "--seed", "3"]
     plan = read_fields(SearchPlan, tune.build_parser().parse_args(words))
     assert plan == SearchPlan(validation="none", storage="s.db", seed=3)
+
+
+def test_sweep_shows_the_defaults_of_its_plan() -> None:
+    text = sweep.build_parser().format_help()
+    assert "(default: 20)" in text
+    assert "(default: hyperband)" in " ".join(text.split())
+    assert "None" not in text
 
 
 @pytest.fixture(autouse=True)

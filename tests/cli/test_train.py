@@ -66,7 +66,7 @@ def test_what_is_learned_from_and_where_is_said_first(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     monkeypatch.setattr(ProgressLines, "begin", lambda: None)
-    monkeypatch.setattr(ProgressLines, "_due", 0.0)
+    monkeypatch.setattr(ProgressLines, "_due", 1)
     out, err = train(f"{TRAIN} --trainer.max_epochs 1")
     assert out.split()[:3] == ["part", "head", "pearson"]
     notice = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
