@@ -70,7 +70,7 @@ class EvaluatorModule(lightning.LightningModule):
             memory and about a third more time.
         compile: backend of `torch.compile` for the encoder, such as `inductor`; not compiled by default.
         float32_matmul: precision of products of float32 matrices: `high` is TF32 on a GPU that has it.
-        consistency: weight of the loss on `data.cases`, α in Zhang et al. (RobustGEC, 2023).
+        consistency: weight of the loss on `data.cases`, α in the paper RobustGEC.
         allow_pickle: accept an encoder that is stored only as a pickle.
         sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
         lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
