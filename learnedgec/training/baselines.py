@@ -138,7 +138,9 @@ def _verdict(
     elif least <= 0:
         sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
     elif test.size < _FEW:
-        sentence = f"{head} is promising, but test it on more text: {about}; {rival} is behind by {gain}."
+        sentence = (
+            f"{head} is promising, but test it on more text: {about}; {rival} is behind by {gain}."
+        )
     else:
         sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
     return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)
