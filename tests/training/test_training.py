@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from training_files import arguments, trained, training_data
 
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
@@ -156,7 +156,7 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
 def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path) -> None:
     with pytest.raises(ArgumentError, match=r"(?s)data.*bach_size"):
         trained(options(tmp_path, tiny_encoder, "--data.bach_size", "3"))
-    with pytest.raises(ArgumentError, match="modle"):
+    with pytest.raises(UnknownNameError, match="'modle'; did you mean 'model'"):
         trained(arguments(tmp_path, {"modle": {"dropout": 0.2}}))
 
 
