@@ -1,12 +1,12 @@
-"""How well heads of an evaluator, and sums of them, order the pairs of five development sets.
+"""How well heads of an evaluator, and sums of them, order the pairs of five sets.
 
     LEARNEDGEC_MIRROR=… python scripts/lab/shares.py NAME [--sum "fluency=1.24 quality=.2 …" …] [--pairs 800]
 
 For each head, each sum of the package and each sum that is given, a row has the share of pairs in the right
 order, and in brackets that of the pairs whose sides are equally far from the source in edited words. A weight
 counts a head in standard deviations of its differences over all pairs where its part begins with `+`, so that
-`preference +edits=1` gives both the same share. No pair is CoNLL-2014 text; the table is in
-docs/lab/joint-mpnet-4.md.
+`preference +edits=1` gives both the same share. No pair is CoNLL-2014 text, but
+joint-mpnet-3 learned from gmeg:wiki. docs/lab/joint-mpnet-4.md has the table.
 """
 
 from __future__ import annotations
