@@ -267,7 +267,8 @@ function drawScatter() {
   const baseOf = (name) => name.split("(")[0].replace("[joint-mpnet-3]", "");
   const best = new Map();
   metrics()
-    .filter(([metric, about]) => about.speed && (!about.sentinel || metric === "edit-count") && column && estimate(metric, column))
+    .filter(([metric, about]) => about.speed && (!about.sentinel || metric === "edit-count"))
+    .filter(([metric]) => column && estimate(metric, column))
     .filter(([metric]) => !cells.get(`${metric} ${column}`).trained)
     .forEach(([metric, about]) => {
       const found = estimate(metric, column);
