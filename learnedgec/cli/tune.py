@@ -100,6 +100,7 @@ def main(arguments: Sequence[str]) -> None:
         search.check_task(metric, benchmark, goal, plan, **task)
     check_metrics([metric], runtime)
     _announce_comparisons(benchmarks, others, goal)
+    announce = None if options.quiet else output.notice
     results = []
     for typed, benchmark in benchmarks.items():
         name = search.tuned_name(metric, typed, options.name or "")
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str]) -> None:
             resamples=options.resamples or 1000,
             level=options.confidence,
             runtime=runtime,
-            announce=None if options.quiet else output.notice,
+            announce=announce,
         )
         comparisons = {
             other_name: search.compare(
@@ -121,7 +122,7 @@ def main(arguments: Sequence[str]) -> None:
                 other,
                 **flags.read_resampling(options),
                 runtime=runtime,
-                announce=None if options.quiet else output.notice,
+                announce=announce,
             )
             for other_name, other in others.items()
         }

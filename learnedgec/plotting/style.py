@@ -88,7 +88,7 @@ def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None
     """Write a legend below a figure: the labels of one of its axes, each once.
 
     Args:
-        figure: it.
+        figure: the figure.
         axis: the axis whose labels it lists.
         columns: at most so many labels a line.
         options: of `Figure.legend`.
@@ -103,7 +103,7 @@ def distances(values: Floats, low: Floats, high: Floats) -> Floats:
     """Return how far the ends of intervals are from the values, (2, N); 0 where an end is missing.
 
     Args:
-        values: (N).
+        values: the values, (N).
         low: the lower ends, (N).
         high: the upper ends, (N).
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -40,7 +40,12 @@ def track(
         total = sum(weights)
     elif total is None and isinstance(items, Sequence):
         total = len(items)
-    with (_bar if sys.stderr.isatty() else _lines)(description, total) as advance:
+    shown: AbstractContextManager[Callable[[float], None]]
+    if sys.stderr.isatty():
+        shown = _bar(description, total)
+    else:
+        shown = nullcontext(ProgressLines(description, total).advance)
+    with shown as advance:
         for number, item in enumerate(items):
             yield item
             advance(1 if weights is None else weights[number])
@@ -53,11 +58,6 @@ def _bar(description: str, total: float | None) -> Iterator[Callable[[float], No
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         yield partial(progress.advance, progress.add_task(description, total=total))
-
-
-@contextmanager
-def _lines(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
-    yield ProgressLines(description, total).advance
 
 
 class ProgressLines:

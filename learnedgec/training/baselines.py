@@ -95,8 +95,8 @@ def _gains(test: HeadTest, trained: Floats, rival: Floats, chance: float) -> Flo
         samples = resample(test.size, min(count, _RESAMPLES - start), seed=start)
         expected = np.nan_to_num(test.resampled(rival, samples), nan=chance)
         gains.append(test.resampled(trained, samples) - expected)
-    every: Floats = np.concatenate(gains).round(9)
-    return every
+    rounded: Floats = np.concatenate(gains).round(9)
+    return rounded
 
 
 def _verdict(

@@ -144,7 +144,8 @@ function scatterChart(label, points, names, tick = (value, text) => text) {
     taken.push(spot);
     // A line leads from a name that found no room to its point.
     const [nx, ny] = [Math.min(Math.max(px, spot[0]), spot[2]), Math.min(Math.max(py, spot[1]), spot[3])];
-    if (Math.hypot(nx - px, ny - py) > 10) chart.append(draw("line", { class: "axis", x1: px, y1: py, x2: nx, y2: ny }));
+    if (Math.hypot(nx - px, ny - py) > 10)
+      chart.append(draw("line", { class: "axis", x1: px, y1: py, x2: nx, y2: ny }));
     chart.append(draw("text", { x: spot[0], y: spot[3] - 2, class: "point-name" }, point.name));
   }
   return el("figure", {}, chart);
