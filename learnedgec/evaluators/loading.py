@@ -232,6 +232,8 @@ def load_pretrained(
     Raises:
         ModelError: see `load_model`.
     """
+    import transformers
+
     place = folder = _folder(name)
     base = _adapted(place)
     settings: dict[str, Any] = {}
@@ -245,21 +247,6 @@ def load_pretrained(
         settings["classifier_pooling"] = pooling
     if layer is not None:
         settings["num_hidden_layers"] = _count_layers(folder, layer)
-    model, missing = _from_pretrained(folder, kind, allow_pickle, settings)
-    if missing := sorted(set(missing) - adapted.keys()):
-        raise ModelError(
-            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
-            "needs: it is another kind of model; name one that was trained for this."
-        )
-    return model if base is None else _merge_adapter(model, place)
-
-
-def _from_pretrained(
-    folder: Path, kind: str, allow_pickle: bool, settings: dict[str, Any]
-) -> tuple[Any, list[str]]:
-    """Return the model in a folder, and the names of weights that the folder lacks."""
-    import transformers
-
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(
@@ -278,9 +265,17 @@ def _from_pretrained(
             ) from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.
-    return model, [
-        key for key in loading["missing_keys"] if kind != "AutoModel" or "pooler" not in key
-    ]
+    missing = sorted(
+        key
+        for key in set(loading["missing_keys"]) - adapted.keys()
+        if kind != "AutoModel" or "pooler" not in key
+    )
+    if missing:
+        raise ModelError(
+            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            "needs: it is another kind of model; name one that was trained for this."
+        )
+    return model if base is None else _merge_adapter(model, place)
 
 
 def _count_layers(folder: Path, layer: int) -> int:

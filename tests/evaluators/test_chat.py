@@ -92,18 +92,6 @@ def test_an_error_is_one_sentence_without_the_key(
     assert KEY not in str(caught.value)
 
 
-def test_a_redirect_does_not_carry_the_key_to_another_host(server: ChatServer) -> None:
-    other = ChatServer(say("from another host"))
-    # Another name of this machine is another host for a client.
-    address = other.url.replace("127.0.0.1", "localhost") + "/chat/completions"
-    server.usual = fail(307, Location=address)
-    try:
-        endpoint(server).ask("Hello")
-    finally:
-        other.close()
-    assert "Authorization" not in other.calls[0].headers
-
-
 @pytest.mark.parametrize(
     ("step", "reason"),
     [

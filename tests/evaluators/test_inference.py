@@ -99,16 +99,6 @@ def test_damaged_weights_are_named(tiny_encoder: Path, tmp_path: Path) -> None:
         load_model(str(tmp_path / "cut"), Runtime())
 
 
-def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
-    model = load_model(str(tiny_encoder), Runtime(device="cpu"))
-    shutil.copytree(tiny_encoder, tmp_path / "pickled")
-    (tmp_path / "pickled" / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="need allow_pickle=True"):
-        load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
-    assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
-
-
 def test_a_model_whose_files_change_is_loaded_again(tmp_path: Path) -> None:
     folder = tiny.save_encoder(tmp_path / "encoder")
     runtime = Runtime(device="cpu")
