@@ -10,7 +10,7 @@ from max_match_oracle import oracle_edits, oracle_tp
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits import edit_lattice as module
 from learnedgec.edits.edit_lattice import EditLattice
-from learnedgec.edits.max_match import match_edits, max_match, reference_edits
+from learnedgec.edits.max_match import max_match, reference_edits
 
 tokens = st.lists(st.sampled_from("abc"), max_size=8)
 
@@ -131,15 +131,6 @@ def test_lattices_too_large_to_list_have_paths_as_good(
             edits = thinned.extract(gold)
             assert apply_edits(" ".join(source), edits) == " ".join(hypothesis)
             assert count_gold_arcs(thinned, gold) == count_gold_arcs(listed, gold)
-
-
-def test_gold_edits_are_matched_in_order() -> None:
-    # Equal ones each count, and one before the last match is not seen.
-    assert match_edits([Edit(0, 1, "x")], [Edit(0, 1, "x")] * 2) == ((0, 0), (0, 1))
-    gold = (Edit(2, 3, "z"), Edit(0, 1, "x"))
-    assert match_edits([Edit(0, 1, "x"), Edit(2, 3, "z")], gold) == ((0, 1),)
-    (overlap,) = max_match("a b", "a x y b", [(Edit(1, 1, "y"), Edit(1, 1, "x"))])
-    assert len(overlap.pairs) == 1
 
 
 @pytest.mark.parametrize("ignore", [False, True])
