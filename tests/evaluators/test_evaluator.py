@@ -53,8 +53,8 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         encoded.extend(items)
         return original(forward, tokenizer, items, *rest, **options)
 
-    original = inference.run
-    monkeypatch.setattr(inference, "run", counting)
+    original = inference.run_distinct
+    monkeypatch.setattr(inference, "run_distinct", counting)
     return encoded
 
 

@@ -117,7 +117,7 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
     evaluator = Evaluator(loaded.model, loaded.tokenizer)
     evaluator.predict(SOURCES[:1], HYPOTHESES[:1], ["fluency"], runtime=runtime)
     monkeypatch.setattr(evaluator_module, "_MOST_REMEMBERED", 2)
-    run = inference.run
+    run = inference.run_distinct
     with ThreadPoolExecutor(1) as pool:
 
         def interrupted(forward: Any, tokenizer: Any, items: Any, *rest: Any, **more: Any) -> Any:
@@ -128,7 +128,7 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
                 assert len(other.result()["fluency"]) == 2
             return run(forward, tokenizer, items, *rest, **more)
 
-        monkeypatch.setattr(inference, "run", interrupted)
+        monkeypatch.setattr(inference, "run_distinct", interrupted)
         values = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=runtime)["fluency"]
     assert values == pytest.approx(expected, abs=1e-6)
     assert np.ptp(values) > 0
