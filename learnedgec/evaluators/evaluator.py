@@ -298,7 +298,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         heads = list(self.config.heads) if heads is None else heads
         kinds = {name: self.config.head(name).input for name in heads}
         values: dict[str, torch.Tensor] = {}
-        for kind in set(kinds.values()):
+        for kind in dict.fromkeys(kinds.values()):
             names = [name for name in heads if kinds[name] == kind]
             values |= self.values(self.encode(batch, kind), batch, names)
         return {name: values[name] for name in heads}

@@ -90,19 +90,21 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     """Return a manifest after checking its form, or raise `PackageError`."""
     try:
         manifest: dict[str, Any] = read_json(file)
-        version, files = manifest["format"], manifest["files"]
+        if manifest["format"] != _FORMAT:
+            raise PackageError(
+                f"the evaluator {file.parent} is of format {manifest['format']!r}; this version of "
+                f"learnedgec reads format {_FORMAT}; update learnedgec."
+            )
+        files = manifest["files"]
         wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest[key], kind)]
         wrong += [name for name in _NEEDED if name not in files]
-        # Packages have no subfolders, so a name with a path is an error.
-        wrong += [name for name in files if name == MANIFEST or not _FILE.fullmatch(name)]
+        for name in files:
+            # Packages have no subfolders, so a name with a path is an error.
+            if name == MANIFEST or not (_FILE.fullmatch(name) and isinstance(files[name], str)):
+                wrong.append(name)
         manifest["data"]["datasets"]
     except (FormatError, KeyError, TypeError) as error:
         raise PackageError(f"{file} is damaged ({error}); {_AGAIN}.") from None
-    if version != _FORMAT:
-        raise PackageError(
-            f"the evaluator {file.parent} is of format {version!r}; this version of learnedgec reads format "
-            f"{_FORMAT}; update learnedgec."
-        )
     if wrong:
         raise PackageError(
             f"{file} is damaged: {wrong[0][:60]!r} is missing, or is not what a package has; {_AGAIN}."
