@@ -14,7 +14,6 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.runtime.profile import PROFILE
-from learnedgec.runtime.progress import ProgressLines
 
 COMMANDS = {
     "score": "score system outputs with any metric",
@@ -49,7 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0: done. 1: done except for parts that a message names. 2: user error. 130: interrupted.
     """
-    ProgressLines.begin()
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]

@@ -75,32 +75,27 @@ def _substitution_costs(
     source: Sentence, target: Sentence, open_pos: set[int]
 ) -> npt.NDArray[np.float64]:
     """Return the cost of every substitution, equal to that of `Alignment.get_sub_cost`."""
-    if not source or not target:
-        return np.zeros((len(source), len(target)))
 
-    def unlike(left: list[Any], right: list[Any]) -> Any:
+    def unlike(attribute: str) -> npt.NDArray[np.bool_]:
+        """Return which tokens differ in an attribute."""
         numbers: dict[Any, int] = {}
-        a, b = (
-            np.array([numbers.setdefault(item, len(numbers)) for item in items])
-            for items in (left, right)
+        left, right = (
+            np.array([numbers.setdefault(getattr(t, attribute), len(numbers)) for t in tokens], int)
+            for tokens in (source, target)
         )
-        return a[:, None] != b
+        different: npt.NDArray[np.bool_] = left[:, None] != right
+        return different
 
-    lemma = np.where(unlike([t.lemma for t in source], [t.lemma for t in target]), 0.499, 0.0)
     both_open = np.logical_and.outer(
-        [t.pos in open_pos for t in source], [t.pos in open_pos for t in target]
+        *(np.array([t.pos in open_pos for t in tokens], bool) for tokens in (source, target))
     )
-    pos = np.where(
-        unlike([t.pos for t in source], [t.pos for t in target]),
-        np.where(both_open, 0.25, 0.5),
-        0.0,
-    )
+    lemma = 0.499 * unlike("lemma")
+    pos = np.where(both_open, 0.25, 0.5) * unlike("pos")
     characters = cdist(
         [t.text for t in source],
         [t.text for t in target],
         scorer=Indel.normalized_distance,
         dtype=np.float64,
     )
-    differ = unlike([t.lower_ for t in source], [t.lower_ for t in target])
-    costs: npt.NDArray[np.float64] = np.where(differ, lemma + pos + characters, 0.0)
+    costs: npt.NDArray[np.float64] = np.where(unlike("lower_"), lemma + pos + characters, 0.0)
     return costs

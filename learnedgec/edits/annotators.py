@@ -113,14 +113,9 @@ class _Merge:
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import cdist
 
-        if not self.source or not self.target:
-            substitution = np.zeros((len(self.source), len(self.target)))
-        else:
-            unlike = cdist(
-                self.source, self.target, scorer=Indel.normalized_distance, dtype=np.float64
-            )
-            same = np.array(self.low)[:, None] == np.array(self.other_low)
-            substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike)
+        unlike = cdist(self.source, self.target, scorer=Indel.normalized_distance, dtype=np.float64)
+        same = np.array(self.low, str)[:, None] == np.array(self.other_low, str)
+        substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike)
         tables = alignment_tables(self.source, self.target, self.low, self.other_low, substitution)
         return trace_back(tables[1])
 

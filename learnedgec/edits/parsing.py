@@ -164,24 +164,15 @@ def _load_pipeline(path: Path, types: bool, state: object) -> Any:
         raise ModelError(
             f"the annotator {path} cannot be loaded ({error}); name another or install it again."
         ) from None
-    needed = types or any(
-        "dep" in key.lower() or "head" in key.lower()
+    # What later components declare that they read; an attribute ruler declares nothing, but has patterns.
+    read = [
+        str((*pipeline.get_pipe_meta(name).requires, getattr(component, "patterns", ()))).lower()
         for name, component in pipeline.pipeline
-        for key in _reads(component, pipeline.get_pipe_meta(name).requires)
-    )
+    ]
+    needed = types or any("dep" in text or "head" in text for text in read)
     if not needed and "parser" in pipeline.pipe_names:
         pipeline.remove_pipe("parser")
     return pipeline
-
-
-def _reads(component: Any, requires: Iterable[str]) -> Iterator[str]:
-    """Return the names of the token attributes that a component declares that it reads."""
-    yield from requires
-    # An attribute ruler declares nothing, so read the attributes from its patterns.
-    for entry in getattr(component, "patterns", ()):
-        for pattern in entry.get("patterns", ()) if isinstance(entry, dict) else ():
-            for token in pattern:
-                yield from token
 
 
 # -- parsed sentences -----------------------------------------------------------------------------

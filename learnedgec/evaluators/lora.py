@@ -100,11 +100,7 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
     """
     every_layer = encoder_layers(encoder)
     count = len(every_layer) if layers is None else layers
-    if not 1 <= count <= len(every_layer):
-        raise ConfigError(
-            f"model.lora.layers is {count}, but the encoder has {len(every_layer)} layers; "
-            "name a number up to that."
-        )
+    _check_count("lora.layers", count, 1, len(every_layer))
     encoder.requires_grad_(False)
     extended = 0
     for parent in [module for layer in every_layer[-count:] for module in layer.modules()]:
@@ -137,16 +133,20 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
         ['layers.2.weight']
     """
     every_layer = encoder_layers(encoder)
-    if not 0 <= layers <= len(every_layer):
-        raise ConfigError(
-            f"model.frozen_layers is {layers}, but the encoder has {len(every_layer)} layers; "
-            "name a number up to that."
-        )
+    _check_count("frozen_layers", layers, 0, len(every_layer))
     # What layers share, such as a bias by distance, would ask the lowest of them for gradients too.
     trained = {id(parameter) for layer in every_layer[layers:] for parameter in layer.parameters()}
     for name, parameter in encoder.named_parameters():
         if id(parameter) not in trained and "pooler" not in name.split("."):
             parameter.requires_grad_(False)
+
+
+def _check_count(key: str, count: int, least: int, most: int) -> None:
+    """Raise `ConfigError` if an encoder does not have so many layers."""
+    if not least <= count <= most:
+        raise ConfigError(
+            f"model.{key} is {count}, but the encoder has {most} layers; name a number up to that."
+        )
 
 
 def encoder_layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:

@@ -89,36 +89,27 @@ def check_package(path: Path) -> dict[str, Any]:
 def _read_manifest(file: Path) -> dict[str, Any]:
     """Return a manifest after checking its form, or raise `PackageError`."""
     try:
-        manifest = read_json(file)
-        _check_form(manifest)
-    except FormatError as error:
-        raise PackageError(f"{file} is damaged ({error}); {_AGAIN}.") from None
-    if manifest.get("format") != _FORMAT:
-        raise PackageError(
-            f"the evaluator {file.parent} is of format {manifest.get('format')!r}; this version of "
-            f"learnedgec reads format {_FORMAT}; update learnedgec."
-        )
-    return dict(manifest)
-
-
-def _check_form(manifest: Any) -> None:
-    """Raise `FormatError` at the first error in the form of a manifest."""
-    if not isinstance(manifest, dict):
-        raise FormatError("not a JSON object")
-    for key, kind in _KEYS.items():
-        if not isinstance(manifest.get(key), kind):
-            raise FormatError(f"{key!r} is missing or of another type")
-    if not isinstance(manifest["data"].get("datasets"), list):
-        raise FormatError("'data.datasets' is missing or of another type")
-    for name, digest in manifest["files"].items():
-        # Packages have no subfolders, so a name with a path is an error.
-        if not isinstance(digest, str) or name == MANIFEST or not _FILE.fullmatch(name):
-            raise FormatError(
-                f"'files' has {name[:60]!r}, which is not the name of a file of the package"
+        manifest: dict[str, Any] = read_json(file)
+        if manifest["format"] != _FORMAT:
+            raise PackageError(
+                f"the evaluator {file.parent} is of format {manifest['format']!r}; this version of "
+                f"learnedgec reads format {_FORMAT}; update learnedgec."
             )
-    for name in _NEEDED:
-        if name not in manifest["files"]:
-            raise FormatError(f"'files' lacks {name}")
+        files = manifest["files"]
+        wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest[key], kind)]
+        wrong += [name for name in _NEEDED if name not in files]
+        for name in files:
+            # Packages have no subfolders, so a name with a path is an error.
+            if name == MANIFEST or not (_FILE.fullmatch(name) and isinstance(files[name], str)):
+                wrong.append(name)
+        manifest["data"]["datasets"]
+    except (FormatError, KeyError, TypeError) as error:
+        raise PackageError(f"{file} is damaged ({error}); {_AGAIN}.") from None
+    if wrong:
+        raise PackageError(
+            f"{file} is damaged: {wrong[0][:60]!r} is missing, or is not what a package has; {_AGAIN}."
+        )
+    return manifest
 
 
 @dataclass(frozen=True)
@@ -256,10 +247,8 @@ def _local_package(name: str) -> Path | None:
 def _is_hub_package(name: str) -> bool:
     """Return whether a repository holds a package; `False` if the hub cannot be reached."""
     try:
-        file = (
-            cached_file(name, "config.json") or fetch_files(name, ["config.json"]) / "config.json"
-        )
-        config = read_json(file)
+        cached = cached_file(name, "config.json")
+        config = read_json(cached or fetch_files(name, ["config.json"]) / "config.json")
     except (FormatError, ModelError):
         return False
     return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
@@ -312,10 +301,7 @@ def find_evaluator(name: str) -> Path:
     if is_hub_name(name):
         return fetch_package(name)
     hint = (
-        "Train it (`learnedgec train --config …`), give a package's directory, or name its folder "
-        "in LEARNEDGEC_EVALUATORS."
+        f"Train it (`learnedgec train --config …`), give a package's directory, which holds a {MANIFEST}, or "
+        "name its folder in LEARNEDGEC_EVALUATORS."
     )
-    folder = local_path(name)
-    if folder is not None and folder.is_dir():
-        hint += f" The directory of this name holds no {MANIFEST}, which a package has."
     raise UnknownNameError("evaluator", name, list_evaluators(), hint=hint)

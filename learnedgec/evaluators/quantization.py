@@ -89,12 +89,7 @@ def check_bits(model: torch.nn.Module, bits: Bits) -> None:
 
 
 def round_weights(model: torch.nn.Module, bits: Bits) -> dict[str, torch.Tensor]:
-    """Round a model's float32 weights in place to those that a package stores, and return the latter.
-
-    Raises:
-        ConfigError: see `check_bits`.
-    """
-    check_bits(model, bits)
+    """Round a model's float32 weights in place to those that a package stores, and return the latter."""
     stored = pack(model.state_dict(), bits)
     model.load_state_dict(unpack(stored))
     return stored
@@ -119,7 +114,5 @@ def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         codes = torch.where(better, nearest.to(torch.uint8), codes)
         scales = torch.where(better, scale, scales)
         least = torch.where(better, error, least)
-        if not least.any():  # a matrix that was packed before has no error at its own scales
-            break
     rows = codes.reshape(len(matrix), -1)
     return rows[:, 0::2] * 16 + rows[:, 1::2], scales.half().reshape(len(matrix), -1)

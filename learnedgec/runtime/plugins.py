@@ -46,11 +46,6 @@ class Plugin:
         """The name in the table."""
         return self.point.name
 
-    @property
-    def package(self) -> str:
-        """The name of the installed package."""
-        return _package(self.point)[0]
-
     def load_value(self, kind: type[S]) -> S:
         """Import the plug-in, which must be an instance of `kind`; raise `PluginError` otherwise."""
         value = self._load()
@@ -67,8 +62,9 @@ class Plugin:
 
     def error(self, reason: str) -> PluginError:
         """Return the error for a plug-in that cannot be used, with the reason."""
+        assert self.point.dist is not None  # that of every installed entry point
         return PluginError(
-            f"the {self.kind} {self.name!r} of the installed package {self.package} cannot be used: "
+            f"the {self.kind} {self.name!r} of the installed package {self.point.dist.name} cannot be used: "
             f"{reason}; update or uninstall the package."
         )
 
@@ -222,7 +218,7 @@ def origin(kind: type) -> dict[str, str]:
         return {}
     modules = {base.__module__.partition(".")[0] for base in outside}
     packages = {
-        "==".join(_package(point))
+        f"{distribution.name}=={distribution.version}"
         for distribution in distributions()
         for point in distribution.entry_points
         if point.group.startswith("learnedgec.") and point.module.partition(".")[0] in modules
@@ -257,10 +253,3 @@ def _cause(error: BaseException) -> str:
     """Return an error's message as one line."""
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def _package(point: EntryPoint) -> tuple[str, str]:
-    """Return the name and the version of the installed package that defines an entry point."""
-    distribution = point.dist
-    assert distribution is not None  # that of every installed entry point
-    return distribution.metadata["Name"], distribution.version

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import TypeVar
@@ -53,24 +53,20 @@ def parallel_map(
         >>> parallel_map(str.upper, ["a", "b"], "shout", Runtime(jobs=1))
         ['A', 'B']
     """
-    chunks = [items[start : start + chunk_size] for start in range(0, len(items), chunk_size)]
-    weights = [len(chunk) for chunk in chunks]
-    run = partial(_run, function)
 
-    def gather(results: Iterator[list[_Result]]) -> list[_Result]:
-        shown = track(results, description, weights=weights, show=runtime.progress)
-        return [result for chunk in shown for result in chunk]
+    def gather(results: Iterator[_Result]) -> list[_Result]:
+        return list(track(results, description, total=len(items), show=runtime.progress))
 
-    processes = min(runtime.processes, len(chunks))
+    processes = min(runtime.processes, math.ceil(len(items) / chunk_size))
     if processes <= 1:
-        return gather(map(run, chunks))
+        return gather(map(function, items))
     context = get_context("spawn")
     end, lifeline = context.Pipe(duplex=False)
     executor = ProcessPoolExecutor(
         processes, mp_context=context, initializer=_live_by, initargs=(end,)
     )
     try:
-        return gather(executor.map(run, chunks))
+        return gather(executor.map(function, items, chunksize=chunk_size))
     except BrokenProcessPool:
         raise ConfigError(
             f"the {processes} processes for {description!r} ended before their work was done; put the "
@@ -96,8 +92,3 @@ def _live_by(end: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:
-    """Return the result of a function for each item of a chunk."""
-    return [function(item) for item in chunk]

@@ -56,33 +56,25 @@ class Profile:
         r"""Return the counts as lines of text.
 
         Example:
-            >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, stored=1, encoded=5)
+            >>> counts = {"rows": 10, "distinct": 8, "asked": 8, "remembered": 2, "stored": 1, "encoded": 5}
+            >>> profile = Profile(**counts, tokens=90, padding=10, seconds=2.0, processor=4.0)
             >>> print(*profile.lines(), sep="\n")
             rows: 10, of which 8 are distinct (80.0 %)
             inputs: 8, of which 2 were in memory and 1 in the cache folder
-            models: 5 inputs in 0.0 s
+            models: 5 inputs in 2.0 s, 2.5 a second (1.2 a processor second); 90 tokens, padding 10.0 %
         """
-        share = self.distinct / max(self.rows, 1)
-        lines = [
-            f"rows: {self.rows:,}, of which {self.distinct:,} are distinct ({100 * share:.1f} %)"
+        distinct = self.distinct / max(self.rows, 1)
+        padding = self.padding / max(self.tokens + self.padding, 1)
+        by_clock, by_processor = (
+            self.encoded / max(seconds, 1e-9) for seconds in (self.seconds, self.processor)
+        )
+        return [
+            f"rows: {self.rows:,}, of which {self.distinct:,} are distinct ({100 * distinct:.1f} %)",
+            f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.stored:,} in the "
+            "cache folder",
+            f"models: {self.encoded:,} inputs in {self.seconds:.1f} s, {by_clock:.1f} a second "
+            f"({by_processor:.1f} a processor second); {self.tokens:,} tokens, padding {100 * padding:.1f} %",
         ]
-        if self.asked:
-            lines.append(
-                f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.stored:,} in "
-                "the cache folder"
-            )
-        if not self.encoded:
-            return [*lines, "models: none was asked"]
-        work = f"models: {self.encoded:,} inputs in {self.seconds:.1f} s"
-        if self.seconds:
-            work += (
-                f", {self.encoded / self.seconds:.1f} a second "
-                f"({self.encoded / max(self.processor, 1e-9):.1f} a processor second)"
-            )
-        if self.tokens:
-            share = self.padding / (self.tokens + self.padding)
-            work += f"; {self.tokens:,} tokens, padding {100 * share:.1f} %"
-        return [*lines, work]
 
 
 PROFILE = Profile()

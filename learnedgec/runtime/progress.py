@@ -69,18 +69,13 @@ class ProgressLines:
         done: amount that was done before.
     """
 
-    # When the next line is due; 0 before the first task of a command.
+    # When the next line is due; 0 before the first task.
     _due: ClassVar[float] = 0
 
     def __init__(self, description: str, total: float | None, done: float = 0) -> None:
         self.description, self.total, self.done = description, total, done
         self._before, self._begun = done, time.monotonic()
         ProgressLines._due = ProgressLines._due or self._begun + 30
-
-    @classmethod
-    def begin(cls) -> None:
-        """Have the first line of a command printed half a minute after its first task begins."""
-        cls._due = 0
 
     def advance(self, amount: float = 1, note: str = "") -> None:
         """Count work that was done, and print a line if one is due.

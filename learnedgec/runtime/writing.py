@@ -111,14 +111,12 @@ def _target(path: PathLike) -> Path | None:
     """Return the file or folder that a path leads to; `None` for a pipe or a device.
 
     Raises:
-        OSError: the path is invalid, or the file that exists there cannot be written.
+        OSError: the file that exists there cannot be written.
     """
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116 - a Path of an invalid name cannot be made
+        mode = Path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return Path(os.path.realpath(path))
-    except ValueError:
-        raise OSError(errno.EINVAL, "no file can have this name") from None
     if stat.S_ISDIR(mode):
         return Path(os.path.realpath(path))
     if not os.access(path, os.W_OK):

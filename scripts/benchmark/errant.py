@@ -1,6 +1,6 @@
 """Time ERRANT against `errant_parallel` and `errant_compare`, with the same spaCy pipeline.
 
-    python scripts/benchmark/errant.py [--src S --ref R0 R1 --hyp A B C] [--sentences N] [--annotator NAME]
+    python scripts/benchmark/errant.py [--src S --ref R0 R1 --hyp A B C] [--annotator NAME]
 
 Without files, the sample data is used. Both sides are whole processes from texts to scores, loading included:
 ours is one `learnedgec score`; the official tools are one `errant_parallel` for the references, and one with
@@ -23,7 +23,7 @@ from pathlib import Path
 from measuring import Stopwatch, make_table
 from rich.console import Console
 
-from learnedgec.data.text import read_lines, write_lines
+from learnedgec.data.text import read_lines
 from learnedgec.edits.parsing import RELEASED, find_annotator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,32 +105,19 @@ def main() -> None:
     parser.add_argument(
         "--hyp", type=Path, nargs="+", default=sorted((sample / "systems").glob("*.txt"))
     )
-    parser.add_argument("--sentences", type=int, help="only the first of each file")
     parser.add_argument("--annotator", default=RELEASED)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-
-        def copy(path: Path, kind: str) -> Path:
-            write_lines(folder / kind / path.name, read_lines(path)[: options.sentences])
-            return folder / kind / path.name
-
-        for kind in ("source", "references", "systems"):
-            (folder / kind).mkdir()
-        files = (
-            copy(options.src, "source"),
-            [copy(path, "references") for path in options.ref],
-            [copy(path, "systems") for path in options.hyp],
-        )
-        expected, cpu, wall = official(*files, options.annotator, folder)
-        computed, our_cpu, our_wall = ours(*files, options.annotator)
-        sentences = len(read_lines(files[0]))
+    given = (options.src, options.ref, options.hyp, options.annotator)
+    with tempfile.TemporaryDirectory() as folder:
+        expected, cpu, wall = official(*given, Path(folder))
+    computed, our_cpu, our_wall = ours(*given)
     different = [system for system in expected if expected[system] != computed[system]]
     if different:
         raise SystemExit(
             "TP, FP, FN differ: "
             + "; ".join(f"{system} {computed[system]} {expected[system]}" for system in different)
         )
+    sentences = len(read_lines(options.src))
     title = f"{len(expected)} systems, {sentences} sentences, equal TP, FP and FN"
     table = make_table(title, "", "processor s", "wall s", "times")
     table.add_row("errant_parallel + errant_compare", f"{cpu:.1f}", f"{wall:.1f}", "")

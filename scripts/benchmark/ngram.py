@@ -6,11 +6,11 @@
 sides get the same sentences in memory, one thread, and only scoring is timed. GLEU is compared with the
 peer's `GLEUOfficial`, GREEN with its `GREEN`, both with their defaults.
 
-The inputs are first made such that both sides define the same score (`--as-is` leaves them): tokens are
-separated by one plain space (the peer splits at that alone, and some outputs have two, or others);
-sentences shorter than 4 tokens are left out (where an order has no n-gram the peer takes a recall of 1, the
-official GREEN and learnedgec 0), and so are those where a system's GREEN is 0 with every reference (the
-peer then takes the first one, the official GREEN the best in shorter n-grams).
+The inputs are first made such that both sides define the same score: tokens are separated by one plain space
+(the peer splits at that alone, and some outputs have two, or others); sentences shorter than 4 tokens are
+left out (where an order has no n-gram the peer takes a recall of 1, the official GREEN and learnedgec 0), and
+so are those where a system's GREEN is 0 with every reference (the peer then takes the first one, the official
+GREEN the best in shorter n-grams).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from measuring import Stopwatch, in_process
 Inputs = dict[str, Any]
 
 
-def read_seeda(as_is: bool) -> Inputs:
+def read_seeda() -> Inputs:
     """Return sources, references and systems by name."""
     from learnedgec import References, load_metric
     from learnedgec.data.catalog import dataset, dataset_file
@@ -43,13 +43,12 @@ def read_seeda(as_is: bool) -> Inputs:
         read_lines(dataset_file("conll14", f"data/reference/ref{number}")) for number in (0, 1)
     ]
     rows = list(zip(sources, *references, *systems.values(), strict=True))
-    if not as_is:
-        rows = [tuple(" ".join(text.split()) for text in row) for row in rows]
-        rows = [row for row in rows if min(len(text.split()) for text in row) >= 4]
-        source, *others = map(list, zip(*rows, strict=True))
-        green, choices = load_metric("green"), References.from_texts(*others[:2])
-        scores = [green.score(source, lines, choices).sentences for lines in others[2:]]
-        rows = [row for row, *values in zip(rows, *scores, strict=True) if min(values) > 0]
+    rows = [tuple(" ".join(text.split()) for text in row) for row in rows]
+    rows = [row for row in rows if min(len(text.split()) for text in row) >= 4]
+    source, *others = map(list, zip(*rows, strict=True))
+    green, choices = load_metric("green"), References.from_texts(*others[:2])
+    scores = [green.score(source, lines, choices).sentences for lines in others[2:]]
+    rows = [row for row, *values in zip(rows, *scores, strict=True) if min(values) > 0]
     source, *others = map(list, zip(*rows, strict=True))
     return {
         "sources": source,
@@ -95,24 +94,22 @@ def main() -> None:
         print(json.dumps(run_peer(json.load(sys.stdin))))
         return
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--peer-python", help="interpreter of an environment with gec-metrics")
-    parser.add_argument("--as-is", action="store_true", help="do not make the inputs equal")
+    parser.add_argument(
+        "--peer-python", default=sys.executable, help="interpreter that has gec-metrics"
+    )
     options = parser.parse_args()
-    inputs = read_seeda(options.as_is)
+    inputs = read_seeda()
     print(f"{len(inputs['systems'])} systems, {len(inputs['sources'])} sentences, 2 references")
     ours = run_learnedgec(inputs)
-    peer = None
-    if options.peer_python:
-        peer = in_process(__file__, inputs, python=options.peer_python)
+    peer = in_process(__file__, inputs, python=options.peer_python)
     for name, result in ours.items():
-        line = f"{name:6} learnedgec {result['seconds']:7.2f} s"
-        if peer:
-            other = peer[name]
-            apart = max(abs(result["scores"][s] - other["scores"][s]) for s in result["scores"])
-            ratio = other["seconds"] / result["seconds"]
-            line += f"  gec-metrics {other['seconds']:7.2f} s  ratio {ratio:6.1f}"
-            line += f"  largest difference of a score {apart:.1e}"
-        print(line)
+        other = peer[name]
+        apart = max(abs(result["scores"][s] - other["scores"][s]) for s in result["scores"])
+        ratio = other["seconds"] / result["seconds"]
+        print(
+            f"{name:6} learnedgec {result['seconds']:7.2f} s  gec-metrics {other['seconds']:7.2f} s  "
+            f"ratio {ratio:6.1f}  largest difference of a score {apart:.1e}"
+        )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,6 @@ def test_what_is_learned_from_and_where_is_said_first(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    monkeypatch.setattr(ProgressLines, "begin", lambda: None)
     monkeypatch.setattr(ProgressLines, "_due", 1)
     out, err = train(f"{TRAIN} --trainer.max_epochs 1")
     assert out.split()[:3] == ["part", "head", "pearson"]

@@ -10,7 +10,7 @@ from max_match_oracle import oracle_edits, oracle_tp
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits import edit_lattice as module
 from learnedgec.edits.edit_lattice import EditLattice
-from learnedgec.edits.max_match import match_edits, max_match, reference_edits
+from learnedgec.edits.max_match import max_match, reference_edits
 
 tokens = st.lists(st.sampled_from("abc"), max_size=8)
 
@@ -131,56 +131,6 @@ def test_lattices_too_large_to_list_have_paths_as_good(
             edits = thinned.extract(gold)
             assert apply_edits(" ".join(source), edits) == " ".join(hypothesis)
             assert count_gold_arcs(thinned, gold) == count_gold_arcs(listed, gold)
-
-
-HAVE = ("He have went home now", "He has gone home now")
-
-
-@pytest.mark.parametrize(
-    ("texts", "gold", "max_unchanged_words", "edits"),
-    [
-        # Gold edits decide how changes are cut.
-        (HAVE, [Edit(1, 2, "has"), Edit(2, 3, "gone")], 2, [(1, 2, "has"), (2, 3, "gone")]),
-        (HAVE, [Edit(1, 3, "has gone")], 2, [(1, 3, "has gone")]),
-        (HAVE, [Edit(1, 4, "has gone home")], 2, [(1, 4, "has gone home")]),
-        (("b c", "a b c"), [Edit(0, 1, "a b")], 1, [(0, 1, "a b")]),
-        # An edit spans no more unchanged words than allowed.
-        (("a b c d", "x b c y"), [], 2, [(0, 4, "x b c y")]),
-        (("a b c d", "x b c y"), [], 0, [(0, 1, "x"), (3, 4, "y")]),
-        # Insertions at one place, and before the first word.
-        (("a b", "a x y b"), [Edit(1, 1, "x"), Edit(1, 1, "y")], 2, [(1, 1, "x"), (1, 1, "y")]),
-        (("b c", "a b c"), [Edit(0, 0, "a")], 2, [(0, 0, "a")]),
-        (("", ""), [], 2, []),
-        (("a b", "a b"), [], 2, []),
-        (("", "a b"), [], 2, [(0, 0, "a b")]),
-        (("a b", ""), [], 2, [(0, 2, "")]),
-    ],
-)
-def test_how_changes_are_cut(
-    texts: tuple[str, str],
-    gold: list[Edit],
-    max_unchanged_words: int,
-    edits: list[tuple[int, int, str]],
-) -> None:
-    (overlap,) = max_match(*texts, [gold], max_unchanged_words=max_unchanged_words)
-    assert triples(overlap.edits) == edits
-    assert len(overlap.pairs) == len(gold)
-
-
-def test_any_alternative_matches() -> None:
-    gold = Edit(0, 1, "x", alternatives=("y", ""))
-    for hypothesis in ("x b", "y b", "b"):
-        (overlap,) = max_match("a b", hypothesis, [(gold,)])
-        assert overlap.pairs == ((0, 0),)
-
-
-def test_gold_edits_are_matched_in_order() -> None:
-    # Equal ones each count, and one before the last match is not seen.
-    assert match_edits([Edit(0, 1, "x")], [Edit(0, 1, "x")] * 2) == ((0, 0), (0, 1))
-    gold = (Edit(2, 3, "z"), Edit(0, 1, "x"))
-    assert match_edits([Edit(0, 1, "x"), Edit(2, 3, "z")], gold) == ((0, 1),)
-    (overlap,) = max_match("a b", "a x y b", [(Edit(1, 1, "y"), Edit(1, 1, "x"))])
-    assert len(overlap.pairs) == 1
 
 
 @pytest.mark.parametrize("ignore", [False, True])

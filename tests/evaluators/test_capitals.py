@@ -55,9 +55,7 @@ def test_likelihood_is_the_sum_over_words() -> None:
         -4.0,
     ]
     assert capitals_likelihood(logits, marks).tolist() == pytest.approx(expected)
-
-
-def test_a_long_text_in_another_style_costs_no_more_than_ten_words() -> None:
+    # A long text in another style costs no more than ten words.
     logits, marks = torch.full((2, 50), 9.0), torch.full((2, 50), SMALL)
     marks[1, 9:] = UNMARKED
     assert capitals_likelihood(logits, marks).tolist() == pytest.approx([-40.0, -36.0])

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -74,30 +73,6 @@ def test_batches_keep_to_the_budget_and_pad_only_to_their_longest(tiny_encoder: 
     assert sorted(covered) == list(range(len(texts)))
 
 
-def test_truncation_is_counted_once(tiny_encoder: Path) -> None:
-    tokenizer = load_tokenizer(str(tiny_encoder))
-    with pytest.warns(TruncationWarning, match="2 of 3 inputs were longer than 5 tokens") as caught:
-        run(
-            lambda batch: batch["input_ids"].float()[:, :1],
-            tokenizer,
-            ["a", "a b c d e", "a b c d e f", "a b c d e"],
-            Runtime(device="cpu"),
-            max_length=5,
-        )
-    assert len(caught) == 1
-
-
-def test_bfloat16_is_close(tiny_encoder: Path) -> None:
-    tokenizer = load_tokenizer(str(tiny_encoder))
-    rows = []
-    for dtype in ("float32", "bfloat16"):
-        runtime = Runtime(device="cpu", dtype=dtype)  # type: ignore[arg-type]
-        model = load_model(str(tiny_encoder), runtime)
-        rows.append(run(lambda batch, m=model: pooled(m, batch), tokenizer, TEXTS, runtime))  # type: ignore[misc]
-    assert rows[1] == pytest.approx(rows[0], abs=0.05)
-    assert not np.array_equal(rows[0], rows[1])
-
-
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
@@ -116,32 +91,12 @@ def test_names_that_cannot_be_had(
         load_model(name, Runtime())
 
 
-def test_no_network_is_one_sentence_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    unreachable = Mock(side_effect=ConnectionError("Name or service not known"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
-    with pytest.raises(
-        ModelError, match=r"hub cannot be reached \(ConnectionError\); give a directory"
-    ):
-        load_model("some-org/no-such-model", Runtime())
-
-
 def test_damaged_weights_are_named(tiny_encoder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_encoder, tmp_path / "cut")
     weights = tmp_path / "cut" / "model.safetensors"
     os.truncate(weights, weights.stat().st_size // 2)
-    with pytest.raises(ModelError, match="are damaged"):
+    with pytest.raises(ModelError, match=r"cut cannot be loaded: .*(header|[Ii]ncomplete)"):
         load_model(str(tmp_path / "cut"), Runtime())
-
-
-def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
-    model = load_model(str(tiny_encoder), Runtime(device="cpu"))
-    shutil.copytree(tiny_encoder, tmp_path / "pickled")
-    (tmp_path / "pickled" / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="need allow_pickle=True"):
-        load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
-    assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
 
 
 def test_a_model_whose_files_change_is_loaded_again(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -34,18 +33,6 @@ def check_whole(folder: Path) -> None:
     for name, array in ARRAYS.items():
         assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
         assert (arrays[name] == array).all()
-
-
-def test_key_depends_on_texts_order_and_grouping() -> None:
-    keys = [
-        key_of("m", ["a", "b"], ["c"]),
-        key_of("m", ["b", "a"], ["c"]),
-        key_of("m", ["a"], ["b", "c"]),
-        key_of("m", ["ab"], ["c"]),
-        key_of("n", ["a", "b"], ["c"]),
-    ]
-    assert len(set(keys)) == len(keys)
-    assert key_of("m", ["a", "b"], ["c"]) == keys[0]
 
 
 def test_round_trip_of_arrays_and_records(tmp_path: Path) -> None:
@@ -114,7 +101,7 @@ def write_often(folder: str, value: float) -> None:
         Store(folder).save(KEY, {"x": np.full(1000, value)})
 
 
-def test_processes_and_threads_share_a_store(tmp_path: Path) -> None:
+def test_processes_share_a_store(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     writers = [
         context.Process(target=write_often, args=(str(tmp_path), value)) for value in (1.0, 2.0)
@@ -122,22 +109,13 @@ def test_processes_and_threads_share_a_store(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     values = []
-    with ThreadPoolExecutor(2) as pool:
-        threads = [pool.submit(write_often, str(tmp_path), value) for value in (3.0, 4.0)]
-        while any(writer.is_alive() for writer in writers) or not all(t.done() for t in threads):
-            stored = Store(tmp_path).load(KEY)
-            if stored is not None:
-                values.append(stored[0]["x"])
-        for thread in threads:
-            thread.result()
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
+    while any(writer.is_alive() for writer in writers):
+        stored = Store(tmp_path).load(KEY)
+        if stored is not None:
+            values.append(stored[0]["x"].tolist())
+    assert [writer.exitcode for writer in writers] == [0, 0]
     assert values
-    for array in values:
-        assert array.shape == (1000,)
-        assert array[0] in (1.0, 2.0, 3.0, 4.0)
-        assert (array == array[0]).all()
+    assert all(value in ([1.0] * 1000, [2.0] * 1000) for value in values)
     assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite"]
 
 
