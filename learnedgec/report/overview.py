@@ -70,7 +70,7 @@ def describe_meaning(
         `sentences` (S), `percentiles` (S, N), and the reference's `benchmark`, `outputs`, `pairs`,
         `accuracy` and `bins` (as `reliability`).
     """
-    explanations = [
+    sentences = [
         explain_score(
             reference,
             score.value,
@@ -80,14 +80,15 @@ def describe_meaning(
         )
         for score, texts in zip(scores, benchmark.systems.values(), strict=True)
     ]
+    percentiles = [reference.percentiles(score.sentences) for score in scores]
     return {
         "benchmark": reference.benchmark,
         "outputs": reference.outputs,
         "pairs": reference.pairs,
         "accuracy": reference.accuracy,
         "reliability": [asdict(bin_) for bin_ in reference.bins],
-        "sentences": [explanation.sentence for explanation in explanations],
-        "percentiles": plain([np.rint(e.percentiles).astype(int) for e in explanations]),
+        "sentences": sentences,
+        "percentiles": np.rint(percentiles).astype(int).tolist(),
     }
 
 
