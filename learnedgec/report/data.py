@@ -211,7 +211,6 @@ def _build(
     notices = [
         *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
         *provenance.gate_notices(described),
-        *provenance.unknown_edits(annotated),
         *provenance.annotator_notices(annotator, metrics),
         *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
         *too_few_resamples(first.comparisons, first.resamples, settings.level),
