@@ -266,7 +266,7 @@ def reward(metric: Metric | str, **options: Any) -> Reward:
         >>> shorter.history[-1].watched
         1.5
     """
-    if "watch" in options:
+    if options.get("watch") is not None:
         options["watch"] = as_metric(options["watch"], "watch")
     return Reward(as_metric(metric), **options)
 
