@@ -9,19 +9,28 @@ data: the evaluator has not learned from it, and candidates were compared on it.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from learnedgec.analysis.aggregation import sentence_scores
-from learnedgec.analysis.explanation import evaluators_of, make_reference, write_references
+from learnedgec.analysis.explanation import PreferenceBin, ScoreReference, evaluators_of
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.sentences import changed_sentences
+from learnedgec.data.text import write_json
+from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
 
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/analysis/score_references.json"
+FOLDS, BINS, PARTS = 10, 10, 20
 
 
 def main() -> None:
@@ -60,6 +69,129 @@ def main() -> None:
             print(f"  predicted {bin_.predicted:.3f}  preferred {bin_.preferred:.3f} "
                   f"[{bin_.low:.3f}, {bin_.high:.3f}]  n {bin_.count}")  # fmt: skip
     write_references(options.out, references)
+
+
+def make_reference(
+    metric: str,
+    evaluators: Mapping[str, str],
+    benchmark: str,
+    scores: Floats,
+    source_scores: Floats,
+    ratings: Floats,
+    source_ratings: Floats,
+    changed: npt.NDArray[np.bool_],
+) -> ScoreReference:
+    """Return the reference built from a benchmark's outputs and ratings.
+
+    Args:
+        metric: the printed name of the metric.
+        evaluators: evaluator -> digest of its package (`package_digest`).
+        benchmark: the name of the benchmark.
+        scores: float64 (S, N), the score of each system's output of each sentence.
+        source_scores: float64 (N,), the score of each unchanged source.
+        ratings: float64 (S, N), the human ratings of the outputs, NaN where there are none.
+        source_ratings: float64 (N,), the human ratings of the sources.
+        changed: bool (S, N), whether the output differs from its source.
+
+    Raises:
+        InputError: fewer than a hundred outputs were rated above or below their source.
+    """
+    preference = np.sign(ratings - source_ratings)
+    decided = changed & np.isfinite(preference) & (preference != 0)
+    gains, preferred = (scores - source_scores)[decided], preference[decided] > 0
+    groups = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)[decided]
+    if len(gains) < 100:
+        raise InputError(
+            f"{benchmark} has {len(gains)} outputs that are rated above or below their source; at least "
+            "100 are needed to calibrate a score."
+        )
+    points, probabilities = fit_preference(gains, preferred)
+    return ScoreReference(
+        metric=metric,
+        evaluators=evaluators,
+        benchmark=benchmark,
+        quantiles=np.percentile(scores[changed], np.arange(101)),
+        outputs=int(changed.sum()),
+        gains=points,
+        probabilities=probabilities,
+        pairs=len(gains),
+        accuracy=float(np.mean(np.where(preferred, gains > 0, gains < 0))),
+        bins=bins_of(predict_held_out(gains, preferred, groups), preferred),
+    )
+
+
+def fit_preference(gains: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return gains and, for each, the probability that human raters prefer an output with this gain.
+
+    The outputs are cut by gain into twenty parts of about equal size. Each part gives its mean gain and the
+    share that was preferred. Isotonic regression makes these shares nondecreasing.
+
+    Source: Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass Probability
+    Estimates" (KDD 2002). The parts are ours, so that no point depends on a few outputs.
+
+    Args:
+        gains: float64 (P,).
+        preferred: bool (P,).
+    """
+    # Equal gains stay in one part.
+    cuts = np.unique(np.quantile(gains, np.linspace(0, 1, PARTS + 1)[1:-1]))
+    _, part = np.unique(np.searchsorted(cuts, gains), return_inverse=True)
+    counts = np.bincount(part).astype(np.float64)
+    means = np.bincount(part, gains) / counts
+    shares = np.bincount(part, preferred.astype(np.float64)) / counts
+    rising: Floats = isotonic_regression(shares, weights=counts).x
+    return means, rising
+
+
+def predict_held_out(
+    gains: Floats,
+    preferred: npt.NDArray[np.bool_],
+    groups: npt.NDArray[np.intp],
+    *,
+    seed: int = 0,
+) -> Floats:
+    """Return a probability for each output, predicted by a calibration on other sources, float64 (P,).
+
+    Args:
+        gains: float64 (P,).
+        preferred: bool (P,).
+        groups: int (P,), the number of each output's source. All outputs of a source are in one of ten folds.
+        seed: of the folds.
+    """
+    fold = np.random.default_rng(seed).integers(0, FOLDS, int(groups.max()) + 1)[groups]
+    predicted = np.empty(len(gains))
+    for number in range(FOLDS):
+        held_out = fold == number
+        line = fit_preference(gains[~held_out], preferred[~held_out])
+        predicted[held_out] = np.interp(gains[held_out], *line)
+    return predicted
+
+
+def bins_of(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[PreferenceBin, ...]:
+    """Return ten bins of outputs of about equal size, by predicted probability, with Wilson's intervals."""
+    bins, z = [], 1.96
+    for part in np.array_split(np.argsort(predicted, kind="stable"), BINS):
+        count, share = len(part), float(preferred[part].mean())
+        scale = 1 + z * z / count
+        middle = (share + z * z / (2 * count)) / scale
+        reach = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / scale
+        mean = float(predicted[part].mean())
+        bins.append(PreferenceBin(mean, share, float(middle - reach), float(middle + reach), count))
+    return tuple(bins)
+
+
+def write_references(path: Path, references: Sequence[ScoreReference]) -> None:
+    """Write references, with six digits."""
+    write_json(path, [to_json(asdict(reference)) for reference in references])
+
+
+def to_json(value: Any) -> Any:
+    """Return a value that JSON can hold, numbers with six digits."""
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [to_json(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -73,7 +73,6 @@ def attribute_edits(
     edits: Sequence[Sequence[Edit]] | None = None,
     annotator: str | None = None,
     exact_up_to: int = 8,
-    permutations: int = 64,
     seed: int = 0,
     runtime: Runtime = Runtime(),
 ) -> list[Attribution]:
@@ -91,9 +90,8 @@ def attribute_edits(
         edits: for each sentence, the edits that turn the source into the hypothesis; by default, those that
             ERRANT finds.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
-        exact_up_to: up to this many edits, each of the 2^E sets is scored; above, Shapley values are sampled.
-        permutations: number of orders of the edits in a sample, an even number of at least 4; each takes
-            up to E−1 texts.
+        exact_up_to: up to this many edits, each of the 2^E sets is scored; above, Shapley values are sampled
+            from 64 orders of the edits, each of which takes up to E−1 texts.
         seed: of the sample.
         runtime: how to run.
 
@@ -115,11 +113,6 @@ def attribute_edits(
         raise InputError(
             f"exact_up_to is {exact_up_to}; give a number from 0 to {_MOST_EXACT}: E edits have 2^E sets."
         )
-    if permutations < 4 or permutations % 2:
-        raise InputError(
-            f"permutations is {permutations}; give an even number of at least 4: orders come in pairs, "
-            "and the error is estimated from two pairs or more."
-        )
     metric = as_metric(metric)
     metric.check_alone()
     sources, hypotheses = (
@@ -133,7 +126,7 @@ def attribute_edits(
         edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
     check_lengths(("sources", sources), ("edits", edits))
     games = [
-        _Game(number, source, hypothesis, of_sentence, exact_up_to, permutations, seed)
+        _Game(number, source, hypothesis, of_sentence, exact_up_to, seed)
         for number, (source, hypothesis, of_sentence) in enumerate(
             zip(sources, hypotheses, edits, strict=True), 1
         )
@@ -150,7 +143,7 @@ def attribute_edits(
     return [game.attribution(np.array(list(islice(scores, len(game.texts))))) for game in games]
 
 
-_MOST_EXACT = 16
+_MOST_EXACT, _ORDERS = 16, 64
 
 
 class _Game:
@@ -170,7 +163,6 @@ class _Game:
         hypothesis: str,
         edits: Sequence[Edit],
         exact_up_to: int,
-        permutations: int,
         seed: int,
     ) -> None:
         # Sets of edits are told apart by position, and edits are applied from left to right.
@@ -186,7 +178,7 @@ class _Game:
         if self.exact:
             self.sets = list(range(whole + 1))
         else:
-            self.orders = _orders(size, permutations, seed)
+            self.orders = _orders(size, seed)
             # Each order goes through E+1 sets, from none to all edits.
             self.chains = [
                 list(accumulate((1 << place for place in order), initial=0))
@@ -240,14 +232,11 @@ class _Game:
         return gains.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))
 
 
-def _orders(size: int, permutations: int, seed: int) -> Indices:
+def _orders(size: int, seed: int) -> Indices:
     """Return int (P, E): random orders of the edits, each followed by its reverse."""
     random = np.random.default_rng([seed, size])
-    orders = np.empty((permutations, size), dtype=np.int64)
-    for row in range(0, permutations, 2):
-        orders[row] = random.permutation(size)
-        orders[row + 1] = orders[row, ::-1]
-    return orders
+    orders = [random.permutation(size) for _ in range(_ORDERS // 2)]
+    return np.array([both for order in orders for both in (order, order[::-1])])
 
 
 def _shapley(values: Floats, size: int) -> Floats:

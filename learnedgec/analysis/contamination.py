@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.evaluators.packages import learned_from, learned_hashes
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.tuned import list_tuned, read_tuned_file, tuned_on
+from learnedgec.metrics.tuned import tuned_on
 
 
 def count_tuned_on(metric: Metric, sources: Sequence[str]) -> int:
@@ -24,21 +24,6 @@ def count_tuned_on(metric: Metric, sources: Sequence[str]) -> int:
 def count_shared(seen: Collection[bytes], sources: Sequence[str]) -> int:
     """Return how many of the sources have their hash among those that were seen."""
     return sum(fingerprint(source) in seen for source in sources) if seen else 0
-
-
-def held_out_results(metric: Metric) -> str:
-    """Return a tuned metric's results on its held-out folds, in brackets; nothing without a record."""
-    results = []
-    files = list_tuned()
-    for name in metric.tuned_names:
-        study = read_tuned_file(files[name]).study if name in files else {}
-        gain = study.get("gain") or {}
-        if gain.get("value") is not None:
-            results.append(
-                f"{study['objective']} on {study['benchmark']} {study['held_out']:.4f}, gain "
-                f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
-            )
-    return f" ({'; '.join(results)})" if results else ""
 
 
 def contamination(metric: Metric, tested: str, sources: Sequence[str] = ()) -> tuple[str, ...]:

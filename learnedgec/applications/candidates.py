@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -31,19 +30,8 @@ def as_candidates(systems: Systems | Candidates) -> Candidates:
     return [list(row) for row in zip(*outputs.values(), strict=True)]
 
 
-def check_candidates(
-    sources: Sequence[str], candidates: Candidates, weights: Sequence[Sequence[float]] | None
-) -> None:
-    """Raise unless every source has candidates, and each of them a weight where there are weights.
-
-    Args:
-        sources: N sources.
-        candidates: corrections of each source.
-        weights: weight of each candidate, if there are weights.
-
-    Raises:
-        InputError: a source has no candidate, or weights that are negative, infinite or all 0.
-    """
+def check_candidates(sources: Sequence[str], candidates: Candidates) -> None:
+    """Raise `InputError` unless every source has a list of one or more candidates."""
     if len(sources) != len(candidates):
         raise InputError(
             f"{len(sources)} sources have {len(candidates)} lists of candidates; give one list each."
@@ -53,12 +41,4 @@ def check_candidates(
             raise InputError(
                 f"sentence {number} has {'a text in place of a list' if row else 'no candidate'}; "
                 "give a list with at least one correction."
-            )
-    if weights is None:
-        return
-    for number, (row, shares) in enumerate(zip(candidates, weights, strict=True), 1):
-        if len(row) != len(shares) or min(shares) < 0 or not 0 < sum(shares) < math.inf:
-            raise InputError(
-                f"sentence {number} has {len(row)} candidates and the weights {list(shares)}; give each a "
-                "number from 0 up, not all 0."
             )

@@ -14,17 +14,15 @@ pooler (`pooling: pooler`, such as BERT's) needs none.
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
-from safetensors.torch import save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from learnedgec.applications.modeling_head import ExportedHead, ExportedHeadConfig
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import quiet_transformers
@@ -34,8 +32,9 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.card import metadata
 
-_MODULE = Path(__file__).with_name("modeling_head.py")
-_CLASS = "ExportedHead"
+# So that transformers writes their module beside what it saves.
+ExportedHeadConfig.register_for_auto_class()
+ExportedHead.register_for_auto_class("AutoModelForSequenceClassification")
 
 
 def export_evaluator(
@@ -94,23 +93,14 @@ def _export(package: Package, model: EvaluatorModel, head: str, target: Path) ->
     head_config = model.config.head(head)
     classifier = _classifier(model.heads[head], head_config)
     plain = _plain(model, head, head_config, classifier)
-    if plain is None:
-        encoder = _encoder_weights(model, head_config)
-        weights = {f"encoder.{key}": value for key, value in encoder.items()} | classifier
-        config = _configuration(model, head, head_config)
-    else:
-        weights, config = dict(plain.state_dict()), plain.config.to_dict()
-        config |= {"architectures": [type(plain).__name__], "dtype": "float32"}
+    exported = plain or _with_own_class(model, head, head_config, classifier)
     with atomic_folder(target) as folder:
-        save_file(_stored(weights), folder / "model.safetensors", metadata={"format": "pt"})
-        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         with quiet_transformers():
+            exported.save_pretrained(folder, state_dict=_stored(exported.state_dict()))
             tokenizer = AutoTokenizer.from_pretrained(
                 package.path, model_max_length=model.config.max_tokens
             )
             tokenizer.save_pretrained(folder)
-        if plain is None:
-            shutil.copyfile(_MODULE, folder / _MODULE.name)
         card = _card(package, head, head_config, own_class=plain is None)
         (folder / CARD).write_text(card, encoding="utf-8")
         for file in folder.iterdir():
@@ -145,8 +135,7 @@ def _plain(
     """Return the head as one of transformers' own sequence classifiers, if one computes the same."""
     if head_config.reads != "pooled" or model.config.pooling != "pooler":
         return None
-    labels = {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
-    config = type(model.encoder.config)(**{**model.encoder.config.to_dict(), **labels})
+    config = type(model.encoder.config)(**{**model.encoder.config.to_dict(), **_labels(head)})
     try:
         plain: Any = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
         prefix = plain.base_model_prefix
@@ -168,26 +157,33 @@ def _plain(
     return plain if equal else None
 
 
-def _configuration(model: EvaluatorModel, head: str, head_config: HeadConfig) -> dict[str, Any]:
-    """Return the configuration of a head with its own class."""
-    module = _MODULE.stem
+def _with_own_class(
+    model: EvaluatorModel,
+    head: str,
+    head_config: HeadConfig,
+    classifier: dict[str, torch.Tensor],
+) -> ExportedHead:
+    """Return the head as a model of its own class, which transformers saves beside the weights."""
     tokens = head_config.reads == "tokens"
-    return {
-        "model_type": "learnedgec-head",
-        "architectures": [_CLASS],
-        "auto_map": {
-            "AutoConfig": f"{module}.ExportedHeadConfig",
-            "AutoModelForSequenceClassification": f"{module}.{_CLASS}",
-        },
-        "encoder": model.encoder.config.to_dict(),
-        "pooling": "tokens" if tokens else model.config.pooling,
-        "scale": head_config.scale if tokens else 1.0,
-        "offset": head_config.offset if tokens else 0.0,
-        "id2label": {"0": head},
-        "label2id": {head: 0},
-        "problem_type": "regression",
-        "dtype": "float32",
-    }
+    exported = ExportedHead(
+        ExportedHeadConfig(
+            encoder=model.encoder.config.to_dict(),
+            pooling="tokens" if tokens else model.config.pooling,
+            scale=head_config.scale if tokens else 1.0,
+            offset=head_config.offset if tokens else 0.0,
+            **_labels(head),
+        )
+    )
+    encoder = _encoder_weights(model, head_config)
+    weights = {f"encoder.{key}": value for key, value in encoder.items()} | classifier
+    # A pooler that the head does not read is left out.
+    exported.load_state_dict({key: weights[key] for key in exported.state_dict()})
+    return exported
+
+
+def _labels(head: str) -> dict[str, Any]:
+    """Return what the configuration of a classifier says of its only label."""
+    return {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
 
 
 def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -39,12 +39,11 @@ _MBR = re.compile(r"\s*mbr\s*\((.+)\)\s*", re.DOTALL)
 class MinimumBayesRisk:
     """Expected utility of a candidate where each candidate may be the right one.
 
-    With candidates c of weight w and the utility u, a metric's sentence score with one reference,
+    With n candidates c and the utility u, a metric's sentence score with one reference,
 
-        score(h) = Σ_c w_c · u(h, c) / Σ_c w_c
+        score(h) = Σ_c u(h, c) / n
 
-    A candidate is a reference for itself too; a text that several systems agree on has the sum of their
-    weights.
+    A candidate is a reference for itself too; a text that several systems agree on counts as often.
 
     Source: Kumar and Byrne, "Minimum Bayes-Risk Decoding for Statistical Machine Translation" (NAACL
     2004); for GEC, Raina and Gales, "Minimum Bayes' Risk Decoding for System Combination of
@@ -85,9 +84,6 @@ class Guards:
         minimum_gain: the best candidate must score at least this much above the fallback. With the source
             as the fallback and a gain of 0, a candidate that scores below its source is never chosen.
         longest_edit: the most tokens that one edit of a candidate may delete or insert.
-        gate: a metric, or its name, by which a candidate must score at least `gate_minimum`, such as `some`'s
-            meaning.
-        gate_minimum: the minimum sentence score by the gate.
 
     Example: `rerank`.
     """
@@ -95,20 +91,12 @@ class Guards:
     fallback: Literal["none", "source", "first"] = "none"
     minimum_gain: float = 0.0
     longest_edit: int | None = None
-    gate: Metric | str | None = None
-    gate_minimum: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.gate is not None:
-            object.__setattr__(self, "gate", as_metric(self.gate, "gate"))
         if self.fallback == "none" and self.minimum_gain:
             raise ConfigError(
                 f"minimum_gain is {self.minimum_gain:g} and there is no fallback to gain on; choose "
                 "fallback 'source' or 'first'."
-            )
-        if isinstance(self.gate, Metric) and self.gate.needs_references:
-            raise ConfigError(
-                f"the gate {self.gate.label} needs references; use a metric without them."
             )
 
 
@@ -209,7 +197,7 @@ def candidate_scores(
     candidates: Candidates,
     references: References | None = None,
     *,
-    weights: Sequence[Sequence[float]] | None = None,
+    with_sources: bool = False,
     runtime: Runtime = Runtime(),
 ) -> tuple[Floats, ...]:
     """Return the score of every candidate, one float64 array per source.
@@ -221,19 +209,23 @@ def candidate_scores(
         sources: N sources.
         candidates: one or more for each source.
         references: gold references for a metric that needs them: the choice is then an oracle.
-        weights: of the candidates in a minimum Bayes risk, such as a decoder's probabilities; 1 by default.
+        with_sources: whether each source's own score follows those of its candidates; in a minimum Bayes
+            risk it is not a reference.
         runtime: how to run.
 
     Raises:
-        InputError: a source has no candidate, the metric's score of a sentence depends on others,
-            or weights that are negative, infinite or all 0.
-        LengthError: sources, candidates, references or weights differ in number.
+        InputError: a source has no candidate, or the metric's score of a sentence depends on others.
+        LengthError: sources and references differ in number.
     """
-    check_candidates(sources, candidates, weights)
+    check_candidates(sources, candidates)
     metric = by.utility if isinstance(by, MinimumBayesRisk) else by
     metric.check_alone()
     # Each distinct candidate is scored once; in a minimum Bayes risk, with each of them as its reference.
-    distinct = [list(dict.fromkeys(row)) for row in candidates]
+    rows = [
+        [*row, source] if with_sources else row
+        for source, row in zip(sources, candidates, strict=True)
+    ]
+    distinct = [list(dict.fromkeys(row)) for row in rows]
     flat = [(number, text) for number, row in enumerate(distinct) for text in row]
     used = None if references is None else references.select(number for number, _ in flat)
     if isinstance(by, MinimumBayesRisk):
@@ -247,12 +239,10 @@ def candidate_scores(
     scores = []
     for number, scored in enumerate(np.split(values, np.cumsum(sizes)[:-1])):
         texts = distinct[number]
-        places = [texts.index(text) for text in candidates[number]]
         if isinstance(by, MinimumBayesRisk):
-            shares = np.zeros(len(texts))
-            np.add.at(shares, places, 1.0 if weights is None else weights[number])
-            scored = scored.reshape(len(texts), -1) @ (shares / shares.sum())
-        scores.append(scored[places])
+            counts = np.array([candidates[number].count(text) for text in texts])
+            scored = scored.reshape(len(texts), -1) @ (counts / counts.sum())
+        scores.append(scored[[texts.index(text) for text in rows[number]]])
     return tuple(scores)
 
 
@@ -263,7 +253,6 @@ def rerank(
     references: ReferenceRows | None = None,
     *,
     guards: Guards = Guards(),
-    weights: Sequence[Sequence[float]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Reranking:
     """Choose the best candidate of each source.
@@ -275,7 +264,6 @@ def rerank(
             candidates; the first of equally good ones is chosen.
         references: gold references for a metric that needs them: the choice is then an oracle.
         guards: what a chosen candidate must pass.
-        weights: of the candidates in a minimum Bayes risk.
         runtime: how to run.
 
     Raises:
@@ -291,19 +279,17 @@ def rerank(
     """
     selector = as_selector(metric)
     sources, candidates = as_sentences(sources, "sources"), as_candidates(systems)
-    check_candidates(sources, candidates, weights)
-    gold = as_references(references, len(sources))
-    rows = candidates
-    if guards.fallback == "source":
-        # The source is scored like a candidate, but in a minimum Bayes risk it is not a reference.
-        row_weights = [[1.0] * len(row) for row in candidates] if weights is None else weights
-        rows = [[*row, source] for row, source in zip(candidates, sources, strict=True)]
-        weights = [[*row, 0.0] for row in row_weights]
-    scores = candidate_scores(selector, sources, rows, gold, weights=weights, runtime=runtime)
+    scores = candidate_scores(
+        selector,
+        sources,
+        candidates,
+        as_references(references, len(sources)),
+        with_sources=guards.fallback == "source",
+        runtime=runtime,
+    )
     texts, chosen, margins = [], [], []
-    passed = _passed(sources, candidates, guards, runtime)
-    for source, row, values, accepted in zip(sources, candidates, scores, passed, strict=True):
-        place = _choose(values, accepted, guards)
+    for source, row, values in zip(sources, candidates, scores, strict=True):
+        place = _choose(source, row, values, guards)
         text = source if place < 0 else row[place]
         others = [value for other, value in zip(row, values, strict=False) if other != text]
         margins.append(values[place] - max(others) if others else math.nan)
@@ -320,16 +306,18 @@ def rerank(
     )
 
 
-def _choose(values: Floats, passed: Sequence[bool], guards: Guards) -> int:
-    """Return the index of the best candidate that passes, or of the fallback, −1 for the source.
+def _choose(source: str, row: Sequence[str], values: Floats, guards: Guards) -> int:
+    """Return the index of the best candidate that passes the guards, or of the fallback, −1 for the source.
 
     Args:
+        source: the source.
+        row: its candidates.
         values: the candidates' scores, and that of the source if it is the fallback.
-        passed: which candidates pass the guards.
-        guards: the fallback, and the least gain on it.
+        guards: what the candidate must pass.
     """
-    order = np.argsort(-values[: len(passed)], kind="stable")
-    place = next((int(place) for place in order if passed[place]), None)
+    order = np.argsort(-values[: len(row)], kind="stable").tolist()
+    passed = (place for place in order if _passes(source, row[place], guards.longest_edit))
+    place: int | None = next(passed, None)
     if guards.fallback == "none":
         return int(order[0]) if place is None else place
     fallback = -1 if guards.fallback == "source" else 0
@@ -338,22 +326,9 @@ def _choose(values: Floats, passed: Sequence[bool], guards: Guards) -> int:
     return place
 
 
-def _passed(
-    sources: Sequence[str], candidates: Candidates, guards: Guards, runtime: Runtime
-) -> list[list[bool]]:
-    """Return which candidates pass the gate and the bound on edits."""
-    passed = [[True] * len(row) for row in candidates]
-    if isinstance(guards.gate, Metric):
-        gates = candidate_scores(guards.gate, sources, candidates, runtime=runtime)
-        passed = [(values >= guards.gate_minimum).tolist() for values in gates]
-    if guards.longest_edit is not None:
-        for row, source, texts in zip(passed, sources, candidates, strict=True):
-            for place, text in enumerate(texts):
-                row[place] = row[place] and _longest_edit(source, text) <= guards.longest_edit
-    return passed
-
-
-def _longest_edit(source: str, text: str) -> int:
-    """Return how many tokens the longest edit from source to text deletes or inserts."""
+def _passes(source: str, text: str, longest: int | None) -> bool:
+    """Return whether no edit from source to text deletes or inserts more tokens than the longest may."""
+    if longest is None:
+        return True
     edits = reference_edits(source, text)
-    return max((max(e.end - e.start, len(e.correction.split())) for e in edits), default=0)
+    return all(max(e.end - e.start, len(e.correction.split())) <= longest for e in edits)

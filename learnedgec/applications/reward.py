@@ -2,16 +2,15 @@
 
 A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
 something else, truncated texts, or chatter around the source. So a reward has a floor for outputs that
-cannot be corrections of their source (`is_correction`), may charge for edits and length, and can watch a
-second metric that the policy is not trained on: where the reward rises and the watched metric falls, the
-policy is gaming. Small edits that change the meaning, such as a negation, pass `some`, `impara` and
-`preference`.
+cannot be corrections of their source (`is_correction`), may charge for edits, and can watch a second metric
+that the policy is not trained on: where the reward rises and the watched metric falls, the policy is gaming.
+Small edits that change the meaning, such as a negation, pass `some`, `impara` and `preference`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
@@ -22,11 +21,11 @@ import numpy.typing as npt
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.protocols import Gated
-from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.metrics.similarity_gate import kept_shares
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import as_metric
 from learnedgec.types import Floats
 
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
@@ -135,10 +134,7 @@ class Reward:
             that needs them.
         extract: how the correction is found in a completion.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
-        clip: the least and the largest reward before penalties.
         edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
-        length_penalty: the penalty per token of difference in length, divided by the number of tokens of the
-            source.
         floor: the reward of a completion that the metric's gate rejects, or that is no correction
             (`is_correction`): an empty, truncated, padded or unrelated one.
         watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
@@ -154,9 +150,7 @@ class Reward:
     references: str | None = None
     extract: Callable[[str], str] = extract_correction
     centre: bool = False
-    clip: tuple[float, float] | None = None
     edit_penalty: float = 0.0
-    length_penalty: float = 0.0
     floor: float | None = None
     watch: Metric | None = None
     runtime: Runtime = field(default_factory=Runtime)
@@ -165,10 +159,8 @@ class Reward:
     def __post_init__(self) -> None:
         # Trainers log a reward under its name.
         self.__name__ = self.metric.name
-        if self.clip is not None and not self.clip[0] < self.clip[1]:
-            raise ConfigError(f"clip is {self.clip}; give the least reward and a larger one.")
-        if min(self.edit_penalty, self.length_penalty) < 0:
-            raise ConfigError("edit_penalty and length_penalty are charged; give 0 or more.")
+        if self.edit_penalty < 0:
+            raise ConfigError("edit_penalty is charged; give 0 or more.")
         for metric in filter(None, (self.metric, self.watch)):
             metric.check_alone()
             if metric.needs_references and self.references is None:
@@ -207,10 +199,10 @@ class Reward:
         rewards = scores.copy()
         if self.centre:
             rewards -= _sentence_scores(self.metric, statistics["sources"])
-        if self.clip is not None:
-            rewards = np.clip(rewards, *self.clip)
-        for penalty in self._penalties(sources, texts):
-            rewards -= penalty
+        if self.edit_penalty:
+            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
+            sizes = np.array([max(len(source.split()), 1) for source in sources])
+            rewards -= self.edit_penalty * edits / sizes
         rejected = ~is_correction(sources, texts)
         if isinstance(self.metric, Gated):
             rejected |= ~self.metric.accepted(statistics["completions"])
@@ -229,15 +221,6 @@ class Reward:
             if self.watch is not None:
                 log(f"{self.watch.name}/watched", step.watched)
         return list(map(float, rewards))
-
-    def _penalties(self, sources: Sequence[str], texts: Sequence[str]) -> Iterator[Floats]:
-        """Yield the penalties for edits and for differences in length, float64 (N,) each."""
-        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
-        lengths = np.array([len(text.split()) for text in texts], dtype=float)
-        if self.edit_penalty:
-            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
-            yield self.edit_penalty * edits / sizes
-        yield self.length_penalty * np.abs(lengths - sizes) / sizes
 
     def _references(self, columns: Mapping[str, Any], size: int) -> list[list[str]] | None:
         """Return each completion's references, or `None` if no column is named for them."""
@@ -283,9 +266,9 @@ def reward(metric: Metric | str, **options: Any) -> Reward:
         >>> shorter.history[-1].watched
         1.5
     """
-    if isinstance(options.get("watch"), str):
-        options["watch"] = load_metric(options["watch"])
-    return Reward(load_metric(metric) if isinstance(metric, str) else metric, **options)
+    if options.get("watch") is not None:
+        options["watch"] = as_metric(options["watch"], "watch")
+    return Reward(as_metric(metric), **options)
 
 
 def _sentence_scores(metric: Metric, statistics: Statistics) -> Floats:

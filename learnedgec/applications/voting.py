@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from learnedgec.applications.candidates import Candidates, as_candidates, check_candidates
@@ -19,25 +19,23 @@ def vote(
     *,
     annotator: str,
     threshold: float = 0.5,
-    weights: Sequence[Sequence[float]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> list[str]:
     """Return each source with the edits applied that more than a share of its candidates made.
 
     Source: Tarnavskyi, Chernodub and Omelianchuk, "Ensembling and Knowledge Distilling of Large Sequence
     Taggers for Grammatical Error Correction" (ACL 2022), who keep the edits that a minimum number of systems
-    made; here candidates may have weights.
+    made.
 
     Args:
         sources: N sources.
         systems: each system's N texts, by name, or for each source a list of one or more candidates.
         annotator: the name of the spaCy pipeline that finds the edits.
         threshold: the share of votes that an edit must exceed, from 0 up to, but not including, 1.
-        weights: of the candidates, such as their systems' scores on development data; by default, 1 each.
         runtime: `jobs` and `progress`.
 
     Raises:
-        InputError: a source has no candidate, or weights that are negative, infinite or all 0.
+        InputError: a source has no candidate.
         ConfigError: the threshold is out of range.
 
     Example:
@@ -48,19 +46,15 @@ def vote(
     if not 0 <= threshold < 1:
         raise ConfigError(f"threshold is {threshold:g}; give a share of votes from 0 to below 1.")
     candidates = as_candidates(systems)
-    check_candidates(sources, candidates, weights)
+    check_candidates(sources, candidates)
     pairs = [
         (source, text) for source, row in zip(sources, candidates, strict=True) for text in row
     ]
     extracted = iter(extract_edits(pairs, annotator, types=False, runtime=runtime))
     texts = []
-    for source, row_weights in zip(
-        sources, weights or [[1.0] * len(row) for row in candidates], strict=True
-    ):
-        shares: dict[Edit, float] = defaultdict(float)
-        for weight in row_weights:
-            for edit in dict.fromkeys(next(extracted)):
-                shares[edit] += weight / sum(row_weights)
+    for source, row in zip(sources, candidates, strict=True):
+        votes = Counter(edit for _ in row for edit in dict.fromkeys(next(extracted)))
+        shares = {edit: count / len(row) for edit, count in votes.items()}
         texts.append(apply_edits(source, _compatible(shares, threshold)))
     return texts
 
@@ -71,9 +65,8 @@ def _compatible(shares: Mapping[Edit, float], threshold: float) -> list[Edit]:
     Where they overlap, which takes a threshold below one half, the one with more votes stays, then the one
     further left, then the shorter one. Two insertions at one place overlap too.
     """
-    # Shares are sums of weights: half of the votes must not exceed one half by rounding.
-    voted = [edit for edit, share in shares.items() if share > threshold + 1e-9]
-    voted.sort(key=lambda edit: (-round(shares[edit], 9), edit.start, edit.end, edit.correction))
+    voted = [edit for edit, share in shares.items() if share > threshold]
+    voted.sort(key=lambda edit: (-shares[edit], edit.start, edit.end, edit.correction))
     chosen: list[Edit] = []
     for edit in voted:
         if not any(_overlap(edit, other) for other in chosen):

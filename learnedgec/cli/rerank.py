@@ -35,8 +35,7 @@ class _Method:
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
             edits that more than --threshold of the candidates share.
-        nbest: instead of --src and --hyp: a JSONL file with the keys source and candidates (a list of texts),
-            and optionally weights (a list of numbers).
+        nbest: instead of --src and --hyp: a JSONL file with the keys source and candidates (a list of texts).
     """
 
     by: str | None = None
@@ -57,11 +56,10 @@ class _Votes:
 
 
 class _Choices(NamedTuple):
-    """Sources and the candidates for each: n-best lists, perhaps with weights, or the outputs of systems."""
+    """Sources and the candidates for each: n-best lists, or the outputs of systems."""
 
     sources: list[str]
     candidates: list[list[str]] | dict[str, list[str]]
-    weights: list[list[float]] | None
     references: References | None = None
 
 
@@ -102,8 +100,6 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     selector = as_selector(options.by)
     guards = flags.read_fields(Guards, options)
     metrics = [selector.utility if isinstance(selector, MinimumBayesRisk) else selector]
-    if isinstance(guards.gate, Metric):
-        metrics.append(guards.gate)
     check_metrics(metrics, runtime)
     flags.introduce_evaluator(metrics, options)
     choices = _read_choices(options, [selector] if isinstance(selector, Metric) else [])
@@ -113,7 +109,6 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
         choices.candidates,
         choices.references,
         guards=guards,
-        weights=choices.weights,
         runtime=runtime,
     )
 
@@ -126,7 +121,6 @@ def _vote(options: Namespace, runtime: Runtime) -> list[str]:
         choices.candidates,
         annotator=options.annotator or default_annotator(),
         threshold=options.threshold,
-        weights=choices.weights,
         runtime=runtime,
     )
 
@@ -137,13 +131,12 @@ def _read_choices(options: Namespace, metrics: Sequence[Metric] = ()) -> _Choice
         flags.check_absent(options, ("src", "hyp", "jsonl"), "--nbest contains the whole input")
         return _read_nbest(options.nbest)
     texts = inputs.read_inputs(options, metrics)
-    return _Choices(texts.sources, texts.systems, None, texts.references)
+    return _Choices(texts.sources, texts.systems, texts.references)
 
 
 def _read_nbest(path: str) -> _Choices:
-    """Return the sources, candidates and weights of a JSONL file; weights in all records or in none."""
+    """Return the sources and candidates of a JSONL file."""
     records = read_jsonl(path, required=("source", "candidates"))
-    weighted = bool(records) and "weights" in records[0]
     for number, record in enumerate(records, 1):
         place, texts = f"{path}:{number}", record["candidates"]
         check_sentence(record["source"], place, "source")
@@ -151,17 +144,7 @@ def _read_nbest(path: str) -> _Choices:
             raise FormatError(f"{place}: 'candidates' must be a list of texts, not {texts!r:.60}.")
         for text in texts:
             check_sentence(text, place, "candidates")
-        if ("weights" in record) != weighted or (weighted and not _are_numbers(record["weights"])):
-            raise FormatError(
-                f"{place}: 'weights' must be a list of numbers in every record, or in none."
-            )
     return _Choices(
         [record["source"] for record in records],
         [record["candidates"] for record in records],
-        [record["weights"] for record in records] if weighted else None,
     )
-
-
-def _are_numbers(values: object) -> bool:
-    """Return whether a value of a record is a list of numbers; a truth value is no number."""
-    return isinstance(values, list) and all(type(value) in (int, float) for value in values)

@@ -256,10 +256,10 @@ def _explanations(scores: SystemScores, scoring: Scoring) -> Iterator[str]:
         )
         for system, score in systems.items():
             changed = changed_sentences(inputs.sources, inputs.systems[system])
-            explanation = explain_score(
+            meaning = explain_score(
                 reference, score.value, score.sentences, sources.sentences, changed
             )
-            yield f"{system}: {metric.label} {explanation.sentence}"
+            yield f"{system}: {metric.label} {meaning}"
         name = reference.benchmark.partition(":")[0]
         if reference.benchmark not in described and name in DATASETS:
             yield f"{reference.benchmark}: {dataset(name).about}."

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
-from learnedgec.analysis.explanation import find_reference
 from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import Protocol
@@ -185,7 +184,7 @@ def _build(
         scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
         annotated = sentences.annotate(benchmark, annotator, runtime)
         texts = sentences.describe_texts(annotated, types)
-        meaning = [_meaning(metric, scores[metric], benchmark, runtime) for metric in metrics]
+        meaning = [overview.describe_meaning(m, scores[m], benchmark, runtime) for m in metrics]
         attribution = [
             {"metric": metric.label}
             | sentences.attribute(metric, annotated, texts, runtime, settings.seed)
@@ -211,7 +210,6 @@ def _build(
     notices = [
         *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
         *provenance.gate_notices(described),
-        *provenance.unknown_edits(annotated),
         *provenance.annotator_notices(annotator, metrics),
         *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
         *too_few_resamples(first.comparisons, first.resamples, settings.level),
@@ -266,17 +264,6 @@ def _build(
             "notices": notices,
         },
     }
-
-
-def _meaning(
-    metric: Metric, scores: Sequence[Score], benchmark: Benchmark, runtime: Runtime
-) -> dict[str, Any] | None:
-    """Return what the scores mean by the metric's released reference, if there is one."""
-    reference = find_reference(metric)
-    if reference is None:
-        return None
-    of_sources = metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
-    return overview.describe_meaning(reference, scores, of_sources, benchmark)
 
 
 def _findings(

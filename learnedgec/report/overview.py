@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.analysis.explanation import ScoreReference, explain_score
+from learnedgec.analysis.explanation import explain_score, find_reference
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.rows import plain
 from learnedgec.data.sentences import changed_sentences
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import kendall, spearman
 from learnedgec.types import Floats, Indices
 
@@ -56,38 +58,44 @@ def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]
 
 
 def describe_meaning(
-    reference: ScoreReference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
-) -> dict[str, Any]:
+    metric: Metric, scores: Sequence[Score], benchmark: Benchmark, runtime: Runtime
+) -> dict[str, Any] | None:
     """Return the explanation of the score of every system, and the percentile of every output.
 
     Args:
-        reference: released reference of the metric.
-        scores: scores of each system.
-        source_scores: float64 (N,), the metric's scores of the unchanged sources.
+        metric: the metric.
+        scores: its scores of each system.
         benchmark: the texts of the systems.
+        runtime: how the unchanged sources are scored.
 
     Returns:
+        `None` if the metric has no released reference, else
         `sentences` (S), `percentiles` (S, N), and the reference's `benchmark`, `outputs`, `pairs`,
         `accuracy` and `bins` (as `reliability`).
     """
-    explanations = [
+    reference = find_reference(metric)
+    if reference is None:
+        return None
+    of_sources = metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
+    sentences = [
         explain_score(
             reference,
             score.value,
             score.sentences,
-            source_scores,
+            of_sources,
             changed_sentences(benchmark.sources, texts),
         )
         for score, texts in zip(scores, benchmark.systems.values(), strict=True)
     ]
+    percentiles = [reference.percentiles(score.sentences) for score in scores]
     return {
         "benchmark": reference.benchmark,
         "outputs": reference.outputs,
         "pairs": reference.pairs,
         "accuracy": reference.accuracy,
         "reliability": [asdict(bin_) for bin_ in reference.bins],
-        "sentences": [explanation.sentence for explanation in explanations],
-        "percentiles": plain([np.rint(e.percentiles).astype(int) for e in explanations]),
+        "sentences": sentences,
+        "percentiles": np.rint(percentiles).astype(int).tolist(),
     }
 
 

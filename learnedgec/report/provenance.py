@@ -18,7 +18,6 @@ from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import find_evaluator, learned_from
 from learnedgec.metrics.base import Metric
-from learnedgec.report.sentences import Annotated
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
@@ -125,15 +124,6 @@ def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
         for metric, number in rejected.items()
         if number
     ]
-
-
-def unknown_edits(annotated: Annotated) -> list[str]:
-    """Return a notice if edits have the type UNK: errors that were detected but not corrected."""
-    kinds = [e.type for rows in annotated.edits.values() for edits in rows for e in edits]
-    count = kinds.count("UNK")
-    if not count:
-        return []
-    return [f"{count:,} edits of systems have the type UNK: they count only in detection."]
 
 
 def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:

@@ -7,7 +7,7 @@ the index of its type in a table of types; findings of a metric follow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from learnedgec.analysis.attribution import Attribution, attribute_edits
@@ -43,7 +43,7 @@ class Annotated:
     """
 
     benchmark: Benchmark
-    edits: Mapping[str, Sequence[tuple[Edit, ...]]] = field(default_factory=dict)
+    edits: Mapping[str, Sequence[tuple[Edit, ...]]]
 
 
 def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotated:
@@ -227,22 +227,19 @@ def attribute(
         outputs whose Shapley values are sampled.
     """
     benchmark = annotated.benchmark
-    rows: list[int] = []
-    edits: list[tuple[Edit, ...]] = []
-    hypotheses: list[str] = []
-    for number, outputs in enumerate(texts["outputs"]):
-        for place, output in enumerate(outputs):
-            systems = zip(benchmark.systems, texts["of"], strict=True)
-            owner = next(system for system, places in systems if places[number] == place)
-            rows.append(number)
-            hypotheses.append(output["text"])
-            edits.append(annotated.edits[owner][number])
+    # (sentence, place among its outputs) -> the edits of the first system with this output.
+    edits: dict[tuple[int, int], tuple[Edit, ...]] = {}
+    for system, places in zip(benchmark.systems, texts["of"], strict=True):
+        for number, place in enumerate(places):
+            edits.setdefault((number, place), annotated.edits[system][number])
+    outputs = sorted(edits)
+    rows = [number for number, _ in outputs]
     attributions = attribute_edits(
         metric,
         [benchmark.sources[number] for number in rows],
-        hypotheses,
+        [texts["outputs"][number][place]["text"] for number, place in outputs],
         benchmark.references and benchmark.references.select(rows),
-        edits=edits,
+        edits=[edits[output] for output in outputs],
         seed=seed,
         runtime=runtime,
     )
@@ -344,8 +341,7 @@ def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
     """Return ERRANT with types; it extracts the references' edits again if they have other types."""
     gold = (
         edit.type
-        for _, references in benchmark.by_references()
-        for row in references or ()
+        for row in benchmark.references or ()
         for reference in row
         for edit in reference.edits or ()
     )

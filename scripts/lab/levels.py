@@ -10,8 +10,10 @@ equals. `docs/lab/levels.md` has the table. `--share .1` makes a tenth of the si
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -22,7 +24,6 @@ from learnedgec import Edit, Metric, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
-from learnedgec.analysis.explanation import bins_of, predict_held_out
 from learnedgec.analysis.meta.evaluation import compare_metrics
 from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
@@ -316,6 +317,9 @@ def of_attribution(count: int) -> Iterator[Row]:
 
 def of_explanation(count: int) -> Iterator[Row]:
     """2,000 outputs of 400 sources; with and without a source's own tendency."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from calibrate_scores import bins_of, predict_held_out
+
     for tendency in (0.0, 1.0):
         random = np.random.default_rng(6)
         observed, predicted = [], []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,19 +14,18 @@ from scipy.special import expit
 
 from learnedgec.analysis.explanation import (
     ScoreReference,
+    _from_json,
     evaluators_of,
     explain_score,
     find_reference,
-    fit_preference,
-    make_reference,
-    read_references,
-    write_references,
 )
 from learnedgec.evaluators.packages import find_evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.digests import file_digest
 
 SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000
+SCRIPT = Path(__file__).parents[2] / "scripts" / "calibrate_scores.py"
+calibrate = SimpleNamespace(**runpy.run_path(str(SCRIPT)))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,10 @@ def reference() -> ScoreReference:
     ratings[0, :10] = np.nan
     ratings[1, :10] = rated[:10]
     changed = np.tile(np.arange(SENTENCES) >= 5, (2, 1))
-    return make_reference("m", {}, "bench", scores, source, ratings, rated, changed)
+    made: ScoreReference = calibrate.make_reference(
+        "m", {}, "bench", scores, source, ratings, rated, changed
+    )
+    return made
 
 
 def test_the_law_is_found(reference: ScoreReference) -> None:
@@ -63,37 +67,42 @@ def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: ScoreReferenc
     assert all(bin_.low < bin_.preferred < bin_.high for bin_ in reference.bins[1:-1])
 
 
-def test_percentiles(reference: ScoreReference) -> None:
-    middle = reference.percentiles(np.array([-1e9, reference.quantiles[50], 1e9]))
-    assert middle.tolist() == [0.0, 50.0, 100.0]
-
-
-def test_a_score_that_says_nothing_has_a_flat_calibration() -> None:
+def test_shares_never_fall_with_the_gain() -> None:
+    gains = np.repeat([-1.0, 0.0, 1.0], 100)
+    preferred = np.arange(300) % 100 < np.repeat([25, 20, 75], 100)
+    fitted = calibrate.fit_preference(gains, preferred)
+    assert np.interp([-1.0, 0.0, 1.0], *fitted) == pytest.approx([0.225, 0.225, 0.75])
+    # A score that says nothing has a flat calibration.
     random = np.random.default_rng(1)
-    _, probabilities = fit_preference(random.normal(size=5000), random.random(5000) < 0.8)
-    assert probabilities == pytest.approx(np.full(len(probabilities), 0.8), abs=0.05)
+    _, flat = calibrate.fit_preference(random.normal(size=5000), random.random(5000) < 0.8)
+    assert flat == pytest.approx(np.full(len(flat), 0.8), abs=0.05)
 
 
-def test_files(reference: ScoreReference, tmp_path: Path) -> None:
-    write_references(tmp_path / "r.json", [reference])
-    (read,) = read_references(tmp_path / "r.json")
+def test_what_is_written_is_read(reference: ScoreReference, tmp_path: Path) -> None:
+    calibrate.write_references(tmp_path / "r.json", [reference])
+    (read,) = map(_from_json, json.loads((tmp_path / "r.json").read_text()))
     assert read.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
     assert read.bins[3].predicted == pytest.approx(reference.bins[3].predicted, rel=1e-5)
     assert (read.metric, read.pairs) == ("m", reference.pairs)
 
 
 def test_words(reference: ScoreReference) -> None:
+    assert reference.percentiles(np.array([-9e9, reference.quantiles[50], 9e9])).tolist() == [
+        0,
+        50,
+        100,
+    ]
     scores, source = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 0.0])
     explanation = explain_score(reference, 1.0, scores, source, [True, True, False])
-    assert np.isnan(explanation.preferred[2])
     middle = reference.percentiles(scores[:2]).mean()
-    assert explanation.sentence.startswith(
+    preferred = reference.preferred(scores[:2]).mean()
+    assert explanation == (
         f"1.0000: it changes 2 of 3 sentences; half of these score above {middle:.0f}% of 3,990 changed "
-        "sentences of bench, and human raters there put "
+        f"sentences of bench, and human raters there put {preferred:.0%} of such changes above the source "
+        f"({reference.pairs:,} rated outputs)."
     )
-    assert f"({reference.pairs:,} rated outputs)" in explanation.sentence
-    none = explain_score(reference, -9.0, source, source, [False] * 3)
-    assert none.sentence == "-9.0000: it changes no sentence."
+    unchanged = explain_score(reference, -9.0, source, source, [False] * 3)
+    assert unchanged == "-9.0000: it changes no sentence."
 
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:

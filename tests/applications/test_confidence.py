@@ -91,10 +91,6 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for keep, texts in (("0", HYPOTHESES), ("1", SOURCES), ("0.5", judged.texts(0.5))):
         assert main(["filter", *inputs, "--keep", keep]) == 0
         assert capsys.readouterr().out.splitlines() == texts
-    assert main(["edits", *inputs, "--format", "csv"]) == 2
-    assert "--format is for rows with --confidence" in capsys.readouterr().err
-    assert main(["filter", "--src", str(files[0])]) == 2
-    assert "--hyp is missing" in capsys.readouterr().err
     files[1].write_text("She goes home.\nThey like dogs.\nFine.\n")
     assert main(["filter", *inputs, "--keep", "0", "--tokenise", "spacy"]) == 0
     assert capsys.readouterr().out.splitlines() == HYPOTHESES

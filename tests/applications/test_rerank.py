@@ -19,7 +19,7 @@ from learnedgec.applications.rerank import (
     candidate_scores,
     rerank,
 )
-from learnedgec.errors import BadNameError, ConfigError, InputError, LengthError, UnknownNameError
+from learnedgec.errors import InputError, LengthError
 
 SOURCE = "He go to the school"
 ROW = ["He go to the school", "He goes to school", "He goes to the school", "He goes to school"]
@@ -45,16 +45,14 @@ def test_the_best_is_the_first_with_the_largest_score(case: list[tuple[str, list
 
 
 @pytest.mark.parametrize("name", ["gleu", "m2", "green"])
-@given(case=cases, seed=st.integers(0, 5))
+@given(case=cases)
 @settings(max_examples=25, deadline=None)
 def test_minimum_bayes_risk_is_the_expected_utility(
-    name: str, case: list[tuple[str, list[str]]], seed: int
+    name: str, case: list[tuple[str, list[str]]]
 ) -> None:
     sources, candidates = [source for source, _ in case], [row for _, row in case]
     metric = load_metric(name)
-    random = np.random.default_rng(seed)
-    weights = [random.uniform(0.1, 1, len(row)).tolist() for row in candidates]
-    scores = candidate_scores(MinimumBayesRisk(metric), sources, candidates, weights=weights)
+    scores = candidate_scores(MinimumBayesRisk(metric), sources, candidates)
     for number, row in enumerate(candidates):
         for place, hypothesis in enumerate(row):
             utilities = [
@@ -63,8 +61,7 @@ def test_minimum_bayes_risk_is_the_expected_utility(
                 ).sentences[0]
                 for reference in row
             ]
-            expected = np.average(utilities, weights=weights[number])
-            assert scores[number][place] == pytest.approx(expected)
+            assert scores[number][place] == pytest.approx(np.mean(utilities))
 
 
 def test_a_result_can_be_looked_at() -> None:
@@ -88,25 +85,15 @@ def test_a_result_can_be_looked_at() -> None:
     lists = rerank("mbr(gleu)", sources, as_candidates(systems))
     assert [row["chosen"] for row in lists.to_dict()["sentences"]] == [2, 1]
     assert lists.texts == result.texts
-    gated = rerank(
-        "length", sources, systems, guards=Guards("source", gate="length", gate_minimum=9)
-    )
-    assert repr(gated) == "Reranking(by='length', chosen={'source': 2})"
+    guarded = rerank("length", sources, systems, guards=Guards("source", minimum_gain=9))
+    assert repr(guarded) == "Reranking(by='length', chosen={'source': 2})"
     with pytest.raises(InputError, match="a metric's name such as 'gleu'"):
         rerank(sources, systems, "mbr(gleu)")  # type: ignore[arg-type]
 
 
-def test_the_system_that_agrees_with_the_others_wins(sample: Sample) -> None:
-    candidates = as_candidates(sample.systems)
-    result = rerank("mbr(gleu)", sample.sources, candidates)
+def test_with_references_the_choice_is_an_oracle(sample: Sample) -> None:
     gleu = load_metric("gleu")
-    single = {
-        name: gleu.score(sample.sources, texts, sample.references).value
-        for name, texts in sample.systems.items()
-    }
-    combined = gleu.score(sample.sources, result.texts, sample.references).value
-    assert combined > np.mean(list(single.values()))
-    oracle = rerank("gleu", sample.sources, candidates, sample.references)
+    oracle = rerank(gleu, sample.sources, sample.systems, sample.references)
     best = [max(values) for values in oracle.scores]
     reached = gleu.score(sample.sources, oracle.texts, sample.references).sentences
     assert reached == pytest.approx(best)
@@ -132,10 +119,9 @@ LONG_EDIT = ["They walked to a very big school", "He goes to the school"]
         ("length", "a", ["a", "a b c"], Guards("first", minimum_gain=2.0), 1, 2.0),
         ("length", SOURCE, LONG_EDIT, Guards(longest_edit=1), 1, -2.0),
         ("length", SOURCE, LONG_EDIT, Guards(), 0, 2.0),
-        ("constant", "a", ["a", "a b c"], Guards(gate="length", gate_minimum=2.0), 1, 0.0),
         # If none passes, the best stays where there is no fallback.
-        ("constant", "a", ["a", "a b c"], Guards(gate="length", gate_minimum=9.0), 0, 0.0),
-        ("constant", "x", ["a", "b"], Guards("source", gate="length", gate_minimum=9.0), -1, 0.0),
+        ("length", SOURCE, LONG_EDIT[:1] * 2, Guards(longest_edit=1), 0, math.nan),
+        ("constant", SOURCE, LONG_EDIT[:1], Guards("source", longest_edit=1), -1, 0.0),
     ],
 )
 def test_guards_reject_candidates(
@@ -144,49 +130,16 @@ def test_guards_reject_candidates(
     result = rerank(by, [source], [row], guards=guards)
     assert result.chosen.tolist() == [chosen]
     assert result.texts == (source if chosen < 0 else row[chosen],)
-    assert result.margins.tolist() == pytest.approx([margin])
+    assert result.margins.tolist() == pytest.approx([margin], nan_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        ("mbr(gleuu)", UnknownNameError),
-        ("mbr()", BadNameError),
-        ("nothing", UnknownNameError),
-    ],
+    ("candidates", "message"),
+    [([["a"]], "2 sources have 1 lists"), ([["a"], "b"], "a text in place of a list")],
 )
-def test_names_that_choose_nothing(name: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        as_selector(name)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"minimum_gain": 1.0}, "no fallback"),
-        ({"gate": load_metric("gleu")}, "needs references"),
-    ],
-)
-def test_guards_that_cannot_be_used(values: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        Guards(**values)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("candidates", "weights", "message"),
-    [
-        ([["a"]], None, "2 sources have 1 lists"),
-        ([["a"], "b"], None, "a text in place of a list"),
-        ([["a"], ["b"]], [[1.0], [1.0, 2.0]], "1 candidates and the weights"),
-        ([["a"], ["b"]], [[1.0], [0.0]], "not all 0"),
-        ([["a"], ["b"]], [[1.0], [math.inf]], "from 0 up"),
-    ],
-)
-def test_candidates_that_cannot_be_used(
-    candidates: list[list[str]], weights: list[list[float]] | None, message: str
-) -> None:
+def test_candidates_that_cannot_be_used(candidates: list[list[str]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        rerank("mbr(gleu)", ["x", "y"], candidates, weights=weights)
+        rerank("mbr(gleu)", ["x", "y"], candidates)
 
 
 def test_systems_of_different_lengths() -> None:

@@ -79,23 +79,24 @@ def test_chats_and_texts_get_the_same_reward() -> None:
 
 
 def test_penalties_and_the_floor() -> None:
-    options = {"edit_penalty": 1.0, "length_penalty": 0.5, "floor": -9.0, "clip": (-1.0, 1.0)}
-    function = reward("length", centre=True, **options)
+    function = reward("length", centre=True, edit_penalty=1.0, floor=-9.0)
     texts = ["a b c d", "a b c x", "a b c d e f", "", "a b c d e f g h i"]
     rewards = function(completions=texts, source=["a b c d"] * 5)
-    # One substitution of four tokens; two insertions, of which the metric sees at most one.
-    assert rewards == pytest.approx([0.0, -0.25, 1.0 - 2 / 4 - 0.5 * 2 / 4, -9.0, -9.0])
+    # One substitution of four tokens; two insertions, which the metric likes.
+    assert rewards == pytest.approx([0.0, -0.25, 2.0 - 2 / 4, -9.0, -9.0])
 
 
 def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
     function = reward("length", watch="edit-count", floor=-1.0)
-    function(completions=["a b c"], source=["a b c"])
-    function(completions=["a b c d d"], source=["a b c"])
-    function(completions=["a b c d d d d d"], source=["a b c"])
+    logged: dict[str, float] = {}
+    for text in ("a b c", "a b c d d", "a b c d d d d d"):
+        function(completions=[text], source=["a b c"], log_metric=logged.__setitem__)
     honest, padded, absurd = function.history
     assert (honest.reward, honest.watched) == pytest.approx((3.0, 0.0))
     assert (padded.reward, padded.watched) == pytest.approx((5.0, 2.0))
     assert (absurd.reward, absurd.score, absurd.floored) == pytest.approx((-1.0, 8.0, 1.0))
+    # A trainer is told the means of the step.
+    assert logged == {"length/score": 8.0, "length/floored": 1.0, "edit-count/watched": 5.0}
 
 
 TRICKS: dict[str, Callable[[str], str]] = {
@@ -151,16 +152,15 @@ def test_references_come_from_a_column() -> None:
 
 
 def test_it_is_pickled_with_its_options() -> None:
-    function = reward("length", centre=True, clip=(0.0, 1.0))
+    function = reward("length", centre=True)
     again = pickle.loads(pickle.dumps(function))
-    assert again(completions=["a b c"], source=["a"]) == pytest.approx([1.0])
+    assert again(completions=["a b c"], source=["a"]) == pytest.approx([2.0])
     assert again.__name__ == "length"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"clip": (1.0, 1.0)}, "clip"),
         ({"edit_penalty": -1.0}, "0 or more"),
         ({"watch": "gleu"}, "gleu needs references"),
     ],
@@ -177,16 +177,3 @@ def test_columns_that_are_not_there() -> None:
         reward("length")(completions=["a", "b"], source=["a"])
     with pytest.raises(UnknownNameError):
         reward("lenght")
-
-
-def test_a_trainer_is_told_the_means_of_a_step() -> None:
-    logged: dict[str, float] = {}
-    function = reward("length", floor=-1.0, watch="edit-count")
-    function(
-        completions=["He goes home .", ""],
-        source=["He go home ."] * 2,
-        log_metric=logged.__setitem__,
-        log_extra=print,
-    )
-    assert logged == {"length/score": 2.0, "length/floored": 0.5, "edit-count/watched": 2.5}
-    assert function.history[-1].watched == 2.5

@@ -23,11 +23,11 @@ def test_grpo_runs_on_a_learned_reward(
     from transformers import AutoTokenizer
 
     judge = reward(f"some(model={str(tiny_evaluator)!r})", floor=-1.0, watch="edit-count")
-    calls: list[tuple[list[str], list[str], list[float]]] = []
+    calls: list[list[float]] = []
 
     def rewards(completions: list[str], source: list[str], **columns: Any) -> list[float]:
         values = judge(completions=completions, source=source, **columns)
-        calls.append((completions, source, values))
+        calls.append(values)
         return values
 
     data = Dataset.from_dict(
@@ -68,15 +68,4 @@ def test_grpo_runs_on_a_learned_reward(
     assert all(
         {"some/score", "some/floored", "edit-count/watched"} <= entry.keys() for entry in steps
     )
-    assert any(len(set(values)) > 1 for _, _, values in calls)
-    # The same rewards, one completion at a time and all at once.
-    again = reward(judge.metric, floor=-1.0)
-    completions = [text for texts, _, _ in calls for text in texts]
-    sources = [text for _, texts, _ in calls for text in texts]
-    expected = [value for _, _, values in calls for value in values]
-    assert again(completions=completions, source=sources) == pytest.approx(expected, abs=1e-5)
-    alone = [
-        again(completions=[a], source=[b])[0]
-        for a, b in zip(completions[:16], sources[:16], strict=True)
-    ]
-    assert alone == pytest.approx(expected[:16], abs=1e-5)
+    assert any(len(set(values)) > 1 for values in calls)

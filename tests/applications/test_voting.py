@@ -35,7 +35,6 @@ def edit(start: int, length: int, correction: str) -> Edit:
         (ROW, {"threshold": 0.9}, SOURCE),
         (ROW, {}, "He went to school yesterday"),
         (ROW, {"threshold": 0.0}, "He went to school yesterday ."),
-        (ROW, {"weights": [[1.0, 0.0, 3.0], [1.0]]}, "He goes to school yesterday ."),
         # Half of the votes is not more than half.
         ([ROW[0]] * 3 + [ROW[2]] * 3, {}, SOURCE),
     ],
@@ -67,7 +66,7 @@ def test_kept_edits_can_be_applied_and_no_edit_that_fits_is_left_out(
     shares = {edit(*span): share for span, share in drawn}
     chosen = _compatible(shares, threshold)
     assert apply_edits("a b c d e f", chosen)
-    enough = [edit for edit, share in shares.items() if share > threshold + 1e-9]
+    enough = [edit for edit, share in shares.items() if share > threshold]
     assert len(chosen) == len(enough) if len(enough) < 2 else chosen
 
 
@@ -80,7 +79,5 @@ def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="no candidate"):
         vote([SOURCE], [[]], annotator=ANNOTATOR)
-    with pytest.raises(InputError, match="not all 0"):
-        vote([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[0.0, 0.0, 0.0]])
     with pytest.raises(ConfigError, match="share of votes"):
         vote([SOURCE], [ROW], annotator=ANNOTATOR, threshold=1.0)

@@ -69,7 +69,6 @@ def folder(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) 
         {"source": "a"},
         {"source": "a", "candidates": "b"},
         {"source": 1, "candidates": ["b"]},
-        {**first, "weights": [1]},
         {"source": "a", "candidates": []},
     ]
     for number, record in enumerate(records):

@@ -91,7 +91,7 @@ def case(
     with pytest.MonkeyPatch.context() as patch:
         # The released references are of a model that takes long to run.
         patch.setattr(
-            "learnedgec.report.data.find_reference",
+            "learnedgec.report.overview.find_reference",
             lambda metric: REFERENCE if metric.name == "edit-count" else None,
         )
         report = build_report(

@@ -195,7 +195,7 @@ def test_provenance(case: Any) -> None:
 def test_too_few_resamples_are_noticed() -> None:
     metric = load_metric("length")
     systems = {f"s{number}": ["a b"] * number + ["a"] * (6 - number) for number in range(6)}
-    for resamples, noticed in ((100, True), (400, False), (None, False)):
+    for resamples, noticed in ((100, True), (None, False)):
         settings = ReportSettings(annotator="en-ewt-sm", resamples=resamples)
         report = build_report(metric, ["a"] * 6, systems, settings=settings)
         notices = " ".join(report["provenance"]["notices"])
@@ -286,13 +286,8 @@ def test_outputs_that_are_misjudged() -> None:
     assert first["gap"] == pytest.approx(-66.67, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("sources", "systems", "metric", "message"),
-    [
-        (["a"], {"x": ["a"]}, "", "at least one metric"),
-        (["a"], {"x": ["a", "b"]}, "length", "sources has 1 sentences but x has 2"),
-    ],
-)
-def test_bad_input(sources: Any, systems: Any, metric: str, message: str) -> None:
-    with pytest.raises((InputError, LengthError), match=message):
-        build_report(metric or [], sources, systems, settings=SETTINGS)
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="at least one metric"):
+        build_report([], ["a"], {"x": ["a"]}, settings=SETTINGS)
+    with pytest.raises(LengthError, match="sources has 1 sentences but x has 2"):
+        build_report("length", ["a"], {"x": ["a", "b"]}, settings=SETTINGS)

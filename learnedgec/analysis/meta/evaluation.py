@@ -19,7 +19,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.contamination import contamination, count_tuned_on, held_out_results
+from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import (
@@ -231,12 +231,11 @@ def _notices(
         for metric in metrics
         for text in contamination(metric, benchmark.name, benchmark.sources)
     )
-    for metric, entry in zip(metrics, entries, strict=True):
+    for entry in entries:
         if entry.tuned_here:
             yield (
                 f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "
-                f"here; only its held-out folds{held_out_results(metric)} and the other sentences are "
-                "evidence."
+                "here; only its held-out folds and the other sentences are evidence."
             )
 
 
@@ -272,10 +271,8 @@ def _evaluate_metric(
     """Return every measure of one metric."""
     protocol, benchmark = shared.protocol, shared.benchmark
     sentences = sentence_scores(metric, statistics)
-    scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
-    many = system_scores_of_resamples(
-        metric, statistics, shared.samples, protocol.aggregation, protocol.model
-    )
+    scores = system_scores(metric, statistics, protocol.aggregation)
+    many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
     order = np.argsort(-shared.human.scores, kind="stable")
     curve = partial(_curve, shared, scores, many)
     of_windows, window_intervals = (

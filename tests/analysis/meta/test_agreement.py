@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,55 +43,32 @@ def random_benchmark(seed: int, sentences: int = 12) -> tuple[Benchmark, np.ndar
     return benchmark, generator.integers(0, 3, (len(NAMES), sentences)).astype(float)
 
 
-def literal_script(
-    rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray
-) -> tuple[float, float]:
-    """Accuracy and τ as SEEDA's script counts: -1 wherever the first listed does not score higher."""
-    right = wrong = 0
+def literal_agreement(
+    rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray, ties: str = "symmetric"
+) -> tuple[float, float, int]:
+    """Accuracy, τ and number of comparisons; in SEEDA's script, a tie of the metric counts as -1."""
+    products = []
     for ranking in rankings:
         for first, second in itertools.combinations(range(len(systems)), 2):
             names = systems[first], systems[second]
-            if not all(name in ranking.ranks for name in names):
-                continue
-            ranks = [ranking.ranks[name] for name in names]
-            if ranks[0] == ranks[1]:
-                continue
-            human = 1 if ranks[0] < ranks[1] else -1
-            here = scores[:, ranking.sentence]
-            metric = 1 if here[first] > here[second] else -1
-            right += human == metric
-            wrong += human != metric
-    return right / (right + wrong), (right - wrong) / (right + wrong)
-
-
-def literal_counts(
-    rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray
-) -> tuple[int, int, int]:
-    """Concordant, discordant and tied comparisons."""
-    counts = [0, 0, 0]
-    for ranking in rankings:
-        for first, second in itertools.combinations(systems, 2):
-            if first in ranking.ranks and second in ranking.ranks:
-                human = ranking.ranks[second] - ranking.ranks[first]
-                here = scores[:, ranking.sentence]
-                metric = here[systems.index(first)] - here[systems.index(second)]
+            if all(name in ranking.ranks for name in names):
+                human = ranking.ranks[names[1]] - ranking.ranks[names[0]]
+                metric = np.sign(scores[first, ranking.sentence] - scores[second, ranking.sentence])
+                if not metric and ties == "official":
+                    metric = -1
                 if human:
-                    counts[0 if human * metric > 0 else 1 if metric else 2] += 1
-    return counts[0], counts[1], counts[2]
+                    products.append(np.sign(human) * metric)
+    values = np.array(products)
+    return float((values > 0).mean()), float(values.mean()), len(values)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_ties_count_as_in_the_script_or_as_neither(seed: int) -> None:
+@pytest.mark.parametrize("ties", ["symmetric", "official"])
+def test_ties_count_as_neither_or_as_in_the_script(ties: Any, seed: int) -> None:
     benchmark, scores = random_benchmark(seed)
-    official = agreement(scores, benchmark.comparisons(), "official")
-    expected = literal_script(benchmark.rankings, NAMES, scores)
-    assert (official.accuracy, official.kendall) == pytest.approx(expected)
-    symmetric = agreement(scores, benchmark.comparisons())
-    concordant, discordant, tied = literal_counts(benchmark.rankings, NAMES, scores)
-    total = concordant + discordant + tied
-    assert symmetric.count == total
-    assert symmetric.accuracy == pytest.approx(concordant / total)
-    assert symmetric.kendall == pytest.approx((concordant - discordant) / total)
+    result = agreement(scores, benchmark.comparisons(), ties)
+    expected = literal_agreement(benchmark.rankings, NAMES, scores, ties)
+    assert (result.accuracy, result.kendall, result.count) == pytest.approx(expected)
 
 
 def test_resamples_equal_the_resampled_benchmark() -> None:
@@ -98,19 +76,10 @@ def test_resamples_equal_the_resampled_benchmark() -> None:
     samples = resample(12, 6, seed=1)
     drawn = multiplicities(samples, 12)
     result = agreement(scores, benchmark.comparisons())
-    for sample, accuracy, tau in zip(
-        samples, result.accuracies(drawn), result.kendalls(drawn), strict=True
-    ):
-        repeated = [
-            ranking
-            for number in sample
-            for ranking in benchmark.rankings
-            if ranking.sentence == number
-        ]
-        concordant, discordant, tied = literal_counts(repeated, NAMES, scores)
-        total = concordant + discordant + tied
-        assert accuracy == pytest.approx(concordant / total)
-        assert tau == pytest.approx((concordant - discordant) / total)
+    values = zip(result.accuracies(drawn), result.kendalls(drawn), strict=True)
+    for sample, found in zip(samples, values, strict=True):
+        repeated = [r for number in sample for r in benchmark.rankings if r.sentence == number]
+        assert found == pytest.approx(literal_agreement(repeated, NAMES, scores)[:2])
 
 
 def test_equal_counts_keep_only_pairs_with_as_many_edits() -> None:
@@ -257,7 +226,9 @@ def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
     for metric in map(load_metric, ("gleu", "edit-count", "constant")):
         scores = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
         result = agreement(scores, benchmark.comparisons(), "official")
-        expected = literal_script(benchmark.rankings, tuple(benchmark.systems), scores)
-        assert (result.accuracy, result.kendall) == pytest.approx(expected, abs=1e-12)
+        expected = literal_agreement(
+            benchmark.rankings, tuple(benchmark.systems), scores, "official"
+        )
+        assert (result.accuracy, result.kendall) == pytest.approx(expected[:2], abs=1e-12)
         if (name, metric.name) == ("seeda-e", "constant"):
             assert result.kendall == pytest.approx(0.096, abs=5e-4)
