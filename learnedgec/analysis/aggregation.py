@@ -20,7 +20,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts
 from learnedgec.stats.resampling import multiplicities
-from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
+from learnedgec.stats.trueskill import rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
 Aggregation = Literal["mean", "expected-wins", "trueskill"]
@@ -52,7 +52,6 @@ def system_scores(
     metric: Metric,
     statistics: Sequence[Statistics],
     by: Aggregation = "mean",
-    model: TrueSkillModel = TrueSkillModel(),
 ) -> Floats:
     """Return the score of each of S systems, float64 (S,).
 
@@ -60,7 +59,6 @@ def system_scores(
         metric: the metric that computed the statistics.
         statistics: one per system, all of the same N sentences.
         by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
-        model: TrueSkill's parameters.
 
     Raises:
         UnknownNameError: there is no such aggregation.
@@ -71,7 +69,7 @@ def system_scores(
         return np.array([metric.aggregate(of_system) for of_system in statistics])
     scores = sentence_scores(metric, statistics)
     if by == "trueskill":
-        return rate_scores(scores, model)[0]
+        return rate_scores(scores)[0]
     return expected_wins(win_counts(scores))
 
 
@@ -80,7 +78,6 @@ def system_scores_of_resamples(
     statistics: Sequence[Statistics],
     samples: Indices,
     by: Aggregation = "mean",
-    model: TrueSkillModel = TrueSkillModel(),
 ) -> Floats:
     """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
 
@@ -89,7 +86,6 @@ def system_scores_of_resamples(
         statistics: one per system, all of the same N sentences.
         samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
         by: how sentences become one score.
-        model: TrueSkill's parameters.
     """
     _check(statistics, by)
     if by == "mean":
@@ -97,7 +93,7 @@ def system_scores_of_resamples(
         return np.stack(columns, axis=1)
     scores = sentence_scores(metric, statistics)
     if by == "trueskill":
-        return rate_resamples(scores, samples, model)
+        return rate_resamples(scores, samples)
     # How often each sentence was drawn, times which systems win on it: (B, N) · (N, S·S).
     wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     drawn = multiplicities(samples, scores.shape[1])

@@ -38,7 +38,7 @@ from learnedgec.stats.significance import (
     paired_bootstrap,
     significant,
 )
-from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.stats.trueskill import MODEL
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
@@ -326,7 +326,6 @@ def rank(
     resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    model: TrueSkillModel = TrueSkillModel(),
     runtime: Runtime = Runtime(),
 ) -> SystemRanking:
     """Score systems with a metric and rank them, with intervals, significance and clusters.
@@ -345,7 +344,6 @@ def rank(
             there are so many comparisons that no difference could be significant (`enough_resamples`).
         level: of intervals; differences are tested at 1 − `level`.
         seed: of the random generator.
-        model: TrueSkill's parameters.
         runtime: how to run.
 
     Raises:
@@ -368,7 +366,6 @@ def rank(
         resamples=resamples,
         level=level,
         seed=seed,
-        model=model,
         signature=metric.signature(inputs.references, runtime=runtime),
     )
 
@@ -383,7 +380,6 @@ def rank_systems(
     resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    model: TrueSkillModel = TrueSkillModel(),
     signature: str = "",
 ) -> SystemRanking:
     """Rank systems whose statistics are known, with intervals, significance and clusters.
@@ -397,7 +393,6 @@ def rank_systems(
         resamples: bootstrap resamples of the sentences, and permutations.
         level: of intervals.
         seed: of the random generator.
-        model: TrueSkill's parameters.
         signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:
@@ -429,9 +424,9 @@ def rank_systems(
         if baseline in (None, systems[a], systems[b])
     ]
     resamples = resamples or enough_resamples(len(pairs), level)
-    scores = system_scores(metric, of_system, by, model)
+    scores = system_scores(metric, of_system, by)
     samples = resample(len(of_system[0]), resamples, seed)
-    many = system_scores_of_resamples(metric, of_system, samples, by, model)
+    many = system_scores_of_resamples(metric, of_system, samples, by)
     p_values = np.array(
         [
             paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
@@ -441,7 +436,7 @@ def rank_systems(
         ]
     )
     wins = win_counts(sentence_scores(metric, of_system))
-    order = f"|model:{model}|order:sentences, then pairs of {' '.join(systems)}"
+    order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
     settings = f"by:{by}{order if by == 'trueskill' else ''}"
     settings += "" if baseline is None else f"|baseline:{baseline}"
     settings += f"|{significance}|resamples:{resamples}|level:{level:g}|seed:{seed}"

@@ -69,7 +69,7 @@ def build_parser() -> ArgumentParser:
         "metric under a name. Its value on the tuning data is optimistic; report the held-out value.",
     )
     flags.add_metrics(parser)
-    flags.add_fields(parser, _Task, Goal, title="what to tune, and on what", leave_out=["model"])
+    flags.add_fields(parser, _Task, Goal, title="what to tune, and on what")
     flags.add_fields(parser, SearchPlan, title="search", leave_out=["seed"])
     flags.add_fields(parser, _Result, title="result")
     flags.add_evaluation(parser)

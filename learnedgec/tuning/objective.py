@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -25,7 +25,6 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.correlation import Correlation, correlate
 from learnedgec.stats.resampling import multiplicities
-from learnedgec.stats.trueskill import TrueSkillModel
 from learnedgec.types import Floats, Indices
 
 Objective = Literal[
@@ -57,13 +56,11 @@ class Goal:
         aggregation: how a metric's sentences become a system's score.
         human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, `EW` where
             outputs were ranked, else the benchmark's default. Not used by the sentence objectives.
-        model: TrueSkill's parameters, for `aggregation="trueskill"`.
     """
 
     objective: Objective = "kendall"
     aggregation: Aggregation = "mean"
     human: str | None = None
-    model: TrueSkillModel = field(default_factory=TrueSkillModel)
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -192,9 +189,7 @@ class Target:
             return segment_correlations_of_resamples(
                 cast(Segments, kind), scores, self.ratings, self.samples, grouping
             )
-        systems = system_scores_of_resamples(
-            metric, statistics, self.samples, goal.aggregation, goal.model
-        )
+        systems = system_scores_of_resamples(metric, statistics, self.samples, goal.aggregation)
         constant = np.array([_constant(row) for row in systems])
         correlations = correlate(cast(Correlation, goal.objective), self.people, systems)
         return np.where(constant, np.nan, correlations)

@@ -272,10 +272,8 @@ def _evaluate_metric(
     """Return every measure of one metric."""
     protocol, benchmark = shared.protocol, shared.benchmark
     sentences = sentence_scores(metric, statistics)
-    scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
-    many = system_scores_of_resamples(
-        metric, statistics, shared.samples, protocol.aggregation, protocol.model
-    )
+    scores = system_scores(metric, statistics, protocol.aggregation)
+    many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
     order = np.argsort(-shared.human.scores, kind="stable")
     curve = partial(_curve, shared, scores, many)
     of_windows, window_intervals = (

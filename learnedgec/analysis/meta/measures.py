@@ -9,7 +9,7 @@ have Fisher's interval, the others that of a bootstrap over systems. With twelve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -51,7 +51,7 @@ from learnedgec.stats.resampling import (
     multiplicities,
     resample,
 )
-from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.stats.trueskill import MODEL
 from learnedgec.types import Floats
 
 _NAMES = {
@@ -88,7 +88,6 @@ class Protocol:
         resamples: bootstrap resamples of the sentences, and of the systems; permutations.
         level: of the intervals.
         seed: of the random generator.
-        model: TrueSkill's parameters, for `aggregation="trueskill"`.
     """
 
     aggregation: Aggregation = "mean"
@@ -97,7 +96,6 @@ class Protocol:
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
-    model: TrueSkillModel = field(default_factory=TrueSkillModel)
 
     def __post_init__(self) -> None:
         check_resampling(self.resamples, self.level)
@@ -107,7 +105,7 @@ class Protocol:
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
         if self.aggregation == "trueskill":
-            parts.append(f"model:{self.model}|order:sentences, then pairs of systems as listed")
+            parts.append(f"model:{MODEL}|order:sentences, then pairs of systems as listed")
         parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
         return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
 
