@@ -30,7 +30,7 @@ from urllib.parse import quote
 from learnedgec.data.records import HUB
 from learnedgec.data.text import read_json
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.writing import PathLike
 
@@ -69,7 +69,7 @@ class Dataset:
         repository: `owner/name` on GitHub.
         commit: the pinned revision.
         files: path in the repository -> file.
-        part_licences: part -> its licence, where that is another.
+        part_licences: first word of a part -> its licence, where that is another.
     """
 
     name: str
@@ -81,10 +81,8 @@ class Dataset:
     part_licences: Mapping[str, str] = field(default_factory=dict)
 
     def licence_of(self, part: str) -> str:
-        """Return the licence of a part, or of all of it (`""`)."""
-        words = part.split("/")
-        parts = ("/".join(words[:end]) for end in range(len(words), 0, -1))
-        return next(filter(None, map(self.part_licences.get, parts)), self.licence)
+        """Return the licence of a part, which is that of its first word, or of all of it (`""`)."""
+        return self.part_licences.get(part.partition("/")[0], self.licence)
 
     @cached_property
     def bytes(self) -> int:
@@ -119,14 +117,6 @@ def read_datasets(path: PathLike) -> dict[str, Dataset]:
     return table
 
 
-def _plugged(plugin: Plugin) -> Dataset:
-    """Return the dataset of a plug-in."""
-    plugged = plugin.load_value(Dataset)
-    if plugged.name != plugin.name:
-        raise plugin.error(f"the dataset {plugin.point.value} is named {plugged.name!r}")
-    return plugged
-
-
 _SAMPLE = Dataset(
     "sample",
     "written for this project: 72 sentences with outputs, ratings and rankings, and robustness cases",
@@ -139,7 +129,7 @@ DATASETS: Registry[Dataset] = Registry(
     "dataset",
     "learnedgec.datasets",
     dict(sorted(_OWN.items())),
-    _plugged,
+    lambda plugin: plugin.load_value(Dataset),
     hint="`learnedgec data list` lists them.",
 )
 
