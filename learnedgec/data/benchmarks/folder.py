@@ -55,10 +55,6 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         (['careful', 'eager', 'source', 'strong', 'weak'], 351)
     """
     root = Path(folder)
-    if not root.is_dir():
-        raise InputError(
-            f"{root} is not a folder; a benchmark folder with source.txt was expected."
-        )
     if not any((root / file).is_file() for file in JUDGEMENTS):
         raise InputError(
             f"{root} has no judgements; at least one of {', '.join(JUDGEMENTS)} was expected."
@@ -98,17 +94,15 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
 
 def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Read `NAME.txt` (or `NAME`) -> lines, or raise `InputError` or `LengthError`."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; one with an output per system was expected.")
     sources = list(sources)
     systems = {}
-    for file in sorted(folder.iterdir()):
-        if file.is_file() and not file.name.startswith("."):
+    for file in sorted(folder.glob("[!.]*")):
+        if file.is_file():
             lines = read_lines(file)
             check_lengths(("the source", sources), (str(file), lines))
             systems[file.name.removesuffix(".gz").removesuffix(".txt")] = tuple(lines)
     if not systems:
-        raise InputError(f"{folder} is empty; one output per system was expected.")
+        raise InputError(f"{folder} has no file; a folder with an output per system was expected.")
     return systems
 
 
