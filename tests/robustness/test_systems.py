@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import Statistics, load_metric, read_lines
-from learnedgec.data.catalog import Case, Pair, load_cases, read_cases
+from learnedgec.data.catalog import Case, Pair, load_cases
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError

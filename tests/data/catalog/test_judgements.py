@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.data.catalog import Ranking, load_rankings, read_appraise, read_pairs
+from learnedgec.data.catalog import Ranking, load_rankings
+from learnedgec.data.catalog.judgements import read_appraise, read_pairs
 from learnedgec.errors import FormatError, InputError
 
 

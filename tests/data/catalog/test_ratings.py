@@ -8,8 +8,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from learnedgec.data.catalog import Rating, load_ratings, read_ratings
+from learnedgec.data.catalog import Rating, load_ratings
 from learnedgec.data.catalog.patches import apply_patch
+from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.errors import DataError, FormatError, InputError
 
 

@@ -17,9 +17,9 @@ from learnedgec.data.catalog import (
     load_parallel,
     load_ratings,
     load_sentences,
-    read_corrections,
     sample_folder,
 )
+from learnedgec.data.catalog.corrections import read_corrections
 from learnedgec.data.catalog.fce import read_fce
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import InputError, LengthError
