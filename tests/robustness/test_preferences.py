@@ -101,7 +101,5 @@ def test_sample_with_and_without_references() -> None:
 
 
 def test_nothing_to_prefer() -> None:
-    with pytest.raises(InputError, match="in every case of mine, a target equals its source"):
+    with pytest.raises(InputError, match="mine has no case to evaluate"):
         evaluate([case(("a", "a"), ("b", "c"))])
-    with pytest.raises(InputError, match="mine has no case"):
-        evaluate([])
