@@ -24,8 +24,8 @@ import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
-from learnedgec.data.catalog.ratings import dimensions
-from learnedgec.data.records import read_table, whole_number
+from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
+from learnedgec.data.records import read_table
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
@@ -123,12 +123,10 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
     if not file.is_file():
         return {}
     ratings: dict[str, dict[str, list[list[float]]]] = {}
-    for place, record in read_table(file, required=("id", "system")):
-        number = whole_number(record["id"], sentences, f"{place}: 'id'")
-        for dimension, value in dimensions(record, place).items():
+    for number, system, values in read_rated_lines(file, sentences):
+        for dimension, value in values.items():
             columns = ratings.setdefault(dimension, {})
-            column = columns.setdefault(record["system"], [[] for _ in range(sentences)])
-            column[number].append(value)
+            columns.setdefault(system, [[] for _ in range(sentences)])[number].append(value)
     if not ratings:
         raise FormatError(f"{file}: no row has a rating; numbers were expected.")
     return {

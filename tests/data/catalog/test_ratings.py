@@ -10,7 +10,6 @@ import pytest
 
 from learnedgec.data.catalog import Rating, load_ratings
 from learnedgec.data.catalog.patches import apply_patch
-from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.errors import DataError, FormatError, InputError
 
 
@@ -26,7 +25,7 @@ def test_csv_has_a_column_per_dimension_and_groups_by_source(tmp_path: Path) -> 
         "source,hypothesis,grammaticality,fluency,system\r\n"
         'A b .,"A, b .",3.5,2,one\r\nA b .,,1,,two\r\n',
     )
-    assert read_ratings(file) == [
+    assert load_ratings(str(file)) == [
         Rating("A b .", "A, b .", {"grammaticality": 3.5, "fluency": 2.0}, "one", "A b ."),
         Rating("A b .", "", {"grammaticality": 1.0}, "two", "A b ."),
     ]
@@ -42,7 +41,7 @@ def test_jsonl(tmp_path: Path) -> None:
         tmp_path / "mine.jsonl",
         '{"hypothesis": "C .", "source": "D .", "group": "g", "fluency": 4}\n',
     )
-    assert read_ratings(file) == [Rating("D .", "C .", {"fluency": 4.0}, group="g")]
+    assert load_ratings(str(file)) == [Rating("D .", "C .", {"fluency": 4.0}, group="g")]
 
 
 RECORDS = {"source": ["A .", "B ."], "hypothesis": ["A !", "B !"], "fluency": [4.0, None]}
@@ -76,7 +75,7 @@ def test_a_dataset_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_row_of_empty_cells_has_no_rating(tmp_path: Path) -> None:
     text = "source,hypothesis,fluency,meaning\nA,B,,\nA,C,2,\n"
-    assert read_ratings(write(tmp_path / "a.csv", text)) == [
+    assert load_ratings(str(write(tmp_path / "a.csv", text))) == [
         Rating("A", "C", {"fluency": 2.0}, group="A")
     ]
 
@@ -96,7 +95,7 @@ def test_a_row_of_empty_cells_has_no_rating(tmp_path: Path) -> None:
 )
 def test_bad_file_names_the_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(FormatError) as caught:
-        read_ratings(write(tmp_path / name, text))
+        load_ratings(str(write(tmp_path / name, text)))
     assert message in str(caught.value)
 
 
@@ -104,7 +103,7 @@ def test_folder_reads_the_rated_lines(tmp_path: Path) -> None:
     write(tmp_path / "source.txt", "A .\nB .\n")
     write(tmp_path / "systems/x.txt", "A !\nB !\n")
     write(tmp_path / "ratings.csv", "id,system,meaning\n1,x,3\n0,source,4\n")
-    assert read_ratings(tmp_path) == [
+    assert load_ratings(str(tmp_path)) == [
         Rating("B .", "B !", {"meaning": 3.0}, "x", "B ."),
         Rating("A .", "A .", {"meaning": 4.0}, "source", "A ."),
     ]
@@ -126,4 +125,4 @@ def test_folder_with_a_row_that_points_nowhere(tmp_path: Path, row: str) -> None
     write(tmp_path / "source.txt", "A .\nB .\n")
     write(tmp_path / "systems/x.txt", "A !\nB !\n")
     with pytest.raises(InputError):
-        read_ratings(write(tmp_path / "ratings.csv", f"id,system,meaning\n{row}\n").parent)
+        load_ratings(str(write(tmp_path / "ratings.csv", f"id,system,meaning\n{row}\n").parent))
