@@ -10,7 +10,6 @@ from learnedgec.robustness.cases import (
     case_statistics,
     describe_changes,
     group_variants,
-    word_frequencies,
 )
 
 
@@ -64,13 +63,6 @@ def test_groups() -> None:
         ("frequency", "1-10"): [(0, 1)],
         ("frequency", "101-1000"): [(1, 2)],
     }
-
-
-def test_words_are_counted_per_million_or_in_all() -> None:
-    text = ["The cat saw the dog ."]
-    assert word_frequencies(text, counts=True)["the"] == 2
-    assert word_frequencies(text)["the"] == pytest.approx(1e6 / 3)
-    assert word_frequencies([]) == {}
 
 
 def test_statistics_of_cases() -> None:

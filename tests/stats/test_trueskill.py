@@ -49,16 +49,6 @@ def test_resamples_equal_one_pass_on_each() -> None:
         assert mu == pytest.approx(rate_scores(scores[:, sample])[0], rel=0, abs=1e-6)
 
 
-def test_judgements_order_systems_as_they_won() -> None:
-    wins = np.array([[0.0, 30.0, 40.0], [10.0, 0.0, 30.0], [5.0, 10.0, 0.0]])
-    ties = np.full((3, 3), 4.0) - np.diag([4.0] * 3)
-    runs = rate_judgements(wins, ties, runs=50, seed=1)
-    assert runs.shape == (50, 3)
-    mean = runs.mean(axis=0)
-    assert mean[0] > mean[1] > mean[2]
-    assert runs == pytest.approx(rate_judgements(wins, ties, runs=50, seed=1))
-
-
 def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:
     """One run of the published procedure with the package, game by game."""
     chance = random.Random(seed)

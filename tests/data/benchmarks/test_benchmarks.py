@@ -270,27 +270,6 @@ def test_tmu_gfm_keeps_sources_that_every_system_corrected_once(put_dataset: Put
     assert benchmark.notices[0].startswith("2 of 4 sources")
 
 
-def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
-    names = ("amu", "lstm", "lstm-r", "marian", "nus", "transformer")
-    outputs = {f"data/dev/fce/{name}": f"{name}\n{name}\n" for name in (*names, "source+error")}
-    header = ",".join((*names, "source", "ref"))
-    put_dataset(
-        "gmeg",
-        {
-            **outputs,
-            "data/dev/fce/source": "a\nb\n",
-            **{f"data/dev/fce/ref{n}": f"r{n}\nr\n" for n in range(4)},
-            "data/dev/fce-segment-scores.csv": f"{header}\n1,2,3,4,5,6,7,8\n2,,3,4,5,6,7,8\n",
-        },
-    )
-    benchmark = load_benchmark("gmeg:fce")
-    assert set(benchmark.systems) == {*names, "source"}
-    assert any("`source`" in notice for notice in benchmark.notices)
-    assert benchmark.ratings["quality"]["lstm"] == pytest.approx([2.0, math.nan], nan_ok=True)
-    assert benchmark.official["mean"]["amu"] == pytest.approx(1.5)
-    assert benchmark.official["mean"]["lstm"] == pytest.approx(2.0)
-
-
 def test_swedish_has_references_of_the_corpus_and_post_edits(put_dataset: PutDataset) -> None:
     def rated(meaning: int, corrected: str) -> dict[str, object]:
         ratings = {"Grammaticality": 4, "Fluency": 2, "Meaning Preservation": meaning}
