@@ -20,11 +20,6 @@ def targets(sample: Sample) -> list[str]:
     return read_lines(sample.folder / "ref0.txt")
 
 
-@pytest.fixture(scope="module")
-def cases(sample: Sample, targets: list[str]) -> list[Case]:
-    return perturb(sample.sources, targets, variants=4)
-
-
 def made_by(case: Case, variant: int) -> Action:
     """Check one variant against its original, and return what was done."""
     original, changed = case.original, case.variants[variant]
@@ -59,23 +54,20 @@ def check(cases: Sequence[Case]) -> set[Action]:
     return {made_by(case, number) for case in cases for number in range(len(case.variants))}
 
 
-def test_one_word_of_the_context_changes_alike_on_both_sides(cases: list[Case]) -> None:
+def test_one_word_of_the_context_changes_alike_on_both_sides(
+    sample: Sample, targets: list[str]
+) -> None:
+    cases = perturb(sample.sources, targets, variants=4)
     assert check(cases) == set(ACTIONS)
     assert sum(len(case.variants) for case in cases) > 200
-
-
-def test_a_case_for_every_sentence_with_distinct_variants(
-    cases: list[Case], sample: Sample, targets: list[str]
-) -> None:
     assert [case.original.source for case in cases] == list(sample.sources)
     assert [case.original.target for case in cases] == targets
     for case in cases:
         assert len({case.original, *case.variants}) == 1 + len(case.variants) <= 5
-
-
-def test_seed_decides(sample: Sample, targets: list[str], cases: list[Case]) -> None:
     assert perturb(sample.sources, targets, variants=4) == cases
     assert perturb(sample.sources, targets, variants=4, seed=1) != cases
+    # Short and empty sentences have no variants.
+    assert [case.variants for case in perturb(["", "Yes .", "a"], ["", "Yes .", ""])] == [()] * 3
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -85,22 +77,13 @@ def test_only_the_actions_asked_for(sample: Sample, targets: list[str], action: 
 
 
 def test_an_stays_before_a_vowel() -> None:
-    texts = [
-        "We saw an old dog .",
-        "We saw a young dog .",
-        "We saw an awful dog .",
-        "We saw a big dog .",
-    ]
+    texts = [f"We saw {what} dog ." for what in ("an old", "a young", "an awful", "a big")]
     cases = perturb(texts, texts, actions=["substitute"], variants=5)
     words = {v.target.split()[3] for case in cases[::2] for v in case.variants}
     assert words == {"old", "awful"}
     texts = ["We saw an old dog .", "We saw an old animal ."] * 2
     deleted = perturb(texts, texts, actions=["delete"])
     assert [len(case.variants) for case in deleted] == [0, 1, 0, 1]
-
-
-def test_short_and_empty_sentences_have_no_variants() -> None:
-    assert [case.variants for case in perturb(["", "Yes .", "a"], ["", "Yes .", ""])] == [()] * 3
 
 
 def test_what_cannot_be() -> None:

@@ -165,19 +165,6 @@ def test_parts_that_do_not_fit_are_refused(put_dataset: PutDataset) -> None:
         load_outputs("attack")
 
 
-def test_single_systems_and_ensembles(put_dataset: PutDataset) -> None:
-    lines = "".join(f"{number} .\n" for number in range(360))
-    folder = "data/system_preds"
-    files = ("single_systems/T5___bea-dev", "ensemble_systems/ens_m3___bea-dev")
-    names = {f"{folder}/ensemble_systems/NAMES.md": "what they are\n"}
-    put_dataset("pillars", {f"{folder}/{file}.txt": lines for file in files} | names)
-    assert list(load_outputs("pillars")) == ["T5", "ens_m3"]
-    assert load_outputs("pillars:test/ensemble") == {
-        "ens_m3": tuple(f"{number} ." for number in range(350, 360))
-    }
-    assert list(load_outputs("pillars:dev/single")) == ["T5"]
-
-
 def test_edits_of_characters_become_edits_of_tokens(put_dataset: PutDataset) -> None:
     for name in ("fce", "multiged"):
         put_dataset(name, FILES[name])
