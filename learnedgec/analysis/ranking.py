@@ -38,7 +38,7 @@ from learnedgec.stats.significance import (
     paired_bootstrap,
     significant,
 )
-from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.stats.trueskill import MODEL
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
@@ -436,7 +436,7 @@ def rank_systems(
         ]
     )
     wins = win_counts(sentence_scores(metric, of_system))
-    order = f"|model:{TrueSkillModel()}|order:sentences, then pairs of {' '.join(systems)}"
+    order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
     settings = f"by:{by}{order if by == 'trueskill' else ''}"
     settings += "" if baseline is None else f"|baseline:{baseline}"
     settings += f"|{significance}|resamples:{resamples}|level:{level:g}|seed:{seed}"

@@ -5,27 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.data.catalog.files import cache_folder, fetch, verify
+from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
-
-
-@dataclass
-class _Mirror:
-    """Where the files are.
-
-    Attributes:
-        mirror: read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the network
-            (default: LEARNEDGEC_MIRROR).
-    """
-
-    mirror: str | None = None
 
 
 def build_parser() -> ArgumentParser:
@@ -40,8 +28,6 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(fetching, flags.Quiet)
     flags.add_names(verifying, "datasets (default: all)")
     output.add_output_flags(verifying)
-    flags.add_fields(fetching, _Mirror)
-    flags.add_fields(verifying, _Mirror)
     about = "list the contents, size and licence of each dataset"
     actions.add_subcommand("list", listing, help=about)
     actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
@@ -112,11 +98,10 @@ def _fetch(options: Namespace) -> None:
     with Progress(*columns, console=console) as progress:
         for entry in datasets:
             task = progress.add_task(entry.name, total=entry.bytes)
-            files = fetch(
-                entry.name,
-                mirror=options.mirror,
-                advance=lambda file, task=task: progress.advance(task, file.bytes),  # type: ignore[misc]
-            )
+            files = []
+            for file in entry.files.values():
+                files.append(dataset_file(entry.name, file.path))
+                progress.advance(task, file.bytes)
             place = os.path.commonpath([file.parent for file in files]) if files else ""
             count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
             about = (
@@ -130,7 +115,7 @@ def _verify(options: Namespace) -> None:
     names = options.names or [entry.name for entry in _datasets() if entry.files]
     rows = []
     for name in names:
-        statuses = verify(name, mirror=options.mirror)
+        statuses = verify(name)
         counts = Counter(status.state for status in statuses)
         states = {state: counts[state] for state in ("ok", "absent", "altered")}
         rows.append({"dataset": name, **states})

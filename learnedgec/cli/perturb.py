@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeInt
@@ -40,14 +41,13 @@ class _Perturbation:
     Attributes:
         variants: maximum number of variants of each sentence.
         actions: allowed kinds of change.
-        language_model: masked language model that proposes substitutes (default: words of the same tag from
-            the corpus).
+        tokenise: spacy tokenises both texts first; none splits at spaces, which is right for tokenised text.
         seed: seed of the random generator.
     """
 
     variants: int = 5
     actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
-    language_model: str | None = None
+    tokenise: Literal["none", "spacy"] = "none"
     seed: NonNegativeInt = 0
 
 
@@ -61,7 +61,7 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Perturbation, title="perturbation")
     about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
-    flags.add_runtime(parser)
+    flags.add_fields(parser, flags.Quiet)
     return parser
 
 
@@ -80,10 +80,8 @@ def main(arguments: Sequence[str]) -> None:
         sources,
         targets,
         variants=options.variants,
-        language_model=options.language_model,
         actions=options.actions,
         seed=options.seed,
-        runtime=flags.read_runtime(options),
     )
     changed = [case for case in cases if case.variants]
     if not changed:

@@ -72,14 +72,12 @@ class _CaseFlags:
     Attributes:
         case: robustgec, one of its parts such as robustgec:bea19, sample, or a file: RobustGEC's para.txt, or
             .jsonl with source, target and variants.
-        frequencies: text from which word frequencies per million are counted (default: the originals of the
-            cases).
         counts: text, such as a system's training data, in which words are counted: frequency is then the
-            number of occurrences, as in RobustGEC's analysis.
+            number of occurrences, as in RobustGEC's analysis (default: that per million words in the cases'
+            originals).
     """
 
     case: list[str] | None = None
-    frequencies: str | None = None
     counts: str | None = None
 
 
@@ -116,12 +114,9 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
     return [pair for cases in parts.values() for case in cases for pair in case.pairs]
 
 
-def _read_frequencies(options: Namespace) -> dict[str, float] | None:
-    """Return how often words occur in the text that `--frequencies` or `--counts` names."""
-    if options.frequencies and options.counts:
-        raise InputError("--frequencies and --counts were both given; give one of them.")
-    path = options.counts or options.frequencies
-    return word_frequencies(read_lines(path), counts=bool(options.counts)) if path else None
+def _read_counts(options: Namespace) -> dict[str, float] | None:
+    """Return how often words occur in the text that `--counts` names."""
+    return word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
 
 
 def _cases(arguments: Sequence[str]) -> None:
@@ -129,7 +124,7 @@ def _cases(arguments: Sequence[str]) -> None:
         "robust cases",
         "Describe sets of cases: their number, tokens and edits per sentence, and what the variants change.",
     )
-    flags.add_fields(parser, _CaseFlags, title="cases", leave_out=["frequencies", "counts"])
+    flags.add_fields(parser, _CaseFlags, title="cases", leave_out=["counts"])
     flags.add_fields(parser, flags.Quiet)
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(list(arguments)))
@@ -289,7 +284,7 @@ def _systems(arguments: Sequence[str]) -> None:
         return
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
     metrics, runtime = flags.read_checked_metrics(options)
-    settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
+    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
     parts = _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
@@ -364,7 +359,7 @@ def _metrics(arguments: Sequence[str]) -> None:
     for name in _expanded(options.case):
         for metric in metrics:
             output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
-    settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
+    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
     results = evaluate_preferences(metrics, parts, **settings, runtime=runtime)
     _emit_estimates(
         options,

@@ -197,19 +197,22 @@ def whole_number(text: str, below: int, place: str) -> int:
     return int(text)
 
 
-def check_sentence_record(record: Mapping[str, Any], place: str) -> None:
-    """Raise `FormatError` unless a record's source, hypothesis and references are texts without line feeds.
+def check_sentence_record(
+    record: Mapping[str, Any], place: str, keys: Sequence[str] = ("source", "hypothesis")
+) -> None:
+    """Raise `FormatError` unless a record's sentences and references are texts without line feeds.
 
     Args:
-        record: with the keys `source`, `hypothesis` and perhaps `references`, a list of texts or nulls.
+        record: with these keys and perhaps `references`, a list of texts or nulls.
         place: `file:line`.
+        keys: those of single sentences.
     """
     references = record.get("references")
     if references is not None and not isinstance(references, list):
         raise FormatError(
             f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
         )
-    for key in ("source", "hypothesis"):
+    for key in keys:
         check_sentence(record[key], place, key)
     for text in references or ():
         if text is not None:

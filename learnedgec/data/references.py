@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -171,9 +171,6 @@ class References(Sequence[tuple[Reference, ...]]):
 
     def __getitem__(self, index: int) -> tuple[Reference, ...]:  # type: ignore[override]
         return self.rows[index]
-
-    def __iter__(self) -> Iterator[tuple[Reference, ...]]:
-        return iter(self.rows)
 
     @property
     def most(self) -> int:

@@ -85,8 +85,8 @@ def evaluate_attacks(
     Args:
         metric: a metric, its name, or a list of them.
         sources: N sentences.
-        attacks: N outputs of each attack.
-        honest: N outputs of each honest system.
+        attacks: N outputs of each of one or more attacks.
+        honest: N outputs of each of one or more honest systems.
         references: of the N sentences, for metrics that need them.
         resamples: bootstrap resamples of the sentences.
         level: of the intervals.
@@ -98,8 +98,7 @@ def evaluate_attacks(
 
     Raises:
         LengthError: outputs or references differ in number from the sources.
-        InputError: there is no attack or no honest system, an attack and a system share a name, or a metric
-            needs references that are missing.
+        InputError: an attack and a system share a name, or a metric needs references that are missing.
 
     Example:
         >>> attacks, honest = {"long": ["He go there now ."]}, {"ours": ["He goes ."]}
@@ -107,8 +106,6 @@ def evaluate_attacks(
         >>> results[0].preferred.value, results[0].rank
         (1.0, 1)
     """
-    if not attacks or not honest:
-        raise InputError("attacks are compared with honest systems; give one or more of both.")
     if both := {*attacks, ALL} & set(honest):
         raise InputError(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."

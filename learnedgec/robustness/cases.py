@@ -92,9 +92,6 @@ def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
     Edits and changes are those of `describe_changes`; a sentence without edits counts 0 edits. The share of a
     kind of change is of all variants.
 
-    Raises:
-        InputError: there is no case, or no case has a variant.
-
     Example:
         >>> from learnedgec.data.catalog import Pair
         >>> original = Pair("He go to the old school .", "He goes to the old school .")
@@ -103,8 +100,6 @@ def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
         >>> statistics["edits"], statistics["variants' tokens"], statistics["substitute"]
         (1.0, 8.0, 1.0)
     """
-    if not any(case.variants for case in cases):
-        raise InputError("there is no variant; give cases with one or more variants.")
     parts = {
         "": [case.original for case in cases],
         "variants' ": [variant for case in cases for variant in case.variants],
@@ -215,7 +210,7 @@ def arrange_cases(
     """
     for name, cases in parts.items():
         if not cases:
-            raise InputError(f"{name} has no case; give one or more.")
+            raise InputError(f"{name} has no case to evaluate; give one or more.")
         for number, case in enumerate(cases, 1):
             if not case.variants:
                 raise InputError(f"case {number} of {name} has no variant; leave it out.")

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
-from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
@@ -122,13 +121,10 @@ def evaluate_preferences(
         >>> result.accuracy.value, result.ties.value, result.p_crs.value
         (0.5, 0.5, 0.0)
     """
-    usable: dict[str, list[Case]] = {}
-    for name, cases in parts.items():
-        usable[name] = [case for case in cases if all(p.source != p.target for p in case.pairs)]
-        if cases and not usable[name]:
-            raise InputError(
-                f"in every case of {name}, a target equals its source; there is nothing to prefer."
-            )
+    usable = {
+        name: [case for case in cases if all(p.source != p.target for p in case.pairs)]
+        for name, cases in parts.items()
+    }
     left_out = [len(cases) - len(usable[name]) for name, cases in parts.items()]
     sets = arrange_cases(usable, frequencies)
     pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]

@@ -49,11 +49,6 @@ class Site:
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
 
-    @property
-    def after(self) -> int:
-        """The position in the target of the first token that follows the changed ones."""
-        return self.position + (self.action != "insert")
-
     def fits(self, word: str) -> bool:
         """Return whether a word can be put here: it must be new and agree with an article before it."""
         if not word.isalpha() or word.lower() in _AUXILIARIES:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -31,44 +30,22 @@ from learnedgec.runtime.progress import track
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.types import Floats, Indices
 
+# The parameters of Goto et al. (2025): the standard deviation of a skill, whose mean is 0, before the first
+# game, that of a performance around the skill, and the share of games between equals that end in a draw.
+_SIGMA, _BETA, _DRAW = 0.5, 0.25, 0.25
 
-@dataclass(frozen=True, slots=True)
-class TrueSkillModel:
-    """The parameters of TrueSkill; the defaults are those of Goto et al. (2025).
-
-    Attributes:
-        mu: mean skill of a system before its first game.
-        sigma: standard deviation of that skill.
-        beta: standard deviation of a performance around the skill.
-        tau: what is added to sigma before each game (0: skills do not change).
-        draw_probability: share of games between equals that end in a draw.
-    """
-
-    mu: float = 0.0
-    sigma: float = 0.5
-    beta: float = 0.25
-    tau: float = 0.0
-    draw_probability: float = 0.25
-
-    def __str__(self) -> str:
-        return (
-            f"mu={self.mu:g},sigma={self.sigma:g},beta={self.beta:g},tau={self.tau:g},"
-            f"draw={self.draw_probability:g}"
-        )
+MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
+"""The parameters, for signatures."""
 
 
-def rate_games(
-    games: Iterable[tuple[int, int, int]], players: int, model: TrueSkillModel = TrueSkillModel()
-) -> tuple[Floats, Floats]:
+def rate_games(games: Iterable[tuple[int, int, int]], players: int) -> tuple[Floats, Floats]:
     """Return the skills after games in the given order, which matters.
 
-    Equal to `trueskill.TrueSkill(…).rate` with its default backend. Where a game is so surprising that
-    the package raises `FloatingPointError`, the limit of v and w is used.
+    Equal to `trueskill.TrueSkill(…).rate` with its default backend.
 
     Args:
         games: (a, b, outcome) with outcome 1 where a wins, -1 where b wins, 0 for a draw.
         players: the number of players; a and b are below it.
-        model: the parameters.
 
     Returns:
         mu and sigma, each float64 (players,).
@@ -80,50 +57,36 @@ def rate_games(
     """
     import trueskill
 
-    environment = trueskill.TrueSkill(
-        model.mu, model.sigma, model.beta, model.tau, model.draw_probability
-    )
     # The package's own normal distribution (accurate to 1e-7), so that ratings are equal to the package's.
-    cdf, pdf, sqrt = environment.cdf, environment.pdf, math.sqrt
-    margin = trueskill.calc_draw_margin(model.draw_probability, 2, environment)
-    noise, drift = 2 * model.beta**2, model.tau**2
-    mu = [model.mu] * players
-    variance = [model.sigma**2] * players
+    environment = trueskill.TrueSkill(0.0, _SIGMA, _BETA, 0.0, _DRAW)
+    margin = trueskill.calc_draw_margin(_DRAW, 2, environment)
+    mu = [0.0] * players
+    variance = [_SIGMA**2] * players
     for a, b, outcome in games:
         if outcome < 0:
             a, b = b, a
-        va, vb = variance[a] + drift, variance[b] + drift
-        square = noise + va + vb
-        c = sqrt(square)
+        square = 2 * _BETA**2 + variance[a] + variance[b]
+        c = math.sqrt(square)
         t, epsilon = (mu[a] - mu[b]) / c, margin / c
         if outcome:
-            x = t - epsilon
-            mass = cdf(x)
-            v = pdf(x) / mass if mass else -x
-            w = v * (v + x) if mass else 1.0
+            v = environment.v_win(t, epsilon)
+            w = v * (v + (t - epsilon))
         else:
-            low, high = -epsilon - abs(t), epsilon - abs(t)
-            mass = cdf(high) - cdf(low)
-            at_low, at_high = pdf(low), pdf(high)
-            v = (at_low - at_high) / mass if mass else high
-            w = v * v + (high * at_high - low * at_low) / mass if mass else 1.0
-            if t < 0:
-                v = -v
-        mu[a] += va / c * v
-        mu[b] -= vb / c * v
-        variance[a] = va * (1 - va / square * w)
-        variance[b] = vb * (1 - vb / square * w)
+            v, w = environment.v_draw(t, epsilon), environment.w_draw(t, epsilon)
+        mu[a] += variance[a] / c * v
+        mu[b] -= variance[b] / c * v
+        variance[a] *= 1 - variance[a] / square * w
+        variance[b] *= 1 - variance[b] / square * w
     return np.array(mu), np.sqrt(np.array(variance))
 
 
-def rate_scores(scores: Floats, model: TrueSkillModel = TrueSkillModel()) -> tuple[Floats, Floats]:
+def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     """Return the skills after one pass over every sentence's pairs i < j, in order of the rows.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
 
     Args:
         scores: (S, N), each system's score of each sentence; higher wins, equal is a draw.
-        model: the parameters.
 
     Returns:
         mu and sigma, each float64 (S,).
@@ -134,12 +97,10 @@ def rate_scores(scores: Floats, model: TrueSkillModel = TrueSkillModel()) -> tup
         for row in _outcomes(scores).tolist()
         for (a, b), outcome in zip(pairs, row, strict=True)
     )
-    return rate_games(games, len(scores), model)
+    return rate_games(games, len(scores))
 
 
-def rate_resamples(
-    scores: Floats, samples: Indices, model: TrueSkillModel = TrueSkillModel()
-) -> Floats:
+def rate_resamples(scores: Floats, samples: Indices) -> Floats:
     """Return mu float64 (B, S) of `rate_scores` on each of B resamples of the sentences.
 
     All resamples advance together, one game at a time; the exact normal distribution is used, which
@@ -148,19 +109,16 @@ def rate_resamples(
     Args:
         scores: (S, N), as for `rate_scores`.
         samples: int (B, M), each row the sentence numbers of one resample.
-        model: the parameters.
     """
     results = _outcomes(scores)
-    margin, drift = _draw_margin(model.draw_probability, model.beta), model.tau**2
-    mu = np.full((len(scores), len(samples)), model.mu)
-    variance = np.full((len(scores), len(samples)), model.sigma**2)
+    mu = np.zeros((len(scores), len(samples)))
+    variance = np.full(mu.shape, _SIGMA**2)
     pairs = list(combinations(range(len(scores)), 2))
     for sentence in samples.T:
         of_pair = results[sentence].T
         for (a, b), outcome in zip(pairs, of_pair, strict=True):
-            va, vb = variance[a] + drift, variance[b] + drift
             mu[a], mu[b], variance[a], variance[b] = _update(
-                mu[a], mu[b], va, vb, outcome, model.beta, margin
+                mu[a], mu[b], variance[a], variance[b], outcome, _BETA
             )
     return np.ascontiguousarray(mu.T)
 
@@ -204,9 +162,7 @@ def rate_judgements(
         )
     # One game more than there are judgements, as in the published procedure.
     games = int(np.rint((wins.sum(axis=(1, 2)) + ties.sum(axis=(1, 2)) / 2).mean())) + 1
-    model = TrueSkillModel()
-    beta = model.sigma * games / 40
-    margin = _draw_margin(model.draw_probability, beta)
+    beta = _SIGMA * games / 40
     played = met > 0
     share = np.where(played, met, 1.0)
     tie_share, decided_share = ties / share, (ties + wins) / share
@@ -214,7 +170,7 @@ def rate_judgements(
     run = np.arange(runs)
     # One column per run: sums and maxima over systems then run along contiguous rows.
     mu = np.zeros((size, runs))
-    variance = np.full((size, runs), model.sigma**2)
+    variance = np.full((size, runs), _SIGMA**2)
     for _ in track(range(games), "TrueSkill of human judgements", show=progress):
         a = size - 1 - variance[::-1].argmax(axis=0)
         mu_a = mu[a, run]
@@ -227,7 +183,7 @@ def rate_judgements(
             np.where(draws[1] < decided_share[run, a, b], 1, -1),
         )
         mu[a, run], mu[b, run], variance[a, run], variance[b, run] = _update(
-            mu_a, mu[b, run], variance[a, run], variance[b, run], outcome, beta, margin
+            mu_a, mu[b, run], variance[a, run], variance[b, run], outcome, beta
         )
     return np.ascontiguousarray(mu.T)
 
@@ -239,13 +195,6 @@ def _outcomes(scores: Floats) -> npt.NDArray[np.int8]:
     return signs
 
 
-def _draw_margin(draw_probability: float, beta: float) -> float:
-    """Return the performance difference below which a game is a draw."""
-    from scipy.special import ndtri
-
-    return float(ndtri((draw_probability + 1) / 2) * math.sqrt(2) * beta)
-
-
 def _update(
     mu_a: Floats,
     mu_b: Floats,
@@ -253,14 +202,14 @@ def _update(
     var_b: Floats,
     outcome: npt.NDArray[np.integer],
     beta: float,
-    margin: float,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return new means and variances of a and b after one game in each of many runs."""
-    from scipy.special import log_ndtr, ndtr
+    from scipy.special import log_ndtr, ndtr, ndtri
 
     square = 2 * beta**2 + var_a + var_b
     c = np.sqrt(square)
-    epsilon = margin / c
+    # The difference of performances below which a game is a draw.
+    epsilon = ndtri((_DRAW + 1) / 2) * math.sqrt(2) * beta / c
     draw = outcome == 0
     sign = np.where(draw, 1.0, outcome)
     t = sign * (mu_a - mu_b) / c

@@ -16,7 +16,7 @@ import trueskill
 from measuring import Stopwatch
 
 from learnedgec.stats.resampling import resample
-from learnedgec.stats.trueskill import TrueSkillModel, rate_games, rate_resamples
+from learnedgec.stats.trueskill import rate_games, rate_resamples
 
 Game = tuple[int, int, int]
 
@@ -38,10 +38,8 @@ def games_of(scores: np.ndarray) -> list[Game]:
     ]
 
 
-def rate_with_package(games: list[Game], systems: int, model: TrueSkillModel) -> np.ndarray:
-    environment = trueskill.TrueSkill(
-        model.mu, model.sigma, model.beta, model.tau, model.draw_probability
-    )
+def rate_with_package(games: list[Game], systems: int) -> np.ndarray:
+    environment = trueskill.TrueSkill(0.0, 0.5, 0.25, 0.0, 0.25)
     ratings = [environment.create_rating() for _ in range(systems)]
     for a, b, outcome in games:
         ranks = {1: (0, 1), -1: (1, 0), 0: (0, 0)}[outcome]
@@ -56,15 +54,14 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    model = TrueSkillModel()
     scores = make_scores(options.systems, options.games, options.seed)
     games = games_of(scores)
 
     watch = Stopwatch()
-    expected = rate_with_package(games, options.systems, model)
+    expected = rate_with_package(games, options.systems)
     package = watch.wall
     watch = Stopwatch()
-    ratings = np.stack(rate_games(games, options.systems, model), axis=1)
+    ratings = np.stack(rate_games(games, options.systems), axis=1)
     ours = watch.wall
     print(f"{len(games):,} games of {options.systems} systems, one thread")
     print(f"trueskill {trueskill.__version__}: {package:8.2f} s")
@@ -73,7 +70,7 @@ def main() -> None:
 
     samples = resample(scores.shape[1], options.resamples, options.seed)
     watch = Stopwatch()
-    rate_resamples(scores, samples, model)
+    rate_resamples(scores, samples)
     many = watch.wall
     print(
         f"{options.resamples:,} resamples at once: {many:.1f} s, "

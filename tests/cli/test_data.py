@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from learnedgec.data.catalog import DATASETS, files
+from learnedgec.data.catalog import files
+from learnedgec.data.catalog.registry import DATASETS
 
 PutDataset = Callable[[str, dict[str, str]], None]
 

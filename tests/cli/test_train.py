@@ -15,7 +15,7 @@ import torch
 from embedded import SAMPLE_FOLDER
 from safetensors.torch import load_file
 
-from learnedgec.data.catalog.ratings import read_ratings
+from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
@@ -131,7 +131,7 @@ def test_the_guide_to_own_data_trains_as_it_is_written(
     for kind, text in blocks:
         if kind in files:
             Path(files[kind]).write_text(text)
-    assert [rating.values for rating in read_ratings("ratings.csv")][1:] == [
+    assert [rating.values for rating in load_ratings("ratings.csv")][1:] == [
         {"fluency": 2.0, "adequacy": 4.0},
         {"fluency": 4.0},
     ]

@@ -45,16 +45,13 @@ def test_sources_without_full_stops_say_nothing(sources: list[str]) -> None:
 SENTENCES = [f"w{n} x{n} y{n} z{n} the ." for n in range(20)]
 
 
-def test_a_lost_line_is_noticed_and_where() -> None:
+def test_a_lost_line_and_another_order_are_noticed() -> None:
     # Line 11 is lost, and a blank line at the end makes up for it.
     lost = [*SENTENCES[:10], *SENTENCES[11:], "The end ."]
     assert alignment_notices(SENTENCES, {"good": SENTENCES, "lost": lost}) == [
         "lost: 9 of 20 hypotheses correct the source of a line nearby, not their own (first in line 11): a "
         "line may be lost or added before it."
     ]
-
-
-def test_outputs_in_another_order_are_noticed() -> None:
     assert alignment_notices(SENTENCES, {"turned": SENTENCES[::-1]}) == [
         "turned: 90 % of the hypotheses share almost no word with their source: they may belong to other "
         "sources, be in another order, or not be corrections."

@@ -17,7 +17,6 @@ from learnedgec.data.m2 import (
     write_m2,
 )
 from learnedgec.data.references import References
-from learnedgec.data.text import read_lines
 from learnedgec.errors import FormatError, InputError, LengthError
 
 
@@ -90,23 +89,12 @@ def test_edits_between_two_texts_rebuild_the_second(source: list[str], target: l
     assert apply_edits(" ".join(source), reversed(edits)) == " ".join(target)
 
 
-def test_insertions_at_one_place_go_in_order() -> None:
+def test_edits_at_one_place_go_in_order_and_do_not_overlap() -> None:
     assert apply_edits("a b", [Edit(1, 1, "x"), Edit(1, 1, "y"), Edit(1, 2, "c")]) == "a x y c"
-
-
-def test_overlapping_or_outside_edits_are_refused() -> None:
     with pytest.raises(InputError, match="1:2 overlaps"):
         apply_edits("a b c", [Edit(0, 2, "x"), Edit(1, 2, "y")])
     with pytest.raises(InputError, match="3:4 lies outside the 3 tokens"):
         apply_edits("a b c", [Edit(3, 4, "x")])
-
-
-def test_references_from_m2_have_texts_and_gold_edits() -> None:
-    references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
-    for annotator in (0, 1):
-        texts = read_lines(SAMPLE_FOLDER / f"ref{annotator}.txt")
-        assert [row[annotator].text for row in references] == texts
-    assert references.most == 2
 
 
 def test_references_may_be_missing_but_empty_is_a_reference() -> None:

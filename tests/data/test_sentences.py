@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import datasets
@@ -17,6 +18,8 @@ from learnedgec.data.references import Reference, References, as_references
 from learnedgec.data.sentences import as_sentences, as_systems
 from learnedgec.errors import InputError, LengthError
 
+LONG = "b " * 3001
+NO_SEQUENCE = "; a sequence of texts was expected"
 TEXTS = ["He go home .", "", " ", "Œuvre 😀 !"]
 
 
@@ -32,43 +35,6 @@ def test_any_sequence_of_texts_is_a_list_of_plain_texts(holder: str) -> None:
 def test_a_list_of_texts_is_returned_as_it_is(texts: list[str]) -> None:
     assert as_sentences(texts, "sources") is texts
     assert as_sentences(tuple(texts), "sources") == texts
-
-
-NO_SEQUENCE = "; a sequence of texts was expected"
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (None, f"x is None{NO_SEQUENCE}."),
-        (float("nan"), f"x is NaN{NO_SEQUENCE}."),
-        ("He go .", f"x is the text 'He go .'{NO_SEQUENCE}: put it into a list."),
-        ({"a": "b"}, f"x is of type dict{NO_SEQUENCE}."),
-        (pd.DataFrame({"a": ["b"]}), f"x is of type DataFrame{NO_SEQUENCE}."),
-        (map(str, [1]), f"x is of type map{NO_SEQUENCE}."),
-        (["a", None], "x[1] is None; a text was expected."),
-        (pd.Series(["a", float("nan")]), "x[1] is NaN; a text was expected."),
-        (np.array([1.5]), "x[0] is 1.5; a text was expected."),
-        (["a " * 3001], "x[0] has 3,001 tokens, and at most 3,000 are scored; split this line."),
-    ],
-)
-def test_anything_else_is_one_sentence(value: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        as_sentences(value, "x")
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (["a"], "systems is of type list; a mapping from each system's name to its hypotheses"),
-        ({}, "systems is empty; give at least one system."),
-        ({"ours": "a"}, "systems['ours'] is the text 'a'"),
-        ({"ours": ["a", None]}, "systems['ours'][1] is None; a text was expected."),
-    ],
-)
-def test_systems_are_texts_by_name(value: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        as_systems(value)
 
 
 ROWS = [["A b .", "A c ."], ["C ."], []]
@@ -99,28 +65,6 @@ def test_references_of_equal_number_may_be_a_table() -> None:
     assert as_references(None, 3) is None
 
 
-LONG = "b " * 3001
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ("A b .", InputError, "references is the text 'A b .'; a sequence of each sentence's"),
-        (["A b .", "C ."], InputError, "references[0] is the text 'A b .'; a sequence of texts"),
-        ([["A b ."], None], InputError, "references[1] is None; a sequence of texts was expected."),
-        ([["A b ."], ["C .", None]], InputError, "references[1][1] is None; a text was expected."),
-        ([["a", "b"]], LengthError, "references has 1 × 2 texts, and a row for each of 2"),
-        (References(((), (Reference(LONG),))), InputError, "references[1] has 3,001 tokens,"),
-        ([["a"], ["b", LONG]], InputError, "references[1][1] has 3,001 tokens, and at most"),
-    ],
-)
-def test_unusable_references_are_one_sentence(
-    value: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
-        as_references(value, 2)
-
-
 def test_annotators_may_have_no_text_for_a_sentence() -> None:
     references = References.from_texts(pd.Series(["a", "b"]), pd.Series([None, "d"]))
     assert references.texts() == [["a"], ["b", "d"]]
@@ -129,3 +73,51 @@ def test_annotators_may_have_no_text_for_a_sentence() -> None:
         References.from_texts("a b")
     with pytest.raises(InputError, match=r"^annotators\[1\]\[0\] is 3; a text was expected"):
         References.from_texts(["a"], [3])  # type: ignore[list-item]
+
+
+def sentences_of(value: Any) -> object:
+    return as_sentences(value, "x")
+
+
+def references_of(value: Any) -> object:
+    return as_references(value, 2)
+
+
+@pytest.mark.parametrize(
+    ("convert", "value", "message"),
+    [
+        (sentences_of, None, f"x is None{NO_SEQUENCE}."),
+        (sentences_of, float("nan"), f"x is NaN{NO_SEQUENCE}."),
+        (sentences_of, "He go .", f"x is the text 'He go .'{NO_SEQUENCE}: put it into a list."),
+        (sentences_of, {"a": "b"}, f"x is of type dict{NO_SEQUENCE}."),
+        (sentences_of, pd.DataFrame({"a": ["b"]}), f"x is of type DataFrame{NO_SEQUENCE}."),
+        (sentences_of, map(str, [1]), f"x is of type map{NO_SEQUENCE}."),
+        (sentences_of, ["a", None], "x[1] is None; a text was expected."),
+        (sentences_of, pd.Series(["a", float("nan")]), "x[1] is NaN; a text was expected."),
+        (sentences_of, np.array([1.5]), "x[0] is 1.5; a text was expected."),
+        (
+            sentences_of,
+            [LONG],
+            "x[0] has 3,001 tokens, and at most 3,000 are scored; split this line.",
+        ),
+        (
+            as_systems,
+            ["a"],
+            "systems is of type list; a mapping from each system's name to its hyp",
+        ),
+        (as_systems, {}, "systems is empty; give at least one system."),
+        (as_systems, {"ours": ["a", None]}, "systems['ours'][1] is None; a text was expected."),
+        (references_of, "A b .", "references is the text 'A b .'; a sequence of each sentence's"),
+        (references_of, ["A b .", "C ."], "references[0] is the text 'A b .'; a sequence of texts"),
+        (references_of, [["A b ."], None], f"references[1] is None{NO_SEQUENCE}."),
+        (references_of, [["a"], ["b", LONG]], "references[1][1] has 3,001 tokens, and at most"),
+        (references_of, References(((), (Reference(LONG),))), "references[1] has 3,001 tokens,"),
+        (references_of, [["a", "b"]], "references has 1 × 2 texts, and a row for each of 2"),
+    ],
+)
+def test_anything_else_is_one_sentence(
+    convert: Callable[[Any], object], value: Any, message: str
+) -> None:
+    error = LengthError if "×" in message else InputError
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        convert(value)

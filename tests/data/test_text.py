@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from learnedgec.data.text import (
     check_lengths,
-    read_json,
     read_jsonl,
     read_lines,
-    write_jsonl,
     write_lines,
 )
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
@@ -86,26 +84,13 @@ def test_unusable_files_are_named(
         (b"{}\n{\n", r"f\.txt:2: not JSON"),
         (b"{}\n[]\n", r"f\.txt:2: a JSON object was expected, not list"),
         (b"{}\n", r"f\.txt:1: the key 'source' is missing"),
+        (rb'{"source": "\ud800"}', r"f\.txt:1: JSON that cannot be read"),
     ],
 )
 def test_bad_records_name_the_line(tmp_path: Path, content: bytes, message: str) -> None:
     required = ["source"] if message.endswith("missing") else []
     with pytest.raises(FormatError, match=message):
         read_jsonl(written(tmp_path, content), required)
-
-
-def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
-    records = [{"source": "a", "hypothesis": "ü"}, {"source": "", "hypothesis": ""}]
-    write_jsonl(tmp_path / "f.jsonl", records)
-    assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
-
-
-def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    line = r'{"a": "\ud800"}'
-    with pytest.raises(FormatError, match=r"f\.txt:2: JSON that cannot be read"):
-        read_jsonl(written(tmp_path, f"{{}}\n{line}\n".encode()))
-    with pytest.raises(FormatError, match=r"f\.txt:1: JSON that cannot be read"):
-        read_json(written(tmp_path, line.encode()))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import load_metric, read_lines
-from learnedgec.data.catalog import Case, read_cases
+from learnedgec.data.catalog import Case
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.plotting.robustness import plot_attacks, plot_preferences, plot_systems
 from learnedgec.robustness.attacks import evaluate_attacks
 from learnedgec.robustness.preferences import evaluate_preferences

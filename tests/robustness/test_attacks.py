@@ -60,7 +60,7 @@ def test_attacks_of_conll14_fool_what_they_were_made_for_and_not_gleu(mirror: Pa
 
 def test_what_cannot_be() -> None:
     attack = {"attack": ["a"] * 3}
-    with pytest.raises(InputError, match="one or more of both"):
-        evaluate_attacks([LENGTH], SOURCES, attack, {})
+    with pytest.raises(InputError, match="an honest system is named 'attack'"):
+        evaluate_attacks([LENGTH], SOURCES, attack, attack)
     with pytest.raises(LengthError, match="sources has 3 sentences but p has 1"):
         evaluate_attacks([LENGTH], SOURCES, attack, {"p": ["a"]})

@@ -9,7 +9,8 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import References, load_metric
-from learnedgec.data.catalog import Case, Pair, read_cases
+from learnedgec.data.catalog import Case, Pair
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
@@ -100,7 +101,5 @@ def test_sample_with_and_without_references() -> None:
 
 
 def test_nothing_to_prefer() -> None:
-    with pytest.raises(InputError, match="in every case of mine, a target equals its source"):
+    with pytest.raises(InputError, match="mine has no case to evaluate"):
         evaluate([case(("a", "a"), ("b", "c"))])
-    with pytest.raises(InputError, match="mine has no case"):
-        evaluate([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,17 +46,13 @@ def test_equal_scipy_for_many_at_once(ties: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
-def test_a_correlation_that_does_not_exist_is_nan(kind: str) -> None:
+def test_a_correlation_that_does_not_exist_is_nan(kind: Any) -> None:
     x = np.array([0.1, 0.1, 0.1, 0.1])
-    assert np.isnan(correlate(kind, x, np.array([1.0, 2.0, 3.0, 4.0])))  # type: ignore[arg-type]
-    assert np.isnan(correlate(kind, np.array([1.0]), np.array([2.0])))  # type: ignore[arg-type]
-
-
-def test_missing_scores_give_nan() -> None:
+    assert np.isnan(correlate(kind, x, np.array([1.0, 2.0, 3.0, 4.0])))
+    assert np.isnan(correlate(kind, np.array([1.0]), np.array([2.0])))
     human = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
-    for kind in ("pearson", "spearman", "kendall", "pairwise-accuracy"):
-        values = correlate(kind, human, np.array([1.0, 3.0, 2.0]))  # type: ignore[arg-type]
-        assert np.isnan(values).tolist() == [True, False]
+    values = correlate(kind, human, np.array([1.0, 3.0, 2.0]))
+    assert np.isnan(values).tolist() == [True, False]
 
 
 def test_pairwise_accuracy_by_hand() -> None:
@@ -80,10 +77,7 @@ def test_partial_is_the_correlation_of_residuals() -> None:
     assert partial("pearson", human, metric, control) == pytest.approx(expected)
     ranks = [stats.rankdata(column) for column in (human, metric, control)]
     assert partial("spearman", human, metric, control) == pytest.approx(partial("pearson", *ranks))
-
-
-def test_partial_given_itself_does_not_exist() -> None:
-    human, metric = scores(2, 10)
+    # Nothing is left of a metric that is the control.
     assert np.isnan(partial("pearson", human, metric, metric))
     assert np.isnan(partial("kendall", human, metric, 2 * metric + 1))
 
@@ -105,14 +99,6 @@ def test_one_sided_p_values_approach_the_exact_test() -> None:
     assert p_values == pytest.approx(expected, abs=0.015)
 
 
-def test_one_sided_p_values_of_equals_and_opposites() -> None:
-    differences = np.random.default_rng(3).normal(0.2, 1, (50, 1))
-    stacked = np.hstack([differences, -differences, np.zeros((50, 1))])
-    first, second, nothing = one_sided_p_values(stacked, count=500)
-    assert first + second == pytest.approx(1.0)
-    assert nothing == 0.5
-
-
 def test_soft_pairwise_accuracy_by_hand() -> None:
     assert soft_pairwise_accuracy(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.5, 0.4])) == (
         pytest.approx(1 - (0.1 + 0.0 + 0.6) / 3)
@@ -121,12 +107,14 @@ def test_soft_pairwise_accuracy_by_hand() -> None:
 
 def test_windows_and_leave_one_out_equal_scipy() -> None:
     human, metric = scores(2, 12, seed=6)
-    order = np.argsort(-human)
+    order = np.random.default_rng(0).permutation(12)
     expected = [
         stats.spearmanr(human[order][start : start + 8], metric[order][start : start + 8]).statistic
         for start in range(5)
     ]
-    assert windows("spearman", human, metric, 8, order) == pytest.approx(expected)
+    assert windows("spearman", np.stack([-human, human]), metric, 8, order)[1] == (
+        pytest.approx(expected)
+    )
     without = [
         stats.pearsonr(np.delete(human, out), np.delete(metric, out)).statistic for out in range(12)
     ]
@@ -148,13 +136,3 @@ def test_correlation_among_the_best_equals_scipy() -> None:
 
 def test_ranks_give_a_tie_its_best_rank() -> None:
     assert ranks(np.array([0.2, 0.9, 0.2, 0.1])).tolist() == [2, 1, 2, 4]
-
-
-def test_windows_of_resamples_keep_the_order_given() -> None:
-    human, metric = scores(3, 6, seed=7), scores(3, 6, seed=8)
-    order = np.array([5, 3, 1, 0, 2, 4])
-    table = windows("pearson", human, metric, 4, order)
-    assert table.shape == (3, 3)
-    assert table[1, 2] == pytest.approx(
-        stats.pearsonr(human[1, order[2:]], metric[1, order[2:]]).statistic
-    )

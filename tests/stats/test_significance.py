@@ -26,16 +26,6 @@ def test_williams_is_two_sided() -> None:
     assert np.isnan(williams(float("nan"), 0.7, 0.5, 12))
 
 
-def test_williams_keeps_its_level() -> None:
-    # Two equally good metrics: p is uniform, so a share of .1 lies below .1.
-    generator = np.random.default_rng(1)
-    human = generator.normal(size=(3000, 12))
-    first, second = (human + generator.normal(size=human.shape) for _ in range(2))
-    correlations = pearson(human, first), pearson(human, second), pearson(first, second)
-    p_values = [williams(*row, 12) for row in zip(*correlations, strict=True)]
-    assert np.mean(np.array(p_values) < 0.1) == pytest.approx(0.1, abs=0.03)
-
-
 def quality(human: np.ndarray):  # type: ignore[no-untyped-def]
     return lambda scores: pearson(human, scores.mean(axis=-1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from typing import Any
@@ -12,20 +11,7 @@ import pytest
 import trueskill
 
 from learnedgec.errors import InputError
-from learnedgec.stats.trueskill import (
-    TrueSkillModel,
-    rate_games,
-    rate_judgements,
-    rate_resamples,
-    rate_scores,
-)
-
-MODELS = [
-    TrueSkillModel(),
-    TrueSkillModel(mu=25.0, sigma=25 / 3, beta=25 / 6, tau=25 / 300, draw_probability=0.1),
-    TrueSkillModel(sigma=0.5, beta=75.0, draw_probability=0.25),
-    TrueSkillModel(sigma=2.0, beta=0.1, draw_probability=0.0),
-]
+from learnedgec.stats.trueskill import rate_judgements, rate_resamples, rate_scores
 
 
 def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, won: int) -> None:
@@ -34,26 +20,13 @@ def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, w
     (ratings[a],), (ratings[b],) = environment.rate([(ratings[a],), (ratings[b],)], ranks=ranks)
 
 
-def rate_with_package(
-    games: list[tuple[int, int, int]], players: int, model: TrueSkillModel
-) -> list[list[float]]:
+def rate_with_package(games: list[tuple[int, int, int]], players: int) -> np.ndarray:
     """Return mu and sigma of every player."""
-    environment = trueskill.TrueSkill(*dataclasses.astuple(model))
+    environment = trueskill.TrueSkill(0.0, 0.5, 0.25, 0.0, 0.25)
     ratings = [environment.create_rating() for _ in range(players)]
     for game in games:
         play(environment, ratings, *game)
-    return [[rating.mu for rating in ratings], [rating.sigma for rating in ratings]]
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_equals_the_package_after_many_games(model: TrueSkillModel) -> None:
-    chance = random.Random(3)
-    outcomes = [1, -1] if model.draw_probability == 0 else [1, 1, 0, -1]
-    games = [(*chance.sample(range(6), 2), chance.choice(outcomes)) for _ in range(300)]
-    expected = rate_with_package(games, 6, model)
-    assert np.array(rate_games(games, 6, model)) == pytest.approx(
-        np.array(expected), rel=0, abs=1e-9
-    )
+    return np.array([[rating.mu, rating.sigma] for rating in ratings]).T
 
 
 def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
@@ -63,8 +36,8 @@ def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
         for n in range(40)
         for a, b in itertools.combinations(range(5), 2)
     ]
-    expected = rate_with_package(games, 5, TrueSkillModel())
-    assert np.array(rate_scores(scores)) == pytest.approx(np.array(expected), rel=0, abs=1e-9)
+    expected = rate_with_package(games, 5)
+    assert np.array(rate_scores(scores)) == pytest.approx(expected, rel=0, abs=1e-9)
 
 
 def test_resamples_equal_one_pass_on_each() -> None:
@@ -74,27 +47,6 @@ def test_resamples_equal_one_pass_on_each() -> None:
     together = rate_resamples(scores, samples)
     for sample, mu in zip(samples, together, strict=True):
         assert mu == pytest.approx(rate_scores(scores[:, sample])[0], rel=0, abs=1e-6)
-
-
-def test_surprises_beyond_floating_point_have_a_limit() -> None:
-    # The package raises FloatingPointError here: the upset has probability 0 in double precision.
-    model = TrueSkillModel(sigma=0.01, beta=0.001, draw_probability=0.1)
-    games = [(0, 1, 1)] * 50 + [(1, 0, 1)] * 3 + [(0, 1, 0)] * 3
-    mu, sigma = rate_games(games, 2, TrueSkillModel(mu=0.0, sigma=100.0, beta=0.5))
-    assert np.isfinite(mu).all()
-    assert np.isfinite(sigma).all()
-    mu, _ = rate_games([(0, 1, 1)] * 3 + [(0, 1, -1)], 2, model)
-    assert np.isfinite(mu).all()
-
-
-def test_judgements_order_systems_as_they_won() -> None:
-    wins = np.array([[0.0, 30.0, 40.0], [10.0, 0.0, 30.0], [5.0, 10.0, 0.0]])
-    ties = np.full((3, 3), 4.0) - np.diag([4.0] * 3)
-    runs = rate_judgements(wins, ties, runs=50, seed=1)
-    assert runs.shape == (50, 3)
-    mean = runs.mean(axis=0)
-    assert mean[0] > mean[1] > mean[2]
-    assert runs == pytest.approx(rate_judgements(wins, ties, runs=50, seed=1))
 
 
 def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:

@@ -10,7 +10,7 @@ import datasets
 import pytest
 from training_files import arguments, pairs_file, training_data
 
-from learnedgec.data.catalog.ratings import read_ratings
+from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.records import Columns
 from learnedgec.errors import FormatError, InputError
 from learnedgec.training.pairs import RankedPair, read_ranked_pairs
@@ -108,17 +108,17 @@ def test_an_error_names_row_and_column(
 def test_several_raters_in_several_columns_or_a_list(tmp_path: Path) -> None:
     path = table(tmp_path / "mine.csv", "in,out,r1,r2,note\na,b,1,4,x\nc,d,,2,y\ne,f,,,\n")
     columns: Columns = {"source": "in", "hypothesis": "out", "fluency": ["r1", "r2"]}
-    first, second = read_ratings(path, columns)
+    first, second = load_ratings(str(path), columns)
     assert (first.source, first.hypothesis, first.values) == ("a", "b", {"fluency": 2.5})
     assert (first.raters, second.raters) == ({"fluency": (1.0, 4.0)}, {"fluency": (2.0,)})
     jsonl = table(tmp_path / "mine.jsonl", '{"hypothesis": "b", "fluency": [1, null, 4]}\n')
-    assert read_ratings(jsonl)[0].raters == {"fluency": (1.0, 4.0)}
+    assert load_ratings(str(jsonl))[0].raters == {"fluency": (1.0, 4.0)}
     table(path, "in,out,r1,r2\na,b,1,x\n")
     with pytest.raises(
         FormatError,
         match=r"mine.csv:2: the column 'r2' must hold a number, not 'x'; leave the cell empty",
     ):
-        read_ratings(path, columns)
+        load_ratings(str(path), columns)
 
 
 def test_a_configuration_maps_columns_and_keeps_raters_apart(

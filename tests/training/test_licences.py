@@ -12,8 +12,8 @@ import yaml
 from training_files import training_data
 
 from learnedgec.cli.main import main
-from learnedgec.data.catalog import DATASETS
 from learnedgec.data.catalog.licences import check_permissive, licence_lines, weights_licence
+from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package, manifest_datasets

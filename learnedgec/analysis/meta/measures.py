@@ -51,7 +51,7 @@ from learnedgec.stats.resampling import (
     multiplicities,
     resample,
 )
-from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.stats.trueskill import MODEL
 from learnedgec.types import Floats
 
 _NAMES = {
@@ -105,9 +105,7 @@ class Protocol:
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
         if self.aggregation == "trueskill":
-            parts.append(
-                f"model:{TrueSkillModel()}|order:sentences, then pairs of systems as listed"
-            )
+            parts.append(f"model:{MODEL}|order:sentences, then pairs of systems as listed")
         parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
         return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
-from learnedgec.data.catalog.ratings import dimensions
-from learnedgec.data.records import read_table, whole_number
+from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
+from learnedgec.data.records import read_table
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
@@ -55,10 +55,6 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         (['careful', 'eager', 'source', 'strong', 'weak'], 351)
     """
     root = Path(folder)
-    if not root.is_dir():
-        raise InputError(
-            f"{root} is not a folder; a benchmark folder with source.txt was expected."
-        )
     if not any((root / file).is_file() for file in JUDGEMENTS):
         raise InputError(
             f"{root} has no judgements; at least one of {', '.join(JUDGEMENTS)} was expected."
@@ -98,17 +94,15 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
 
 def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Read `NAME.txt` (or `NAME`) -> lines, or raise `InputError` or `LengthError`."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; one with an output per system was expected.")
     sources = list(sources)
     systems = {}
-    for file in sorted(folder.iterdir()):
-        if file.is_file() and not file.name.startswith("."):
+    for file in sorted(folder.glob("[!.]*")):
+        if file.is_file():
             lines = read_lines(file)
             check_lengths(("the source", sources), (str(file), lines))
             systems[file.name.removesuffix(".gz").removesuffix(".txt")] = tuple(lines)
     if not systems:
-        raise InputError(f"{folder} is empty; one output per system was expected.")
+        raise InputError(f"{folder} has no file; a folder with an output per system was expected.")
     return systems
 
 
@@ -129,12 +123,10 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
     if not file.is_file():
         return {}
     ratings: dict[str, dict[str, list[list[float]]]] = {}
-    for place, record in read_table(file, required=("id", "system")):
-        number = whole_number(record["id"], sentences, f"{place}: 'id'")
-        for dimension, value in dimensions(record, place).items():
+    for number, system, values in read_rated_lines(file, sentences):
+        for dimension, value in values.items():
             columns = ratings.setdefault(dimension, {})
-            column = columns.setdefault(record["system"], [[] for _ in range(sentences)])
-            column[number].append(value)
+            columns.setdefault(system, [[] for _ in range(sentences)])[number].append(value)
     if not ratings:
         raise FormatError(f"{file}: no row has a rating; numbers were expected.")
     return {

@@ -1,60 +1,33 @@
 """Public datasets: their table (`registry`), their local files (`files`), and a reader for each kind."""
 
-from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases, read_cases, write_cases
-from learnedgec.data.catalog.corrections import (
-    CORRECTIONS,
-    Correction,
-    load_corrections,
-    read_corrections,
-)
-from learnedgec.data.catalog.files import Status, dataset_file, fetch, sample_folder, verify
-from learnedgec.data.catalog.judgements import (
-    RANKINGS,
-    Ranking,
-    load_rankings,
-    read_appraise,
-    read_pairs,
-)
-from learnedgec.data.catalog.leakage import check_leakage, is_reserved, overlapping
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.data.catalog.corrections import load_corrections
+from learnedgec.data.catalog.files import dataset_file, sample_folder
+from learnedgec.data.catalog.judgements import RANKINGS, Ranking, load_rankings
+from learnedgec.data.catalog.leakage import overlapping
 from learnedgec.data.catalog.outputs import OUTPUTS, load_outputs
 from learnedgec.data.catalog.parallel import PARALLEL, Parallel, load_parallel
-from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings, read_ratings
-from learnedgec.data.catalog.registry import DATASETS, Dataset, File, Kind, dataset
-from learnedgec.data.catalog.sentences import (
-    LABELLED,
-    SENTENCES,
-    Labelled,
-    load_labelled,
-    load_sentences,
-    read_labelled,
-)
+from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
+from learnedgec.data.catalog.registry import Dataset, File, dataset
+from learnedgec.data.catalog.sentences import SENTENCES, Labelled, load_labelled, load_sentences
 
 __all__ = [
     "CASES",
-    "CORRECTIONS",
-    "DATASETS",
-    "LABELLED",
-    "OUTPUTS",
-    "PARALLEL",
-    "RANKINGS",
-    "RATINGS",
-    "SENTENCES",
     "Case",
-    "Correction",
     "Dataset",
     "File",
-    "Kind",
-    "Pair",
     "Labelled",
+    "OUTPUTS",
+    "PARALLEL",
+    "Pair",
     "Parallel",
+    "RANKINGS",
+    "RATINGS",
     "Ranking",
     "Rating",
-    "Status",
-    "check_leakage",
+    "SENTENCES",
     "dataset",
     "dataset_file",
-    "fetch",
-    "is_reserved",
     "load_cases",
     "load_corrections",
     "load_labelled",
@@ -64,13 +37,5 @@ __all__ = [
     "load_ratings",
     "load_sentences",
     "overlapping",
-    "read_appraise",
-    "read_cases",
-    "read_corrections",
-    "read_labelled",
-    "read_pairs",
-    "read_ratings",
     "sample_folder",
-    "verify",
-    "write_cases",
 ]

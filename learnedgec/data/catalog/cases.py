@@ -42,8 +42,7 @@ def read_cases(path: PathLike) -> list[Case]:
     r"""Read cases in RobustGEC's format, or from JSON Lines.
 
     RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
-    sentence. A block ends at a blank line or the next `O-S`, and has the same number of variants as the first
-    one.
+    sentence. Custom blocks may have any number of variants. Blank lines are skipped.
 
     A file named `.jsonl` (or `.jsonl.gz`) has one object per line, with one or more variants:
 
@@ -104,30 +103,27 @@ def _label(place: int) -> str:
 
 
 def _read_blocks(path: PathLike) -> list[Case]:
-    cases: list[Case] = []
-    block: list[str] = []
-    # The blank line at the end ends the last block.
-    for number, line in enumerate([*read_lines(path), ""], 1):
+    blocks: list[list[str]] = [[]]
+    for number, line in enumerate(read_lines(path), 1):
+        if not line:
+            continue
         label, _, sentence = line.partition(" ")
-        if block and (not line or label == _label(0)):
-            size = 2 * len(cases[0].pairs) if cases else max(4, len(block) + len(block) % 2)
-            if len(block) != size:
-                raise FormatError(
-                    f"{path}:{number}: the block before this line must have {size} lines, the last one "
-                    f"starting with {_label(size - 1)!r}, and has {len(block)}."
-                )
-            cases.append(_case(block))
-            block = []
-        if line:
-            if label != _label(len(block)):
-                raise FormatError(
-                    f"{path}:{number}: a line starting with {_label(len(block))!r} was expected, not "
-                    f"{line[:60]!r}."
-                )
-            block.append(sentence)
-    if not cases:
-        raise FormatError(f"{path}: there is no case; blocks of 'O-S', 'O-T', … were expected.")
-    return cases
+        if label == _label(0) and _is_complete(blocks[-1]):
+            blocks.append([])
+        if label != _label(len(blocks[-1])):
+            raise FormatError(
+                f"{path}:{number}: a line starting with {_label(len(blocks[-1]))!r} was expected, not "
+                f"{line[:60]!r}."
+            )
+        blocks[-1].append(sentence)
+    if not _is_complete(blocks[-1]):
+        raise FormatError(f"{path}: the last block is incomplete; 'O-S', 'O-T', … were expected.")
+    return [_case(block) for block in blocks]
+
+
+def _is_complete(block: Sequence[str]) -> bool:
+    """Return whether a block has an original and variants, each with its target."""
+    return len(block) >= 4 and len(block) % 2 == 0
 
 
 def _read_objects(path: PathLike) -> list[Case]:

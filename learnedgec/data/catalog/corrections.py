@@ -10,8 +10,8 @@ from learnedgec.data.catalog.cases import CASES, Case
 from learnedgec.data.catalog.parallel import PARALLEL, Parallel
 from learnedgec.data.catalog.registry import Kind, concatenated
 from learnedgec.data.m2 import Edit, read_m2, without_overlaps
-from learnedgec.data.records import has_objects, read_records, suffix
-from learnedgec.data.text import check_sentence, read_lines
+from learnedgec.data.records import check_sentence_record, has_objects, read_records, suffix
+from learnedgec.data.text import read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
@@ -107,14 +107,8 @@ def load_corrections(name: str) -> list[Correction]:
 def _read_objects(path: PathLike) -> Iterator[tuple[str, list[str]]]:
     """Yield source and references of each object; an absent reference is left out."""
     for place, record in read_records(path, ("source", "references")):
-        if not isinstance(record["references"], list):
-            raise FormatError(f"{place}: a list of texts was expected as 'references'.")
-        texts = [
-            check_sentence(text, place, "references")
-            for text in record["references"]
-            if text is not None
-        ]
-        yield check_sentence(record["source"], place, "source"), texts
+        check_sentence_record(record, place, ("source",))
+        yield record["source"], [text for text in record["references"] or () if text is not None]
 
 
 def _read_tabs(path: PathLike) -> Iterator[tuple[str, list[str]]]:

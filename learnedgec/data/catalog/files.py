@@ -1,16 +1,15 @@
 """The files of the catalog's datasets, and of the embedded sample, on this machine.
 
-A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
-the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its
-SHA-256 must be the catalog's. Mirror and cache have the same layout, `<owner>/<repository>/<commit>/<path>`,
-so the cache of one machine is a mirror for another.
+A file is found in this order: the mirror (the environment variable LEARNEDGEC_MIRROR), the user cache
+(LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its SHA-256 must be the
+catalog's. Mirror and cache have the same layout, `<owner>/<repository>/<commit>/<path>`, so the cache of one
+machine is a mirror for another.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +18,6 @@ from learnedgec.data.catalog.registry import Dataset, File, dataset
 from learnedgec.errors import DataError, OutputError, UnknownNameError
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.search_paths import included_folder
-from learnedgec.runtime.writing import PathLike
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
@@ -49,13 +47,12 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("learnedgec"))
 
 
-def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
+def dataset_file(name: str, file: str) -> Path:
     """Return the local path of one file of a dataset, downloading it if necessary.
 
     Args:
         name: a dataset of the catalog.
         file: the file's path in the dataset's repository.
-        mirror: a folder to read from instead of the cache and the network; LEARNEDGEC_MIRROR if absent.
 
     Raises:
         UnknownNameError: no such dataset, or the dataset has no such file.
@@ -65,10 +62,10 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     row = dataset(name)
     if file not in row.files:
         raise UnknownNameError(f"file of the dataset {name!r}", file, row.files)
-    status = _status(row, row.files[file], mirror)
+    status = _status(row, row.files[file])
     if status.state == "ok":
         return status.place
-    if _mirror(mirror) is not None:
+    if _mirror() is not None:
         raise DataError(
             f"{status.place} is {status.state}: the mirror lacks this file of {name}; copy "
             f"{row.url(file)} there, or unset {MIRROR_VARIABLE} to download it."
@@ -77,31 +74,10 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     return status.place
 
 
-def fetch(
-    name: str, *, mirror: PathLike | None = None, advance: Callable[[File], None] | None = None
-) -> list[Path]:
-    """Make every file of a dataset available and return their local paths, in the catalog's order.
-
-    Args:
-        name: a dataset of the catalog.
-        mirror: as for `dataset_file`.
-        advance: called with each file once it is available, for a progress bar.
-
-    Raises:
-        UnknownNameError, DataError, OutputError: as for `dataset_file`.
-    """
-    places = []
-    for file in dataset(name).files.values():
-        places.append(dataset_file(name, file.path, mirror=mirror))
-        if advance is not None:
-            advance(file)
-    return places
-
-
-def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
+def verify(name: str) -> list[Status]:
     """Return for every file of a dataset whether it is present and unaltered, without using the network."""
     row = dataset(name)
-    return [_status(row, file, mirror) for file in row.files.values()]
+    return [_status(row, file) for file in row.files.values()]
 
 
 def sample_folder() -> Path:
@@ -109,23 +85,15 @@ def sample_folder() -> Path:
     return included_folder("sample", "data/sample")
 
 
-def _mirror(mirror: PathLike | None) -> Path | None:
-    """Return the mirror's root if one is named."""
-    chosen = os.fspath(mirror) if mirror is not None else os.environ.get(MIRROR_VARIABLE)
-    if not chosen:
-        return None
-    root = Path(chosen).expanduser()
-    if not root.is_dir():
-        raise DataError(
-            f"the mirror {root} is not a folder; name an existing one, or none to download (by default it is "
-            f"{MIRROR_VARIABLE} in the environment)."
-        )
-    return root
+def _mirror() -> Path | None:
+    """Return the mirror's root if the environment names one."""
+    chosen = os.environ.get(MIRROR_VARIABLE)
+    return Path(chosen).expanduser() if chosen else None
 
 
-def _status(row: Dataset, file: File, mirror: PathLike | None) -> Status:
+def _status(row: Dataset, file: File) -> Status:
     """Return where a file is, or would be, and whether it is the catalog's."""
-    place = (_mirror(mirror) or cache_folder()) / row.folder / file.path
+    place = (_mirror() or cache_folder()) / row.folder / file.path
     if not place.is_file():
         return Status(file.path, place, "absent")
     return Status(file.path, place, "ok" if file_digest(place) == file.sha256 else "altered")

@@ -57,8 +57,10 @@ class Rating:
     raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def read_ratings(path: PathLike, columns: Columns | None = None) -> list[Rating]:
-    """Read ratings from a file, from a dataset on the hub, or from a folder in the layout of a benchmark.
+def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rating]:
+    """Yield the ratings of a file, of a dataset on the hub, or of a folder in the layout of a benchmark.
+
+    They are read one by one, so that a file need not fit into memory.
 
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset on the Hugging Face hub (`hf:OWNER/NAME`, see
     `read_records`), has the columns (keys) `hypothesis`, optionally `source`, `system` and `group`, and one
@@ -77,11 +79,6 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> list[Rating]
     Raises:
         FormatError: a line cannot be used, and the message names it; or no row has a rating.
     """
-    return list(_iterate_ratings(path, columns))
-
-
-def _iterate_ratings(path: PathLike, columns: Columns | None) -> Iterator[Rating]:
-    """Yield the ratings of `read_ratings` one by one."""
     columns = columns or {}
     if Path(path).is_dir() and not is_saved_dataset(path):
         rows = _read_folder(Path(path))
@@ -101,7 +98,7 @@ RATINGS: Kind[list[Rating]] = Kind(
     "ratings",
     "rated dataset",
     join=concatenated,
-    read=read_ratings,
+    read=lambda path: list(read_ratings(path)),
     hint="A path to a ratings file or folder is also accepted.",
 )
 
@@ -152,7 +149,7 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
 
 
 def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of `load_ratings`; those of a file one by one, so that it need not fit into memory.
+    """Yield the ratings of `load_ratings`; those of a file one by one, as `read_ratings` does.
 
     Args:
         name: as for `load_ratings`.
@@ -162,7 +159,7 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
         yield from RATINGS.load(name)
     else:
         (path,) = RATINGS.expand(name)
-        yield from _iterate_ratings(path, columns)
+        yield from read_ratings(path, columns)
 
 
 def _rating(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
@@ -244,19 +241,18 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
     """Read the ratings of a folder in the layout of a benchmark."""
     sources = read_lines(folder / "source.txt")
     systems = {"source": sources}
-    for place, record in read_table(folder / "ratings.csv", required=("id", "system")):
-        system = record["system"]
+    for number, system, values in read_rated_lines(folder / "ratings.csv", len(sources)):
         if system not in systems:
             systems[system] = read_lines(folder / "systems" / f"{system}.txt")
             check_lengths(("source.txt", sources), (f"systems/{system}.txt", systems[system]))
-        number = whole_number(record["id"], len(sources), f"{place}: 'id'")
-        yield Rating(
-            sources[number],
-            systems[system][number],
-            dimensions(record, place),
-            system,
-            sources[number],
-        )
+        yield Rating(sources[number], systems[system][number], values, system, sources[number])
+
+
+def read_rated_lines(file: Path, sentences: int) -> Iterator[tuple[int, str, dict[str, float]]]:
+    """Yield the sentence's number, the system and the dimensions of each row of a benchmark's ratings."""
+    for place, record in read_table(file, required=("id", "system")):
+        number = whole_number(record["id"], sentences, f"{place}: 'id'")
+        yield number, record["system"], dimensions(record, place)
 
 
 # -- the datasets -------------------------------------------------------------------------------
@@ -413,4 +409,4 @@ def _swedish() -> list[Rating]:
 
 @RATINGS.reader("sample")
 def _sample() -> list[Rating]:
-    return read_ratings(sample_folder())
+    return list(read_ratings(sample_folder()))

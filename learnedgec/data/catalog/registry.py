@@ -20,7 +20,7 @@ Other packages add datasets under the entry point group `learnedgec.datasets` (n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from urllib.parse import quote
 from learnedgec.data.records import HUB
 from learnedgec.data.text import read_json
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.writing import PathLike
 
@@ -69,7 +69,7 @@ class Dataset:
         repository: `owner/name` on GitHub.
         commit: the pinned revision.
         files: path in the repository -> file.
-        part_licences: part -> its licence, where that is another.
+        part_licences: first word of a part -> its licence, where that is another.
     """
 
     name: str
@@ -81,10 +81,8 @@ class Dataset:
     part_licences: Mapping[str, str] = field(default_factory=dict)
 
     def licence_of(self, part: str) -> str:
-        """Return the licence of a part, or of all of it (`""`)."""
-        words = part.split("/")
-        parts = ("/".join(words[:end]) for end in range(len(words), 0, -1))
-        return next(filter(None, map(self.part_licences.get, parts)), self.licence)
+        """Return the licence of a part, which is that of its first word, or of all of it (`""`)."""
+        return self.part_licences.get(part.partition("/")[0], self.licence)
 
     @cached_property
     def bytes(self) -> int:
@@ -119,14 +117,6 @@ def read_datasets(path: PathLike) -> dict[str, Dataset]:
     return table
 
 
-def _plugged(plugin: Plugin) -> Dataset:
-    """Return the dataset of a plug-in."""
-    plugged = plugin.load_value(Dataset)
-    if plugged.name != plugin.name:
-        raise plugin.error(f"the dataset {plugin.point.value} is named {plugged.name!r}")
-    return plugged
-
-
 _SAMPLE = Dataset(
     "sample",
     "written for this project: 72 sentences with outputs, ratings and rankings, and robustness cases",
@@ -139,7 +129,7 @@ DATASETS: Registry[Dataset] = Registry(
     "dataset",
     "learnedgec.datasets",
     dict(sorted(_OWN.items())),
-    _plugged,
+    lambda plugin: plugin.load_value(Dataset),
     hint="`learnedgec data list` lists them.",
 )
 
@@ -227,7 +217,7 @@ class Kind(Generic[T]):
 
         Raises:
             UnknownNameError: neither a dataset of this kind nor an existing path.
-            InputError: the name denotes parts that cannot be combined, or is a path that does not exist.
+            InputError: the name is a path that does not exist.
             DataError: the files are not available.
             PluginError: the dataset is from another installed package and cannot be loaded.
         """
@@ -236,8 +226,6 @@ class Kind(Generic[T]):
         if reader is None:
             assert self.read is not None
             return self.read(name)
-        if len(names) > 1 and self.join is None:
-            raise InputError(f"{name} includes {', '.join(names)}; choose one of them.")
         parts = [reader.read(part.partition(":")[2]) for part in names]
         return parts[0] if self.join is None or len(parts) == 1 else self.join(parts)
 
@@ -250,18 +238,16 @@ class Kind(Generic[T]):
         """
         head, _, part = name.partition(":")
         reader = self._find(head)
-        if reader is None:
-            if self.read is not None:
-                if name == "-" or name.startswith(HUB) or local_path(name) is not None:
-                    return (name,)
-                if _FILE_NAME.search(head):
-                    raise InputError(f"{name[:200]} does not exist; check the path.")
-            raise self._unknown(name)
-        below = [p for p in reader.parts if not part or p == part or p.startswith(f"{part}/")]
-        if name.endswith(":") or not below:
+        if reader is None and self.read is not None:
+            if name == "-" or name.startswith(HUB) or local_path(name) is not None:
+                return (name,)
+            if _FILE_NAME.search(head):
+                raise InputError(f"{name[:200]} does not exist; check the path.")
+        if reader is None or name not in self.names_of(head):
             raise self._unknown(name)
         if part in reader.parts:
             return (name,)
+        below = [p for p in reader.parts if not part or p.startswith(f"{part}/")]
         # A part that is read as a whole includes those below it.
         tops = [p for p in below if not any(p.startswith(f"{whole}/") for whole in below)]
         return tuple(f"{head}:{top}" for top in tops)
@@ -277,21 +263,9 @@ class Kind(Generic[T]):
             names = ["", *("/".join(w[:end]) for w in words for end in range(1, len(w) + 1))]
         return tuple(dict.fromkeys(f"{name}:{part}" if part else name for part in names))
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield every name that can be loaded, including those of plug-ins in use."""
-        heads = {head for kind in (self, *self.converted) for head in kind.readers}
-        for head in sorted(heads):
-            yield from self.names_of(head)
-
     def __contains__(self, name: object) -> bool:
         """Return whether a name denotes data of this kind, paths aside."""
-        if not isinstance(name, str) or self._find(name.partition(":")[0]) is None:
-            return False
-        try:
-            self.expand(name)
-        except UnknownNameError:
-            return False
-        return True
+        return isinstance(name, str) and name in self.names_of(name.partition(":")[0])
 
     def _find(self, head: str) -> Reader[T] | None:
         """Return the reader of a dataset, loading the plug-in that it may be."""
@@ -313,8 +287,9 @@ class Kind(Generic[T]):
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             # Plug-ins are loaded, so that names of theirs are suggested.
             list(DATASETS.entries())
-        candidates = names or [candidate for candidate in self if "/" not in candidate]
-        return UnknownNameError(self.noun, name, candidates, hint=hint)
+            heads = {head for kind in (self, *self.converted) for head in kind.readers}
+            names = tuple(n for h in sorted(heads) for n in self.names_of(h) if "/" not in n)
+        return UnknownNameError(self.noun, name, names, hint=hint)
 
 
 def _converted(reader: Reader[Any], convert: Callable[[Any], T]) -> Reader[T]:

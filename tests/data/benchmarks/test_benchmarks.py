@@ -12,13 +12,9 @@ import pytest
 
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.data.benchmarks import (
-    Benchmark,
-    Ranking,
-    load_benchmark,
-    read_benchmark,
-)
-from learnedgec.data.catalog import load_outputs, load_parallel, load_ratings, sample_folder
+from learnedgec.data.benchmarks import Benchmark, Ranking, load_benchmark
+from learnedgec.data.benchmarks.folder import read_benchmark
+from learnedgec.data.catalog import load_outputs, load_parallel, load_ratings
 from learnedgec.data.references import References
 from learnedgec.errors import (
     FormatError,
@@ -59,14 +55,9 @@ def test_comparisons_follow_the_rankings() -> None:
     rows = [[1, 2, 0, -1, 0], [1, 2, 1, -1, 0], [1, 0, 1, 0, 0], [1, 1, 2, -1, 2]]
     assert np.column_stack(columns).tolist() == rows
     assert len(comparisons) == 4
-
-
-def test_comparisons_of_other_systems() -> None:
-    comparisons = small().comparisons(["W", "Y"])
-    assert comparisons.systems == ("W", "Y")
-    assert comparisons.outcome.tolist() == [-1, -1]
-    assert comparisons.first.tolist() == [0, 1]
-    assert len(small().comparisons(["X"])) == 0
+    others = small().comparisons(["W", "Y"])
+    assert (others.systems, others.first.tolist()) == (("W", "Y"), [0, 1])
+    assert others.outcome.tolist() == [-1, -1]
     assert small().ranked_systems == ("X", "Y", "Z", "W")
 
 
@@ -100,16 +91,10 @@ def test_what_is_not_parallel_is_refused(change: dict[str, object]) -> None:
         dataclasses.replace(small(), **change)  # type: ignore[arg-type]
 
 
-def excluding(systems: dict[str, tuple[str, ...]], *references: list[str]) -> Benchmark:
-    """Return a benchmark of these systems and references that excludes a system's own."""
-    sources = tuple("ab"[: len(references[0])])
-    texts = References.from_texts(*references)
-    return Benchmark("b", sources, systems, texts).exclude_own_references()
-
-
-def test_a_system_is_not_its_own_reference() -> None:
+def test_a_system_is_not_its_own_reference_unless_there_is_no_other() -> None:
     systems = {"X": ("r  1", "r 2"), "Y": ("r 1", "y")}
-    benchmark = excluding(systems, ["r 1", "r 2"], ["s 1", "s 2"])
+    references = References.from_texts(["r 1", "r 2"], ["s 1", "s 2"])
+    benchmark = Benchmark("b", ("a", "b"), systems, references).exclude_own_references()
     assert benchmark.excluded == {"X": frozenset({0})}
     assert benchmark.notices == (
         "X is the reference of annotator 0, which is left out when X is scored.",
@@ -118,12 +103,9 @@ def test_a_system_is_not_its_own_reference() -> None:
     assert [list(systems) for systems, _ in groups] == [["X"], ["Y"]]
     texts = [references.texts() for _, references in groups if references is not None]
     assert texts == [[["s 1"], ["s 2"]], [["r 1", "s 1"], ["r 2", "s 2"]]]
-
-
-def test_an_only_reference_stays() -> None:
-    benchmark = excluding({"X": ("r",)}, ["r"])
-    assert benchmark.excluded == {}
-    assert "there is no other" in benchmark.notices[0]
+    only = dataclasses.replace(benchmark, references=references.without([1]), excluded={})
+    assert only.exclude_own_references().excluded == {}
+    assert "there is no other" in only.exclude_own_references().notices[-1]
 
 
 # -- names ------------------------------------------------------------------------------------
@@ -146,22 +128,6 @@ def test_names_that_denote_no_benchmark(
         load_benchmark(name)
 
 
-def test_the_sample() -> None:
-    benchmark = load_benchmark("Sample")
-    assert benchmark.name == "sample"
-    assert set(benchmark.systems) == {"source", "strong", "careful", "eager", "weak"}
-    assert benchmark.systems["source"] == benchmark.sources
-    assert set(benchmark.ratings) == {"grammaticality", "fluency", "meaning"}
-    assert not np.isnan(benchmark.ratings["meaning"]["strong"]).any()
-    means = benchmark.official["grammaticality"]
-    assert means["strong"] > means["weak"]
-    comparisons = benchmark.comparisons()
-    assert len(comparisons) == len(benchmark.rankings)
-    assert benchmark.references is not None
-    assert {len(row) for row in benchmark.references} == {2}
-    assert load_benchmark(str(sample_folder())).rankings == benchmark.rankings
-
-
 # -- a user's folder --------------------------------------------------------------------------
 
 
@@ -179,7 +145,7 @@ def test_a_folder_with_everything(tmp_path: Path) -> None:
         "rankings.csv": "id,better,worse,tie\n0,X,source,0\n",
         "judgements.xml": '<a><ranking-item src-id="1"><translation system="X Y" rank="1"/>'
         "</ranking-item></a>",
-        "ratings.csv": "id,system,fluency\n0,X,1\n0,X,2\n1,X,5\n",
+        "ratings.csv": "id,system,fluency,meaning\n0,X,1,\n0,X,2,\n1,X,5,3\n",
         "scores.csv": "system,EW\nX,0.75\nY,0.25\n",
         "ref0.txt": "r\nr\n",
         "ref1.txt": "s\ns\n",
@@ -188,20 +154,13 @@ def test_a_folder_with_everything(tmp_path: Path) -> None:
     assert list(benchmark.systems) == ["source", "X", "Y"]
     assert benchmark.rankings == (Ranking(0, {"X": 1, "source": 2}), Ranking(1, {"X": 1, "Y": 1}))
     assert benchmark.ratings["fluency"]["X"] == pytest.approx([1.5, 5.0])
+    assert benchmark.ratings["meaning"]["X"] == pytest.approx([math.nan, 3.0], nan_ok=True)
     assert benchmark.official == {"EW": {"X": 0.75, "Y": 0.25}}
     assert benchmark.references is not None
     assert benchmark.references.texts() == [["r", "s"], ["r", "s"]]
     assert benchmark.name == str(tmp_path)
-
-
-def test_rated_folder_has_means_and_gaps(tmp_path: Path) -> None:
-    benchmark = read_benchmark(
-        put_folder(tmp_path, {"ratings.csv": "id,system,a,b\n0,X,1,\n1,X,2,4\n"})
-    )
-    assert benchmark.official == {"a": {"X": 1.5}, "b": {"X": 4.0}}
-    assert benchmark.ratings["b"]["X"] == pytest.approx([math.nan, 4.0], nan_ok=True)
-    assert benchmark.references is None
-    assert benchmark.by_references()[0][1] is None
+    (tmp_path / "scores.csv").unlink()
+    assert read_benchmark(tmp_path).official == {"fluency": {"X": 3.25}, "meaning": {"X": 3.0}}
 
 
 SCORES = {"scores.csv": "system,EW\nX,1\n"}
@@ -311,48 +270,25 @@ def test_tmu_gfm_keeps_sources_that_every_system_corrected_once(put_dataset: Put
     assert benchmark.notices[0].startswith("2 of 4 sources")
 
 
-def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
-    names = ("amu", "lstm", "lstm-r", "marian", "nus", "transformer")
-    outputs = {f"data/dev/fce/{name}": f"{name}\n{name}\n" for name in (*names, "source+error")}
-    header = ",".join((*names, "source", "ref"))
-    put_dataset(
-        "gmeg",
-        {
-            **outputs,
-            "data/dev/fce/source": "a\nb\n",
-            **{f"data/dev/fce/ref{n}": f"r{n}\nr\n" for n in range(4)},
-            "data/dev/fce-segment-scores.csv": f"{header}\n1,2,3,4,5,6,7,8\n2,,3,4,5,6,7,8\n",
-        },
-    )
-    benchmark = load_benchmark("gmeg:fce")
-    assert set(benchmark.systems) == {*names, "source"}
-    assert any("`source`" in notice for notice in benchmark.notices)
-    assert benchmark.ratings["quality"]["lstm"] == pytest.approx([2.0, math.nan], nan_ok=True)
-    assert benchmark.official["mean"]["amu"] == pytest.approx(1.5)
-    assert benchmark.official["mean"]["lstm"] == pytest.approx(2.0)
-
-
-def put_swedish(put_dataset: PutDataset) -> None:
-    """Put two sentences with two systems, of which a second annotator rated the first."""
-
-    def rated(grammaticality: int, meaning: int, corrected: str) -> dict[str, object]:
-        ratings = {"Grammaticality": grammaticality, "Fluency": 2, "Meaning Preservation": meaning}
+def test_swedish_has_references_of_the_corpus_and_post_edits(put_dataset: PutDataset) -> None:
+    def rated(meaning: int, corrected: str) -> dict[str, object]:
+        ratings = {"Grammaticality": 4, "Fluency": 2, "Meaning Preservation": meaning}
         return {**ratings, "corrected": corrected}
 
-    def sentence(name: str, annotators: dict[str, dict[str, object]]) -> dict[str, object]:
-        systems = {
+    def rows(name: str, systems: dict[str, dict[str, object]]) -> list[dict[str, object]]:
+        outputs = {
             system: {"annotators": ratings, "output": f"{name} {system}  ."}
-            for system, ratings in annotators.items()
+            for system, ratings in systems.items()
         }
-        return {"original": name, "reference": f"{name}r", "systems": systems}
+        return [{"original": name, "reference": f"{name}r", "systems": outputs}]
 
-    first = {"y": {"katarina": rated(4, 0, "ey")}, "x": {"katarina": rated(1, 3, "ex")}}
-    later = {**first, "y": {"katarina": rated(4, 3, "ey")}}
-    files: dict[str, list[object]] = {
-        "A/katarina": [sentence("a", first)],
-        "A/robert": [sentence("a", {"x": {"robert": rated(2, 4, "other")}, "y": {}})],
-        "B/katarina": [sentence("b", later)],
-        "B/robert": [sentence("b", {"x": {}, "y": {}})],
+    first = {"y": {"katarina": rated(0, "ey")}, "x": {"katarina": rated(3, "ex")}}
+    # The second annotator rated one output.
+    files = {
+        "A/katarina": rows("a", first),
+        "A/robert": rows("a", {"x": {"robert": rated(4, "other")}, "y": {}}),
+        "B/katarina": rows("b", {**first, "y": {"katarina": rated(3, "ey")}}),
+        "B/robert": rows("b", {"x": {}, "y": {}}),
         "C/katarina": [],
         "C/robert": [],
     }
@@ -360,29 +296,20 @@ def put_swedish(put_dataset: PutDataset) -> None:
         "swedish",
         {f"annotations/balanced_{f}.json": json.dumps({"data": d}) for f, d in files.items()},
     )
-
-
-def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
-    put_swedish(put_dataset)
     benchmark = load_benchmark("swedish")
     assert benchmark.sources == ("a", "b")
     assert benchmark.systems == {"x": ("a x .", "b x ."), "y": ("a y .", "b y .")}
-    assert benchmark.references is not None
-    assert benchmark.references.texts() == [["ar"], ["br"]]
-    assert benchmark.ratings["grammaticality"]["x"] == pytest.approx([1.0, 1.0])
+    assert benchmark.references == References.from_texts(["ar", "br"])
+    assert benchmark.ratings["meaning"]["x"] == pytest.approx([3.0, 3.0])
     assert benchmark.ratings["meaning"]["y"] == pytest.approx([math.nan, 3.0], nan_ok=True)
-    assert load_ratings("swedish")[0].raters["grammaticality"] == (1.0, 2.0)
-    assert "two annotators gave 1 outputs equal ratings in 0 %" in benchmark.notices[0]
-
-
-def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
-    put_swedish(put_dataset)
+    assert load_ratings("swedish")[0].raters["meaning"] == (3.0, 4.0)
+    assert "meaning: two annotators gave 1 outputs equal ratings in 0 %" in benchmark.notices[2]
     groups = load_benchmark("swedish:post-edits").by_references()
     texts = [(list(systems), references.texts()) for systems, references in groups if references]
     assert texts == [(["x"], [["ex"], ["ex"]]), (["y"], [["ey"], ["ey"]])]
 
 
-def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutDataset) -> None:
+def test_autojqe_has_outputs_of_no_system(put_dataset: PutDataset) -> None:
     header = "原文\t訂正\t個別評価\t評価\n"
     put_dataset(
         "autojqe",
@@ -401,10 +328,8 @@ def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutD
     ):
         assert benchmark.ratings["quality"][name] == pytest.approx(expected, nan_ok=True)
     assert load_benchmark("autojqe:tecjl").sources == ("魚",)
-    metrics = [load_metric("length"), load_metric("random")]
-    evaluation = evaluate(metrics, benchmark, Protocol(resamples=20), tests=True)
-    assert "segment_pearson" in evaluation.metrics[0].estimates
-    assert "pearson" not in evaluation.metrics[0].estimates
+    # Nothing is measured between outputs of no system.
+    assert benchmark.anonymous
 
 
 def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
@@ -429,19 +354,14 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     both = load_benchmark("peet")
     # More white space is no change.
     assert both.sources == ("He go .", "Fine .", "He go home .", "Fine .", "He goes .", "He went .")
-    metrics = [load_metric("hter"), load_metric("edit-count")]
-    evaluation = evaluate(metrics, both, Protocol(resamples=20), sentinels=False)
-    assert evaluation.human == "EW"
-    accuracies = [row.estimates["sentence_accuracy"].value for row in evaluation.metrics]
+    evaluation = evaluate("hter", both, Protocol(resamples=20), sentinels=False)
+    estimates = evaluation.metrics[0].estimates
     # HTER against `source_EC`: "go" and "goes" are as far from it, "He went ." is it.
-    assert accuracies == pytest.approx([0.5, 0.5])
-    assert "pearson" not in evaluation.metrics[0].estimates
-    tracked = evaluate(metrics, both, Protocol(resamples=20), human="effort", sentinels=False)
+    assert estimates["sentence_accuracy"].value == pytest.approx(0.5)
+    assert "pearson" not in estimates
+    tracked = evaluate("hter", both, Protocol(resamples=20), human="effort", sentinels=False)
     estimate = tracked.metrics[0].estimates["segment_pearson"]
     assert (estimate.count, tracked.systems) == (4, ("output",))
-    # An output that is its own source has no edits to count.
-    assert math.isnan(tracked.metrics[1].estimates["segment_pearson"].value)
-    assert any("`edit-count`" in notice for notice in both.notices)
     # 1 - 1/3, 1 - 1/2, 1 - 2/3, 1 - 1/2 with what the outputs needed, 2/3, 1, 1/3, 1.
     assert estimate.value == pytest.approx(np.corrcoef([4, 3, 2, 3], [2, 3, 1, 3])[0, 1])
 
@@ -532,8 +452,6 @@ def test_real_halves_of_seeda_are_scored_by_their_own_judgements() -> None:
     by_sentence, by_edit = load_benchmark("seeda-s:dev"), load_benchmark("seeda-e:dev")
     assert by_sentence.sources == by_edit.sources
     assert by_sentence.official == {}
-    with pytest.raises(InputError, match="gives both 'full' and 'dev'"):
-        load_benchmark("seeda-s:full:dev")
 
 
 @pytest.mark.realdata

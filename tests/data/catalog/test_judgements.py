@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.data.catalog import Ranking, load_rankings, read_appraise, read_pairs
-from learnedgec.errors import FormatError, InputError
+from learnedgec.data.catalog import Ranking, load_rankings
+from learnedgec.data.catalog.judgements import read_appraise, read_pairs
+from learnedgec.errors import FormatError, UnknownNameError
 
 
 def write(path: Path, text: str) -> Path:
@@ -55,5 +56,5 @@ def test_real_rankings() -> None:
     # GPT-4's choice, where three systems differ.
     assert len(load_rankings("pillars")) == 2331
     assert {ranking.sentence for ranking in load_rankings("gjg15")} <= set(range(1312))
-    with pytest.raises(InputError, match="choose one of them"):
+    with pytest.raises(UnknownNameError, match="did you mean 'seeda:"):
         load_rankings("seeda")

@@ -11,14 +11,11 @@ from learnedgec.data.catalog import (
     Labelled,
     Parallel,
     Rating,
-    load_corrections,
     load_labelled,
     load_outputs,
     load_parallel,
     load_ratings,
     load_sentences,
-    read_corrections,
-    sample_folder,
 )
 from learnedgec.data.catalog.fce import read_fce
 from learnedgec.data.m2 import apply_edits
@@ -156,14 +153,6 @@ def test_a_small_copy(
     assert data == expected
 
 
-def test_conll14_has_gold_edits(put_dataset: PutDataset) -> None:
-    put_dataset("conll14", FILES["conll14"])
-    references = load_parallel("conll14").references
-    assert [row[0].annotator for row in references] == [1, 0]
-    assert references[0][0].edits is not None
-    assert references[0][0].edits[0].type == "Vform"
-
-
 def test_parts_that_do_not_fit_are_refused(put_dataset: PutDataset) -> None:
     put_dataset("jfleg", {**FILES["jfleg"], "dev/dev.src": "A .\nB .\nC .\n"})
     with pytest.raises(LengthError, match="sources has 3 sentences but references has 2"):
@@ -174,40 +163,6 @@ def test_parts_that_do_not_fit_are_refused(put_dataset: PutDataset) -> None:
     )
     with pytest.raises(InputError, match=r"different systems \(some; impara\); name one part"):
         load_outputs("attack")
-
-
-def test_single_systems_and_ensembles(put_dataset: PutDataset) -> None:
-    lines = "".join(f"{number} .\n" for number in range(360))
-    folder = "data/system_preds"
-    files = ("single_systems/T5___bea-dev", "ensemble_systems/ens_m3___bea-dev")
-    names = {f"{folder}/ensemble_systems/NAMES.md": "what they are\n"}
-    put_dataset("pillars", {f"{folder}/{file}.txt": lines for file in files} | names)
-    assert list(load_outputs("pillars")) == ["T5", "ens_m3"]
-    assert load_outputs("pillars:test/ensemble") == {
-        "ens_m3": tuple(f"{number} ." for number in range(350, 360))
-    }
-    assert list(load_outputs("pillars:dev/single")) == ["T5"]
-
-
-def test_a_part_of_bea19_has_its_blocks_and_its_references(put_dataset: PutDataset) -> None:
-    blocks = (
-        f"S He go {number} .\nA 1 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n"
-        "A 1 2|||R:VERB|||went|||REQUIRED|||-NONE-|||3\n\n\n"
-        for number in range(260)
-    )
-    put_dataset("jelv", {"data/train/BEA-dev-expanded.m2": "".join(blocks)})
-    dev = load_parallel("jelv:dev")
-    assert dev.sources == tuple(f"He go {number} ." for number in range(200, 250))
-    assert dev.references.texts()[0] == ["He goes 200 .", "He went 200 ."]
-    assert len(load_parallel("jelv").sources) == 260
-    assert len(load_parallel("jelv:train").sources) == 210
-
-
-def test_the_sample() -> None:
-    assert load_corrections("sample") == read_corrections(sample_folder() / "gold.m2")
-    outputs = load_outputs("sample")
-    assert list(outputs) == ["careful", "eager", "strong", "weak"]
-    assert {len(texts) for texts in outputs.values()} == {len(load_parallel("sample").sources)}
 
 
 def test_edits_of_characters_become_edits_of_tokens(put_dataset: PutDataset) -> None:
