@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -17,10 +17,8 @@ from learnedgec.applications.rerank import (
 )
 from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
-from learnedgec.data.references import References
-from learnedgec.data.text import check_sentence, read_jsonl, write_lines
+from learnedgec.data.text import write_lines
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.errors import FormatError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.runtime.runtime import Runtime
@@ -30,17 +28,14 @@ _FORMATS = ("text", "json", "csv", "tsv")
 
 @dataclass
 class _Method:
-    """The method of choosing, and an n-best list to choose from.
+    """How one of the candidates is chosen.
 
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
             edits that more than --threshold of the candidates share.
-        nbest: instead of --src and --hyp: a JSONL file with the keys source and candidates (a list of texts),
-            and optionally weights (a list of numbers).
     """
 
     by: str | None = None
-    nbest: str | None = None
 
 
 @dataclass
@@ -54,15 +49,6 @@ class _Votes:
 
     threshold: float = 0.5
     annotator: str | None = None
-
-
-class _Choices(NamedTuple):
-    """Sources and the candidates for each: n-best lists, perhaps with weights, or the outputs of systems."""
-
-    sources: list[str]
-    candidates: list[list[str]] | dict[str, list[str]]
-    weights: list[list[float]] | None
-    references: References | None = None
 
 
 def build_parser() -> ArgumentParser:
@@ -106,62 +92,19 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
         metrics.append(guards.gate)
     check_metrics(metrics, runtime)
     flags.introduce_evaluator(metrics, options)
-    choices = _read_choices(options, [selector] if isinstance(selector, Metric) else [])
+    texts = inputs.read_inputs(options, [selector] if isinstance(selector, Metric) else [])
     return rerank(
-        selector,
-        choices.sources,
-        choices.candidates,
-        choices.references,
-        guards=guards,
-        weights=choices.weights,
-        runtime=runtime,
+        selector, texts.sources, texts.systems, texts.references, guards=guards, runtime=runtime
     )
 
 
 def _vote(options: Namespace, runtime: Runtime) -> list[str]:
     """Return each sentence with the edits that enough candidates share."""
-    choices = _read_choices(options)
+    texts = inputs.read_inputs(options)
     return vote(
-        choices.sources,
-        choices.candidates,
+        texts.sources,
+        texts.systems,
         annotator=options.annotator or default_annotator(),
         threshold=options.threshold,
-        weights=choices.weights,
         runtime=runtime,
     )
-
-
-def _read_choices(options: Namespace, metrics: Sequence[Metric] = ()) -> _Choices:
-    """Return the candidates of an n-best list, or the outputs of systems."""
-    if options.nbest:
-        flags.check_absent(options, ("src", "hyp", "jsonl"), "--nbest contains the whole input")
-        return _read_nbest(options.nbest)
-    texts = inputs.read_inputs(options, metrics)
-    return _Choices(texts.sources, texts.systems, None, texts.references)
-
-
-def _read_nbest(path: str) -> _Choices:
-    """Return the sources, candidates and weights of a JSONL file; weights in all records or in none."""
-    records = read_jsonl(path, required=("source", "candidates"))
-    weighted = bool(records) and "weights" in records[0]
-    for number, record in enumerate(records, 1):
-        place, texts = f"{path}:{number}", record["candidates"]
-        check_sentence(record["source"], place, "source")
-        if not isinstance(texts, list):
-            raise FormatError(f"{place}: 'candidates' must be a list of texts, not {texts!r:.60}.")
-        for text in texts:
-            check_sentence(text, place, "candidates")
-        if ("weights" in record) != weighted or (weighted and not _are_numbers(record["weights"])):
-            raise FormatError(
-                f"{place}: 'weights' must be a list of numbers in every record, or in none."
-            )
-    return _Choices(
-        [record["source"] for record in records],
-        [record["candidates"] for record in records],
-        [record["weights"] for record in records] if weighted else None,
-    )
-
-
-def _are_numbers(values: object) -> bool:
-    """Return whether a value of a record is a list of numbers; a truth value is no number."""
-    return isinstance(values, list) and all(type(value) in (int, float) for value in values)
