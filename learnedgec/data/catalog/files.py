@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -77,25 +76,17 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     return status.place
 
 
-def fetch(
-    name: str, *, mirror: PathLike | None = None, advance: Callable[[File], None] | None = None
-) -> list[Path]:
+def fetch(name: str, *, mirror: PathLike | None = None) -> list[Path]:
     """Make every file of a dataset available and return their local paths, in the catalog's order.
 
     Args:
         name: a dataset of the catalog.
         mirror: as for `dataset_file`.
-        advance: called with each file once it is available, for a progress bar.
 
     Raises:
         UnknownNameError, DataError, OutputError: as for `dataset_file`.
     """
-    places = []
-    for file in dataset(name).files.values():
-        places.append(dataset_file(name, file.path, mirror=mirror))
-        if advance is not None:
-            advance(file)
-    return places
+    return [dataset_file(name, file, mirror=mirror) for file in dataset(name).files]
 
 
 def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
