@@ -290,10 +290,10 @@ def _emit_rows(
 
 def _emit_edits(scores: SystemScores, scoring: Scoring, options: Namespace) -> None:
     """Print every edit of the systems and of the gold: under their sentences, or as rows."""
-    inputs, colour = scoring.inputs, output.shows_bold(options)
     if options.format == "table":
+        inputs = scoring.inputs
         texts = [
-            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems, colour=colour)
+            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems)
             for metric, systems in scores.items()
         ]
         output.emit_text("\n".join(texts), options, list(scoring.signatures.values()))
@@ -311,8 +311,7 @@ def _emit_attribution(scoring: Scoring, options: Namespace) -> None:
     """Print the contribution of each edit: under their sentences, or as rows."""
     rows = edit_text.attribution_rows(scoring, options.annotator)
     if options.format == "table" and not options.wide:
-        inputs, colour = scoring.inputs, output.shows_bold(options)
-        text = edit_text.attribution_text(rows, inputs.sources, inputs.systems, colour=colour)
+        text = edit_text.attribution_text(rows, scoring.inputs.sources, scoring.inputs.systems)
         output.emit_text(text, options, list(scoring.signatures.values()))
         return
     caption = "Contribution of each edit to the score."
