@@ -71,7 +71,8 @@ def main(arguments: Sequence[str]) -> None:
         metrics=list(names),
         notes=[
             *(row.sentence_about(names[row.metric]) for row in rows),
-            _legend(first, list(names), bold=output.shows_bold(options)),
+            "Wins, ties and losses count sentences; p is two-sided"
+            f"{first.correction}.{_uncorrected(first)}",
         ],
         signatures=signatures.values(),
     )
@@ -92,15 +93,6 @@ def _record(
         "sentence": row.sentence_about(names[row.metric]),
         "signature": signatures[row.metric],
     }
-
-
-def _legend(row: BaselineComparison, metrics: Sequence[str], *, bold: bool) -> str:
-    """Return what the columns mean."""
-    meaning = f" In bold: scores significantly above that of {row.baseline}."
-    return (
-        f"Wins, ties and losses count sentences; p is two-sided{row.correction}.{_uncorrected(row)}"
-        + (output.explain_bold(meaning, metrics) if bold else "")
-    )
 
 
 def _uncorrected(row: BaselineComparison) -> str:

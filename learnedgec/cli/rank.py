@@ -175,19 +175,16 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
 
 def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what the columns mean."""
-    first, labels = rankings[0], [ranking.metric for ranking in rankings]
-    bold = " In bold: the best and those not significantly worse."
+    first = rankings[0]
     test = f"{options.significance.replace('-', ' ')}{first.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
     )
     if first.baseline:
-        bold = f" In bold: scores significantly above that of {first.baseline}."
         follows = f"difference, p: from and against {first.baseline} ({test})."
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
         f"({first.resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. {follows}"
-        + (output.explain_bold(bold, labels) if output.shows_bold(options) else "")
     )
