@@ -51,14 +51,13 @@ class _SingleMetrics(flags.Annotator):
 
     Attributes:
         dry_run: llm-s, llm-e: print one prompt and count the requests.
-        weights: gotoscorer: read difficulty weights from this file.
-        save_weights: gotoscorer: learn weights from these systems and write them to this file.
+        save_weights: gotoscorer: learn weights from these systems and write them to this file, for the
+            metric "gotoscorer(weights='FILE')".
         annotator: --show attribution: spaCy pipeline that extracts edits: en-ewt-sm, an installed package or
             a directory (default: en_core_web_sm if installed, else en-ewt-sm).
     """
 
     dry_run: bool = False
-    weights: str | None = None
     save_weights: str | None = None
 
 
@@ -120,18 +119,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _prepared(metrics: Sequence[Metric], options: Namespace) -> list[Metric]:
-    """Return the metrics with error types or weights, if the options ask for them."""
+    """Return the metrics, with error types if the options ask for them."""
+    if not options.by:
+        return list(metrics)
     prepared = []
     for metric in metrics:
-        if options.by:
-            if not isinstance(metric, CountsByType):
-                raise InputError(
-                    f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
-                )
-            metric = metric.typed()
-        if options.weights and isinstance(metric, LearnsWeights):
-            metric = metric.with_weights(options.weights)
-        prepared.append(metric)
+        if not isinstance(metric, CountsByType):
+            raise InputError(
+                f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
+            )
+        prepared.append(metric.typed())
     return prepared
 
 

@@ -59,9 +59,9 @@ def test_evaluators_lists_and_explains(
 
 
 def test_difficulty_weights_are_saved_and_used(run: Any) -> None:
-    command = f"score {REFERENCE} --metric gotoscorer --format json"
-    learned = run(f"{command} --hyp good.txt bad.txt --save-weights weights.json")
-    used = run(f"{command} --hyp good.txt --weights weights.json")
+    command = f"score {REFERENCE} --format json --hyp good.txt"
+    learned = run(f"{command} bad.txt --metric gotoscorer --save-weights weights.json")
+    used = run(command, "--metric", "gotoscorer(weights='weights.json')")
     first, again = (printed.json["scores"][0] for printed in (learned, used))
     assert first["system"] == again["system"] == "good"
     assert again["score"] == pytest.approx(first["score"])
