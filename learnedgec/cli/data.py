@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import run_group
@@ -14,18 +13,6 @@ from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
 from learnedgec.runtime.progress import track
-
-
-@dataclass
-class _Mirror:
-    """Where the files are.
-
-    Attributes:
-        mirror: read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the network
-            (default: LEARNEDGEC_MIRROR).
-    """
-
-    mirror: str | None = None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -68,7 +55,7 @@ def _datasets() -> list[Dataset]:
 def _fetch(arguments: Sequence[str]) -> None:
     parser = flags.make_parser("data fetch", "Download datasets into the cache.")
     flags.add_names(parser, "names of datasets, or all")
-    flags.add_fields(parser, flags.Quiet, _Mirror)
+    flags.add_fields(parser, flags.Quiet)
     options = parser.parse_args(list(arguments))
     if not options.names:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
@@ -77,7 +64,7 @@ def _fetch(arguments: Sequence[str]) -> None:
     lines = []
     sizes = [entry.bytes for entry in datasets]
     for entry in track(datasets, "bytes of datasets", weights=sizes, show=not options.quiet):
-        files = fetch(entry.name, mirror=options.mirror)
+        files = fetch(entry.name)
         place = os.path.commonpath([file.parent for file in files]) if files else ""
         count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
         about = f"{count} in {place}" if files else "no files to fetch; it is part of learnedgec."
@@ -90,12 +77,11 @@ def _verify(arguments: Sequence[str]) -> None:
         "data verify", "Verify local files against the checksums of the catalog."
     )
     flags.add_names(parser, "datasets (default: all)")
-    flags.add_fields(parser, _Mirror)
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(list(arguments)))
     rows = []
     for name in options.names or [entry.name for entry in _datasets() if entry.files]:
-        statuses = verify(name, mirror=options.mirror)
+        statuses = verify(name)
         counts = Counter(status.state for status in statuses)
         states = {state: counts[state] for state in ("ok", "absent", "altered")}
         rows.append({"dataset": name, **states})
