@@ -32,8 +32,8 @@ def definitions() -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
     classes = [node for t in trees.values() for node in t.body if isinstance(node, ast.ClassDef)]
     names = Counter(node.name for kind in classes for node in functions(kind))
     for module, tree in trees.items():
-        public = [node for node in tree.body if not getattr(node, "name", "_").startswith("_")]
-        for node in public:
+        public = {getattr(node, "name", "_"): node for node in tree.body}
+        for node in (node for name, node in public.items() if not name.startswith("_")):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 yield f"{module}.{node.name}", node
             if isinstance(node, ast.ClassDef):
@@ -51,7 +51,8 @@ def parameters(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
     if isinstance(node, ast.FunctionDef):
         arguments = node.args
         more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-        names = [each.arg for each in (*arguments.args, *arguments.kwonlyargs, *more)]
+        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        names = [each.arg for each in (*named, *more)]
     else:
         dataclass = any("dataclass" in ast.unparse(each) for each in node.decorator_list)
         fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and dataclass]
