@@ -15,8 +15,8 @@ from learnedgec.stats.significance import too_few_resamples
 
 
 @dataclass
-class _Family:
-    """What p-values are corrected for.
+class _Comparison(inputs.Baseline):
+    """The baseline, and what p-values are corrected for.
 
     Attributes:
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
@@ -29,7 +29,7 @@ class _Family:
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
     parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
-    flags.add_fields(parser, inputs.Baseline, _Family)
+    flags.add_fields(parser, _Comparison)
     inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)
     return parser

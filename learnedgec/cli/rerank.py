@@ -33,20 +33,11 @@ class _Method:
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
             edits that more than --threshold of the candidates share.
-    """
-
-    by: str | None = None
-
-
-@dataclass
-class _Votes:
-    """How candidates vote.
-
-    Attributes:
         threshold: with --by vote, the share of candidates that an edit must exceed.
         annotator: with --by vote, the annotator that extracts the edits.
     """
 
+    by: str | None = None
     threshold: float = 0.5
     annotator: str | None = None
 
@@ -57,7 +48,6 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Method)
     inputs.add_inputs(parser)
     flags.add_fields(parser, Guards, title="guards")
-    flags.add_fields(parser, _Votes, title="votes")
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
     return parser
