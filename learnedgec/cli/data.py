@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import run_group
@@ -27,6 +28,7 @@ def _list(arguments: Sequence[str]) -> None:
     )
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(list(arguments)))
+    datasets = _datasets()
     rows = [
         {
             "dataset": entry.name,
@@ -36,9 +38,21 @@ def _list(arguments: Sequence[str]) -> None:
             "licence": entry.licence,
             "about": entry.about,
         }
-        for entry in _datasets()
+        for entry in datasets
     ]
-    output.emit(rows, options, table_rows=[{**row, "MB": str(row["MB"])} for row in rows])
+    payload = [
+        {
+            "dataset": entry.name,
+            **asdict(entry),
+            "names": entry.names,
+            "files": [
+                {**asdict(file), "url": entry.url(path)} for path, file in entry.files.items()
+            ],
+        }
+        for entry in datasets
+    ]
+    table = [{**row, "MB": str(row["MB"])} for row in rows]
+    output.emit(rows, options, payload=payload, table_rows=table)
 
 
 def _datasets() -> list[Dataset]:

@@ -13,6 +13,7 @@ def test_list(run: Any) -> None:
     assert [entry["dataset"] for entry in entries] == list(DATASETS)
     gug = next(entry for entry in entries if entry["dataset"] == "gug")
     assert gug["licence"] == "CC BY-NC-SA 4.0"
+    assert gug["files"][0]["url"].startswith("https://raw.githubusercontent.com/EducationalTesting")
 
 
 def test_fetch_and_verify(put_dataset: PutDataset, run: Any) -> None:
