@@ -1,142 +1,102 @@
-"""The docstrings of the API reference: summaries, parameters, errors, and examples of the top level."""
+"""The docstrings of the API reference: parameters, attributes, errors, and examples of the top level.
+
+Ruff checks that a docstring which describes parameters describes each of them.
+"""
 
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
-import pkgutil
 import re
-import textwrap
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
-import pytest
+import docstring_parser
 
 import learnedgec
 from learnedgec import errors
 
-docstring_parser = pytest.importorskip("docstring_parser", reason="a dependency of jsonargparse")
-
-# As in docs/_extensions/reference.py: commands have pages of their own.
-_LEFT_OUT = ("learnedgec.cli", "learnedgec._version")
+PACKAGE = Path(learnedgec.__file__).parent
+ERRORS = {name for name in vars(errors) if name.endswith("Error")} - {"LearnedgecError"}
 # From here on a reader cannot guess from the summary what each parameter is.
-_MANY = 3
-# What needs a hub or much time has its example in a line of text, which is not run.
-_EXAMPLE = r">>> |Example: `"
-_ERRORS = {name for name in vars(errors) if name.endswith("Error")} - {"LearnedgecError"}
+MANY = 3
 
 
-def modules() -> Iterator[Any]:
-    """Yield the modules of the API reference."""
-    for info in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
-        if not info.name.startswith(_LEFT_OUT):
-            yield importlib.import_module(info.name)
+def definitions() -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
+    """Yield public classes, functions and methods with their names, but not those of commands.
+
+    A method with the name of another one is described in a base class or a protocol.
+    """
+    paths = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "cli" not in path.parents]
+    trees = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text("utf-8")) for path in paths}
+    classes = [node for t in trees.values() for node in t.body if isinstance(node, ast.ClassDef)]
+    names = Counter(node.name for kind in classes for node in functions(kind))
+    for module, tree in trees.items():
+        public = {getattr(node, "name", "_"): node for node in tree.body}
+        for node in (node for name, node in public.items() if not name.startswith("_")):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield f"{module}.{node.name}", node
+            if isinstance(node, ast.ClassDef):
+                for method in functions(node):
+                    if not method.name.startswith("_") and names[method.name] == 1:
+                        yield f"{module}.{node.name}.{method.name}", method
 
 
-def public() -> dict[str, Any]:
-    """Return the public functions and classes by name, each once, where it is defined."""
-    return {
-        f"{module.__name__}.{name}": value
-        for module in modules()
-        for name, value in vars(module).items()
-        if (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == module.__name__
-        and not name.startswith("_")
-    }
+def functions(kind: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [node for node in kind.body if isinstance(node, ast.FunctionDef)]
 
 
-def callables() -> Iterator[tuple[str, Any]]:
-    """Yield the public functions, and the public methods that are not described in a base or a protocol."""
-    exported = public()
-    protocols = [value for value in exported.values() if getattr(value, "_is_protocol", False)]
-    in_protocols = {key for protocol in protocols for key in vars(protocol)}
-    for name, value in exported.items():
-        if inspect.isfunction(value):
-            yield name, value
-            continue
-        inherited = {key for base in value.__mro__[1:] for key in vars(base)}
-        if value not in protocols:
-            inherited |= in_protocols
-        for key, member in vars(value).items():
-            method = getattr(member, "__func__", member)
-            if inspect.isfunction(method) and not key.startswith("_") and key not in inherited:
-                yield f"{name}.{key}", inspect.unwrap(method)
+def parameters(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
+    """Return the parameters of a function, or the fields of a dataclass."""
+    if isinstance(node, ast.FunctionDef):
+        arguments = node.args
+        more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        names = [each.arg for each in (*named, *more)]
+    else:
+        dataclass = any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+        fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and dataclass]
+        names = [
+            ast.unparse(each.target)
+            for each in fields
+            if "ClassVar" not in ast.unparse(each.annotation)
+        ]
+    return {name for name in names if not name.startswith("_")} - {"self", "cls"}
 
 
-def parameters(value: Any) -> list[str]:
-    """Return the parameters of a function, or those of a class that none of its bases describes."""
-    if inspect.isclass(value):
-        if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
-            return []  # derived classes describe them
-        if not {"__init__", "__new__"} & vars(value).keys():
-            return []
-    inherited = {
-        name
-        for base in (value.__mro__[1:] if inspect.isclass(value) else ())
-        for name in getattr(base, "__annotations__", ())
-    }
-    return [
-        name
-        for name in inspect.signature(value).parameters
-        if name not in {"self", "cls"} | inherited and not name.startswith("_")
-    ]
-
-
-def described(value: Any) -> set[str]:
-    """Return the names of the parameters and attributes that a docstring describes."""
-    # From the source, since transformers rewrites docstrings of the models that it exports.
-    node = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
-    assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    texts = [ast.get_docstring(node) or inspect.getdoc(value) or ""]
-    if isinstance(node, ast.ClassDef):
-        methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
-        texts += [ast.get_docstring(m) or "" for m in methods if m.name == "__init__"]
-    text = "\n\n".join(texts)
-    parsed = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
-    return {name.strip(" *`") for param in parsed.params for name in param.arg_name.split(",")}
-
-
-def raised(function: Callable[..., Any]) -> set[str]:
-    """Return learnedgec's errors that a function itself raises."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-    names = [
-        call.func.id
-        for call in calls
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    ]
-    return _ERRORS & set(names)
-
-
-def test_every_parameter_is_described_and_no_other() -> None:
-    top = {getattr(learnedgec, name) for name in learnedgec.__all__ if name != "__version__"}
-    lacking, unknown = {}, {}
-    for name, value in {**public(), **dict(callables())}.items():
-        documented, actual = described(value), parameters(value)
+def test_parameters_and_attributes_are_described_and_no_other() -> None:
+    wrong = {}
+    for name, node in definitions():
+        text = ast.get_docstring(node) or ""
+        parsed = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
+        described = {
+            word.strip(" *`") for each in parsed.params for word in each.arg_name.split(",")
+        }
+        actual = parameters(node)
         # A docstring may name the place that describes them.
-        elsewhere = re.search(r"; see (`|there)", (value.__doc__ or "").partition("\n")[0])
-        if documented or ((value in top or len(actual) >= _MANY) and not elsewhere):
-            lacking[name] = [parameter for parameter in actual if parameter not in documented]
-        if inspect.isfunction(value):
-            unknown[name] = sorted(documented - set(actual))
-    assert {name: names for name, names in lacking.items() if names} == {}
-    assert {name: names for name, names in unknown.items() if names} == {}
+        elsewhere = re.search(r"; see (`|there)", text.partition("\n")[0])
+        missing = (
+            actual - described if described or (len(actual) >= MANY and not elsewhere) else set()
+        )
+        unknown = described - actual if isinstance(node, ast.FunctionDef) else set()
+        if missing or unknown:
+            wrong[name] = sorted(missing), sorted(unknown)
+    assert wrong == {}
 
 
 def test_errors_are_named_where_they_are_raised() -> None:
-    undocumented = {
-        name: sorted(error for error in raised(value) if error not in (value.__doc__ or ""))
-        for name, value in callables()
-    }
+    undocumented = {}
+    for name, node in definitions():
+        if isinstance(node, ast.FunctionDef):
+            calls = [each.exc for each in ast.walk(node) if isinstance(each, ast.Raise)]
+            raised = {ast.unparse(call.func) for call in calls if isinstance(call, ast.Call)}
+            text = ast.get_docstring(node) or ""
+            undocumented[name] = {e for e in raised & ERRORS if e not in text}
     assert {name: names for name, names in undocumented.items() if names} == {}
 
 
 def test_the_top_level_has_examples() -> None:
-    without = [
-        name
-        for name in learnedgec.__all__
-        if name not in ("__version__", "LearnedgecError")
-        and not re.search(_EXAMPLE, getattr(learnedgec, name).__doc__ or "")
-    ]
-    assert without == []
+    # What needs a hub or much time has its example in a line of text, which is not run.
+    names = {*learnedgec.__all__} - {"__version__", "LearnedgecError"}
+    docs = {name: getattr(learnedgec, name).__doc__ or "" for name in names}
+    assert [name for name, text in docs.items() if not re.search(r">>> |Example: `", text)] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -35,15 +34,6 @@ def run(*words: str | Path, folder: Path | None = None) -> subprocess.CompletedP
     )
 
 
-def test_there_are_four() -> None:
-    assert [path.stem for path in TUTORIALS] == [
-        "judge-a-metric",
-        "rerank-and-reward",
-        "score-and-compare",
-        "train-on-your-ratings",
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_it_shows_what_it_prints(path: Path) -> None:
@@ -61,12 +51,6 @@ def test_it_is_a_notebook_without_outputs(path: Path, script: dict[str, Any]) ->
     ]
     assert notebook.metadata["kernelspec"]["name"] == "python3"
     assert not any(cell.get("outputs") for cell in notebook.cells)
-
-
-def test_links_lead_somewhere() -> None:
-    for path in TUTORIALS:
-        for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
 @pytest.mark.slow

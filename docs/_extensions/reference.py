@@ -29,7 +29,7 @@ from docstring_parser import parse as parse_docstring
 from sphinx.application import Sphinx
 
 import learnedgec
-from learnedgec.cli import evaluators, robust
+from learnedgec.cli import evaluators
 from learnedgec.cli.main import COMMANDS
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
 from learnedgec.metrics.registry import metric_class
@@ -222,15 +222,12 @@ def write_commands(pages: Pages) -> None:
         found = importlib.import_module(f"learnedgec.cli.{name}")
         rows.append(f"| [`learnedgec {name}`]({name}.md) | {escape(summary)} |\n")
         text = f"# `learnedgec {name}`\n\n"
-        if name == "robust":
+        if name in ("robust", "data"):
             text += escape(inspect.getdoc(found) or "").split("\n\n")[0] + "\n\n"
-            for each in robust.COMMANDS:
+            for each in found.COMMANDS:
                 text += _command(parser_of(found.main, [each, "--help"]), f"{name} {each}", level=2)
         else:
             text += _command(parser_of(found.main, ["--help"]), name, level=1)
-        if name == "data":
-            for each in ("list", "fetch", "verify"):
-                text += _command(parser_of(found.main, [each, "--help"]), f"{name} {each}", level=2)
         if name == "evaluators":
             for each in evaluators._COMMANDS:
                 text += _command(parser_of(found.main, [each, "--help"]), f"{name} {each}", level=2)

@@ -15,8 +15,8 @@ from learnedgec.stats.significance import too_few_resamples
 
 
 @dataclass
-class _Family:
-    """What p-values are corrected for.
+class _Comparison(inputs.Baseline):
+    """The baseline, and what p-values are corrected for.
 
     Attributes:
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
@@ -29,7 +29,7 @@ class _Family:
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
     parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
-    flags.add_fields(parser, inputs.Baseline, _Family)
+    flags.add_fields(parser, _Comparison)
     inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)
     return parser
@@ -71,7 +71,8 @@ def main(arguments: Sequence[str]) -> None:
         metrics=list(names),
         notes=[
             *(row.sentence_about(names[row.metric]) for row in rows),
-            _legend(first, list(names), bold=output.shows_bold(options)),
+            "Wins, ties and losses count sentences; p is two-sided"
+            f"{first.correction}.{_uncorrected(first)}",
         ],
         signatures=signatures.values(),
     )
@@ -92,15 +93,6 @@ def _record(
         "sentence": row.sentence_about(names[row.metric]),
         "signature": signatures[row.metric],
     }
-
-
-def _legend(row: BaselineComparison, metrics: Sequence[str], *, bold: bool) -> str:
-    """Return what the columns mean."""
-    meaning = f" In bold: scores significantly above that of {row.baseline}."
-    return (
-        f"Wins, ties and losses count sentences; p is two-sided{row.correction}.{_uncorrected(row)}"
-        + (output.explain_bold(meaning, metrics) if bold else "")
-    )
 
 
 def _uncorrected(row: BaselineComparison) -> str:

@@ -7,44 +7,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from jsonargparse import ArgumentParser, Namespace
-
 from learnedgec.cli import flags, output
+from learnedgec.cli.main import run_group
 from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
+from learnedgec.runtime.progress import track
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec data`."""
+def main(arguments: Sequence[str]) -> int:
+    """Run the command that the first argument names."""
+    about = "List, download and verify the public datasets of the catalog."
+    return run_group("data", about, COMMANDS, arguments)
+
+
+def _list(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
-        "data", "List, download and verify the public datasets of the catalog."
+        "data list", "List the contents, size and licence of each dataset of the catalog."
     )
-    actions = parser.add_subcommands(dest="action", title="actions")
-    listing, fetching, verifying = (ArgumentParser(exit_on_error=False) for _ in range(3))
-    output.add_output_flags(listing)
-    flags.add_names(fetching, "names of datasets, or all")
-    flags.add_fields(fetching, flags.Quiet)
-    flags.add_names(verifying, "datasets (default: all)")
-    output.add_output_flags(verifying)
-    about = "list the contents, size and licence of each dataset"
-    actions.add_subcommand("list", listing, help=about)
-    actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
-    about = "verify local files against the catalog's checksums"
-    actions.add_subcommand("verify", verifying, help=about)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
-    actions = {"list": _list, "fetch": _fetch, "verify": _verify}
-    chosen = options[options.action]
-    actions[options.action](output.with_format(chosen) if "format" in chosen else chosen)
-
-
-def _list(options: Namespace) -> None:
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(list(arguments)))
     datasets = _datasets()
     rows = [
         {
@@ -68,7 +51,7 @@ def _list(options: Namespace) -> None:
         }
         for entry in datasets
     ]
-    table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
+    table = [{**row, "MB": str(row["MB"])} for row in rows]
     output.emit(rows, options, payload=payload, table_rows=table)
 
 
@@ -83,45 +66,40 @@ def _datasets() -> list[Dataset]:
     return datasets
 
 
-def _fetch(options: Namespace) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
+def _fetch(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser("data fetch", "Download datasets into the cache.")
+    flags.add_names(parser, "names of datasets, or all")
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(list(arguments))
     if not options.names:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
     everything = options.names == ["all"]
     datasets = _datasets() if everything else [dataset(name) for name in options.names]
     lines = []
-    # Old versions of rich end even a progress bar that is switched off with an empty line.
-    console = Console(stderr=True, quiet=options.quiet)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console) as progress:
-        for entry in datasets:
-            task = progress.add_task(entry.name, total=entry.bytes)
-            files = []
-            for file in entry.files.values():
-                files.append(dataset_file(entry.name, file.path))
-                progress.advance(task, file.bytes)
-            place = os.path.commonpath([file.parent for file in files]) if files else ""
-            count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
-            about = (
-                f"{count} in {place}" if files else "no files to fetch; it is part of learnedgec."
-            )
-            lines.append(f"{entry.name}: {about}\n")
+    sizes = [entry.bytes for entry in datasets]
+    for entry in track(datasets, "bytes of datasets", weights=sizes, show=not options.quiet):
+        files = [dataset_file(entry.name, file) for file in entry.files]
+        place = os.path.commonpath([file.parent for file in files]) if files else ""
+        count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+        about = f"{count} in {place}" if files else "no files to fetch; it is part of learnedgec."
+        lines.append(f"{entry.name}: {about}\n")
     write_text("-", "".join(lines))
 
 
-def _verify(options: Namespace) -> None:
-    names = options.names or [entry.name for entry in _datasets() if entry.files]
+def _verify(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "data verify", "Verify local files against the checksums of the catalog."
+    )
+    flags.add_names(parser, "datasets (default: all)")
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(list(arguments)))
     rows = []
-    for name in names:
+    for name in options.names or [entry.name for entry in _datasets() if entry.files]:
         statuses = verify(name)
         counts = Counter(status.state for status in statuses)
         states = {state: counts[state] for state in ("ok", "absent", "altered")}
         rows.append({"dataset": name, **states})
-        for status in statuses:
-            if status.state == "altered":
-                output.notice(f"{status.place} is altered.")
+        output.notice(*(f"{s.place} is altered." for s in statuses if s.state == "altered"))
     output.emit(rows, options)
     altered = [str(row["dataset"]) for row in rows if row["altered"]]
     absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
@@ -131,3 +109,11 @@ def _verify(options: Namespace) -> None:
             f"{', '.join(broken)}: {state}; delete what is altered and run: "
             f"learnedgec data fetch {' '.join(broken)} (the cache is {cache_folder()})."
         )
+
+
+COMMANDS = {
+    "list": ("list the contents, size and licence of each dataset", _list),
+    "fetch": ("download datasets into the cache", _fetch),
+    "verify": ("verify local files against the checksums of the catalog", _verify),
+}
+"""Name of each command -> one line about it, and what runs it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.cli.inputs import Scoring
@@ -18,15 +17,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.scores import Score
 
-Line: TypeAlias = tuple[str, str]
-"""A text and its style."""
-
-_SIGNS = {
-    "matched": ("=", "green"),
-    "unmatched": ("+", "red"),
-    "missed": ("-", "yellow"),
-    "unchanged": (" ", "dim"),
-}
+_SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
 _PLACED = ("sentence", "annotator", "edit", "start", "end", "original", "correction", "type")
 
@@ -50,23 +41,20 @@ def edit_text(
     scores: Mapping[str, Score],
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
-    *,
-    colour: bool,
 ) -> str:
-    """Return the edits of all systems for a reader, in colour or plain; sentences without any are left out.
+    """Return the edits of all systems for a reader; sentences without any are left out.
 
     Args:
         metric: one that compares edits.
         scores: of each system.
         sources: the N sources.
         systems: the N hypotheses of each system.
-        colour: put terminal colours in.
 
     Raises:
         InputError: the metric does not compare edits.
     """
     comparing = with_edits(metric)
-    lines: list[Line] = [("= in system and gold   + in system only   - in gold only", "dim")]
+    lines = ["= in system and gold   + in system only   - in gold only"]
     for system, score in scores.items():
         for sentence, rows in groupby(
             comparing.edit_rows(score.statistics), itemgetter("sentence")
@@ -76,19 +64,17 @@ def edit_text(
             counts = (f"{name} {details[name][sentence - 1]:g}" for name in comparing.counted)
             heading = f"{system} {sentence}  annotator {edits[0]['annotator']}  {'  '.join(counts)}"
             lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
-            lines += [(_edit(row), _SIGNS[row["edit"]][1]) for row in edits]
-    return _rendered(lines, colour=colour)
+            lines += map(_edit, edits)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def attribution_text(
     rows: Iterable[Mapping[str, Any]],
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
-    *,
-    colour: bool,
 ) -> str:
     """Return the contribution of each edit for a reader; sentences without edits are left out."""
-    lines: list[Line] = [("before each edit: its add-one, leave-one-out and Shapley values", "dim")]
+    lines = ["before each edit: its add-one, leave-one-out and Shapley values"]
     place = itemgetter("metric", "system", "sentence")
     for (metric, system, sentence), edits in groupby(rows, place):
         heading = f"{system} {sentence}  {metric}"
@@ -97,8 +83,8 @@ def attribution_text(
             *values, deviation = (row[name] for name in _WORTH)
             error = f" ± {deviation:.4f}" if deviation else ""
             worth = "  ".join(f"{value:+.4f}" for value in values)
-            lines.append((f"  {worth}{error}  {_change(row)}", ""))
-    return _rendered(lines, colour=colour)
+            lines.append(f"  {worth}{error}  {_change(row)}")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, Any]]:
@@ -144,10 +130,9 @@ def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
     }
 
 
-def _sentence(heading: str, source: str, hypothesis: str) -> list[Line]:
+def _sentence(heading: str, source: str, hypothesis: str) -> list[str]:
     """Return what precedes the edits of a sentence."""
-    texts = (f"  source      {source}", f"  hypothesis  {hypothesis}")
-    return [("", ""), (heading, "bold"), *((text, "") for text in texts)]
+    return ["", heading, f"  source      {source}", f"  hypothesis  {hypothesis}"]
 
 
 def _change(row: Mapping[str, Any]) -> str:
@@ -164,24 +149,10 @@ def _change(row: Mapping[str, Any]) -> str:
 
 def _edit(row: Mapping[str, Any]) -> str:
     """Return one edit: its sign, place, change and type, and further values of the metric."""
-    line = f"  {_SIGNS[row['edit']][0]} {_change(row)}"
+    line = f"  {_SIGNS[row['edit']]} {_change(row)}"
     for name, value in row.items():
         if name == "change":
             line += f", {'helpful' if value > 0 else 'harmful' if value < 0 else 'none'}"
         elif name not in _PLACED:
             line += f"  {name} {value:.4f}" if isinstance(value, float) else f"  {name} {value}"
     return line
-
-
-def _rendered(lines: Iterable[Line], *, colour: bool) -> str:
-    """Return the lines with the codes of a terminal, or plain; sentences are not wrapped."""
-    if not colour:
-        return "".join(f"{text.rstrip()}\n" for text, _ in lines)
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(file=io.StringIO(), force_terminal=True, highlight=False)
-    with console.capture() as captured:
-        for text, style in lines:
-            console.print(Text(text, style), soft_wrap=True)
-    return captured.get()

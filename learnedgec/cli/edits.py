@@ -29,8 +29,7 @@ class _Files(flags.Annotator):
         src: the source sentences.
         hyp: corrections; the n-th file is annotator n-1 in the M2 file.
         gold: an M2 file, for --apply.
-        apply: write the corrected text of --gold.
-        number: with --apply, the number of the annotator (default: each sentence's first one).
+        apply: write the text of --gold as each sentence's first annotator corrects it.
         confidence: write a row for each edit, with the probability that a careful annotator accepts it, by
             the evaluator joint-mpnet-3, which does not see whether an edit changes the meaning.
     """
@@ -39,7 +38,6 @@ class _Files(flags.Annotator):
     hyp: list[str] | None = None
     gold: str | None = None
     apply: bool = False
-    number: int | None = None
     confidence: bool = False
 
 
@@ -66,7 +64,8 @@ def main(arguments: Sequence[str]) -> None:
             raise InputError(
                 "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
             )
-        write_lines(options.out, _corrected(options))
+        rows = References.from_annotated(read_m2(options.gold))
+        write_lines(options.out, [row[0].text for row in rows])
     elif options.confidence:
         output.emit(_judged(output.with_format(options, _FORMATS)), options)
     elif options.format:
@@ -116,26 +115,3 @@ def _judged(options: Namespace) -> list[Row]:
         for place, (source, edits) in enumerate(zip(judged.sources, judged.edits, strict=True))
         for edit, confidence in edits
     ]
-
-
-def _corrected(options: Namespace) -> list[str]:
-    """Return the text of an M2 file as one annotator corrects it."""
-    path, number = options.gold, options.number
-    rows = References.from_annotated(read_m2(path))
-    annotators = sorted({reference.annotator for row in rows if len(row) > 1 for reference in row})
-    if number is None and annotators:
-        output.remark(
-            f"{path} has edits of several annotators ({', '.join(map(str, annotators))}); those of each "
-            "sentence's first annotator are applied; choose another with --number.",
-            options,
-        )
-    texts = []
-    for place, row in enumerate(rows, 1):
-        corrected = {reference.annotator: reference.text for reference in row}
-        if number is not None and number not in corrected:
-            raise InputError(
-                f"sentence {place} of {path} has no annotator {number}, only "
-                f"{', '.join(map(str, corrected))}; choose with --number."
-            )
-        texts.append(row[0].text if number is None else corrected[number])
-    return texts

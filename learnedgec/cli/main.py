@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from argparse import ArgumentError
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnedgec._version import __version__
@@ -37,7 +37,7 @@ COMMANDS = {
 
 _USER_ERROR, _INTERRUPTED = 2, 130
 
-_OPTIONS = """
+_OPTIONS = """\
   -h, --help  show this help; `learnedgec COMMAND --help` explains a command
   --version   show the version
   --debug     after COMMAND: show the traceback of an error"""
@@ -75,7 +75,7 @@ def _run_command(words: Sequence[str]) -> int:
     """Find the command and run it."""
     if not words or words[0] in ("-h", "--help"):
         about = "Train, tune, evaluate and run learned evaluators for grammatical error correction."
-        print(help_of_group("learnedgec", about, COMMANDS, _OPTIONS))
+        print(_help("learnedgec", about, COMMANDS, _OPTIONS))
         return 0 if words else _USER_ERROR
     if words[0] == "--version":
         print(f"learnedgec {__version__}")
@@ -99,19 +99,42 @@ def run() -> None:
     sys.exit(main())
 
 
-def help_of_group(name: str, about: str, commands: dict[str, str], options: str) -> str:
-    """Return the help of a program with commands.
+def run_group(
+    name: str,
+    about: str,
+    commands: Mapping[str, tuple[str, Callable[[Sequence[str]], object]]],
+    words: Sequence[str],
+) -> int:
+    """Run the command of a group that the first word names, or print the group's help; return the exit code.
 
     Args:
-        name: of the program.
-        about: what it does.
-        commands: name -> one line.
-        options: the lines about its options.
+        name: of the group.
+        about: what its commands do.
+        commands: name -> one line about it, and what runs it.
+        words: the command and its arguments.
+
+    Raises:
+        UnknownNameError: the group has no such command.
     """
+    if not words or words[0] in ("-h", "--help"):
+        summaries = {command: summary for command, (summary, _) in commands.items()}
+        options = (
+            f"  -h, --help  show this help; `learnedgec {name} COMMAND --help` explains a command"
+        )
+        print(_help(f"learnedgec {name}", about, summaries, options))
+        return 0 if words else _USER_ERROR
+    if words[0] not in commands:
+        raise UnknownNameError(f"command of {name}", words[0], commands)
+    commands[words[0]][1](words[1:])
+    return 0
+
+
+def _help(name: str, about: str, commands: Mapping[str, str], options: str) -> str:
+    """Return the help of a program with these commands and the lines about its options."""
     width = max(map(len, commands))
     lines = [f"  {command:{width}}  {summary}" for command, summary in commands.items()]
     head = f"usage: {name} COMMAND [options]\n\n{about}\n\ncommands:\n"
-    return head + "\n".join(lines) + f"\n\noptions:{options}"
+    return head + "\n".join(lines) + f"\n\noptions:\n{options}"
 
 
 def _one_sentence(error: BaseException) -> str:

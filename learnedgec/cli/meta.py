@@ -44,22 +44,12 @@ _UNITS = ("systems", "comparisons", "outputs")
 
 
 @dataclass
-class _Benchmarks:
-    """What metrics are compared with.
+class _Evaluation:
+    """What metrics are compared with and how, and what is printed.
 
     Attributes:
         benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
             options such as seeda-s:+fluency; or a folder with your own benchmark.
-    """
-
-    benchmark: list[str] | None = None
-
-
-@dataclass
-class _Evaluation:
-    """How metrics are compared with people, and what is printed.
-
-    Attributes:
         human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
             (default: TS if published, else EW, else every dimension).
         aggregation: how a metric's sentence scores become a system's score, one or several (default: mean,
@@ -74,6 +64,7 @@ class _Evaluation:
         interval: whether the interval shown resamples systems (if there is such an interval) or sentences.
     """
 
+    benchmark: list[str] | None = None
     human: list[str] | None = None
     aggregation: list[Aggregation] | None = None
     ties: Ties = "symmetric"
@@ -93,7 +84,6 @@ def build_parser() -> ArgumentParser:
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
         "random) are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
     )
-    flags.add_fields(parser, _Benchmarks)
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Evaluation, title="meta-evaluation")
     flags.add_evaluation(parser)

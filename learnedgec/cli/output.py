@@ -48,7 +48,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
 
 @dataclass(frozen=True, slots=True)
 class Bold:
-    """A value that readers see in bold."""
+    """A value that is bold in LaTeX."""
 
     value: Any
 
@@ -132,11 +132,6 @@ def tell_written(paths: Iterable[object], options: Namespace) -> None:
         remark(f"wrote {path}", options)
 
 
-def shows_bold(options: Any) -> bool:
-    """Return whether the reader sees `Bold` values in a table."""
-    return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
-
-
 def explain_bold(meaning: str, metrics: Sequence[str]) -> str:
     """Return the meaning of bold scores, and which metrics have none; nothing if all are sentinels.
 
@@ -198,10 +193,10 @@ def emit(
         text += "".join(f"% {signature}\n" for signature in signatures)
         emit_text(text, options, [*notes, *signatures])
     else:
-        terminal = shows_bold(options)
+        terminal = options.out == "-" and sys.stdout.isatty()
         columns = shutil.get_terminal_size().columns if terminal else _WIDTH
         width = None if getattr(options, "wide", False) else columns
-        table = format_table(table_rows, width, groups=groups, metrics=metrics, colour=terminal)
+        table = format_table(table_rows, width, groups=groups, metrics=metrics)
         text = f"{title}\n{table}" if title else table
         emit_text(text, options, [*notes, *signatures])
 
@@ -262,7 +257,6 @@ def format_table(
     *,
     groups: Sequence[str] = (),
     metrics: Sequence[str] = (),
-    colour: bool = False,
 ) -> str:
     """Return a table for readers; one that is wider than the terminal is narrowed.
 
@@ -274,7 +268,6 @@ def format_table(
         width: the terminal's width; `None` if the table may have any width.
         groups: columns whose values become headings if the table is wider.
         metrics: labels of metrics, in columns or cells, that become shorter if the table is wider.
-        colour: whether bold values get a terminal's codes.
 
     Example:
         >>> print(format_table([{"system": "ours", "F": 0.5}, {"system": "theirs"}]))
@@ -287,9 +280,7 @@ def format_table(
     from rich.console import Console
 
     buffer = io.StringIO()
-    console = Console(
-        file=buffer, force_terminal=colour, width=10_000, legacy_windows=False, highlight=False
-    )
+    console = Console(file=buffer, force_terminal=False, width=10_000, highlight=False)
     table = _table(rows)
     legend: dict[str, str] = {}
     if width is None or console.measure(table).maximum <= width:
@@ -302,7 +293,7 @@ def format_table(
             return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
 
         for heading, part in groupby(_renamed(rows, legend), heading_of):
-            console.print(heading, style="bold", markup=False)
+            console.print(heading, markup=False)
             ungrouped = [{k: row[k] for k in row if k not in groups} for row in part]
             for table in _tables(ungrouped, width):
                 console.print(table)
@@ -355,8 +346,7 @@ def _table(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> Tabl
 
     def text(value: Any) -> Text:
         # The words of an interval stay on one line.
-        shown = re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), _text(value))
-        return Text(shown, "bold" if isinstance(value, Bold) else "")
+        return Text(re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), _text(value)))
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=widths is not None)
     columns = columns_of(rows)

@@ -22,29 +22,20 @@ from learnedgec.robustness.sites import ACTIONS, Action
 
 
 @dataclass
-class _Files:
-    """The texts to change.
+class _Perturbation:
+    """The texts to change, and how they are changed.
 
     Attributes:
         src: the source sentences.
         ref: one correction of each sentence.
-    """
-
-    src: str | None = None
-    ref: str | None = None
-
-
-@dataclass
-class _Perturbation:
-    """How they are changed.
-
-    Attributes:
         variants: maximum number of variants of each sentence.
         actions: allowed kinds of change.
         tokenise: spacy tokenises both texts first; none splits at spaces, which is right for tokenised text.
         seed: seed of the random generator.
     """
 
+    src: str | None = None
+    ref: str | None = None
     variants: int = 5
     actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
     tokenise: Literal["none", "spacy"] = "none"
@@ -57,8 +48,7 @@ def build_parser() -> ArgumentParser:
         "robust perturb",
         "Write variants of sentences and their corrections in which only unrelated context differs.",
     )
-    flags.add_fields(parser, _Files, title="input", description=LINES)
-    flags.add_fields(parser, _Perturbation, title="perturbation")
+    flags.add_fields(parser, _Perturbation, title="perturbation", description=LINES)
     about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
     flags.add_fields(parser, flags.Quiet)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jsonargparse import ArgumentParser, Namespace
@@ -34,13 +33,10 @@ class _Ranking:
         by: the score to rank by; mean: the metric's corpus score; the others compare systems sentence by
             sentence.
         significance: test of the difference between two systems; paired-permutation needs --by mean.
-        show: the table to print: the ranking, how often the row beats the column, or the p-value (after
-            Holm's correction) of each difference; JSON has all of them.
     """
 
     by: Aggregation = "mean"
     significance: Significance = "paired-bootstrap"
-    show: Literal["ranking", "wins", "p-values"] = "ranking"
 
 
 def build_parser() -> ArgumentParser:
@@ -76,13 +72,8 @@ def main(arguments: Sequence[str]) -> None:
             output.tell_written(plot_ranking(ranking, options.plot), options)
     advice = _guidance(scoring, rankings)
     for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
-    ranks = options.show == "ranking"
     output.emit(
-        [
-            {**row, "signature": ranking.signature}
-            for ranking in rankings
-            for row in _rows(ranking, options.show)
-        ],
+        [{**row, "signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
         options,
         payload={
             "rankings": [ranking.to_dict() for ranking in rankings],
@@ -90,10 +81,10 @@ def main(arguments: Sequence[str]) -> None:
         },
         caption=_caption(rankings, options),
         table_rows=for_readers,
-        latex_rows=[_row_for_paper(row, options) for row in for_readers] if ranks else None,
+        latex_rows=[_row_for_paper(row, options) for row in for_readers],
         groups=("metric",),
         metrics=scoring.labels,
-        notes=[*advice, *([_legend(rankings, options)] if ranks else [])],
+        notes=[*advice, _legend(rankings, options)],
         signatures=[ranking.signature for ranking in rankings],
     )
     first = rankings[0]
@@ -110,16 +101,19 @@ def _guidance(scoring: inputs.Scoring, rankings: Sequence[SystemRanking]) -> lis
     return guidance(dict(zip(scoring.metrics, rankings, strict=True)), edits)
 
 
-def _rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
+def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:
     """Return a row for each system, best first."""
-    cells = _ranking_cells if show == "ranking" else partial(_matrix_cells, show=show)
     return [
-        {"metric": ranking.metric, "system": ranking.systems[number], **cells(ranking, number)}
+        {
+            "metric": ranking.metric,
+            "system": ranking.systems[number],
+            **_cells(ranking, number),
+        }
         for number in ranking.order
     ]
 
 
-def _ranking_cells(ranking: SystemRanking, number: int) -> dict[str, Any]:
+def _cells(ranking: SystemRanking, number: int) -> dict[str, Any]:
     """Return a system's score with its place among all systems, or with its difference from the baseline."""
     low, high = ranking.intervals[number].tolist()
     score = {"score": float(ranking.scores[number]), "low": low, "high": high}
@@ -135,15 +129,6 @@ def _ranking_cells(ranking: SystemRanking, number: int) -> dict[str, Any]:
     return score | {"difference": difference, "p": float(ranking.adjusted[number, base])}
 
 
-def _matrix_cells(ranking: SystemRanking, number: int, show: str) -> dict[str, Any]:
-    """Return a system's share of wins, or its p-value, against each other one."""
-    values = (ranking.wins if show == "wins" else ranking.adjusted)[number].tolist()
-    return {
-        ranking.systems[other]: values[other] if other != number else None
-        for other in ranking.order
-    }
-
-
 def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[str, Any]]:
     """Return the rows with p-values as papers write them, and the best scores in bold.
 
@@ -151,18 +136,15 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
     above its score. A sentinel has none: its highest score is not the best. A metric that is alone is not
     named.
     """
-    rows = _rows(ranking, options.show)
+    rows = _rows(ranking)
     base = ranking.systems.index(ranking.baseline) if ranking.baseline else None
     best = ranking.best if base is None else np.flatnonzero(ranking.better[:, base])
     for number, row in zip(ranking.order, rows, strict=True):
-        if "score" in row and number in best and not is_sentinel(ranking.metric):
+        if number in best and not is_sentinel(ranking.metric):
             row["score"] = output.Bold(row["score"])
-        others = {"p": base} if "p" in row and base is not None else {}
-        if options.show == "p-values":
-            others = {ranking.systems[other]: other for other in ranking.order}
-        for column, other in others.items():
-            compared = row[column] is not None and not np.isnan(row[column])
-            row[column] = ranking.p(number, other)[2:].removeprefix("= ") if compared else "–"
+        if base is not None:
+            p = ranking.p(number, base).removeprefix("p ").removeprefix("= ")
+            row["p"] = "–" if number == base else p
         if len(options.metric) == 1:
             del row["metric"]
     return rows
@@ -182,11 +164,6 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     metrics = ", ".join(short_labels(labels).values())
     test = f"{options.significance.replace('-', ' ')}, {rankings[0].resamples:,} resamples"
     tests = f"{test}{rankings[0].correction.replace(' after', ',')}"
-    if options.show == "wins":
-        share = "share of sentences on which the row's system scores above the column's"
-        return f"Systems by {metrics}: {share}."
-    if options.show == "p-values":
-        return f"Systems by {metrics}: p-value of each difference ({tests})."
     by = "" if options.by == "mean" else f" ({options.by})"
     best = "the best score and those not significantly different from it"
     if options.baseline:
@@ -198,19 +175,16 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
 
 def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what the columns mean."""
-    first, labels = rankings[0], [ranking.metric for ranking in rankings]
-    bold = " In bold: the best and those not significantly worse."
+    first = rankings[0]
     test = f"{options.significance.replace('-', ' ')}{first.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
     )
     if first.baseline:
-        bold = f" In bold: scores significantly above that of {first.baseline}."
         follows = f"difference, p: from and against {first.baseline} ({test})."
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
         f"({first.resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. {follows}"
-        + (output.explain_bold(bold, labels) if output.shows_bold(options) else "")
     )

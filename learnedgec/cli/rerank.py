@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -17,10 +17,8 @@ from learnedgec.applications.rerank import (
 )
 from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
-from learnedgec.data.references import References
-from learnedgec.data.text import check_sentence, read_jsonl, write_lines
+from learnedgec.data.text import write_lines
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.errors import FormatError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.runtime.runtime import Runtime
@@ -30,37 +28,18 @@ _FORMATS = ("text", "json", "csv", "tsv")
 
 @dataclass
 class _Method:
-    """The method of choosing, and an n-best list to choose from.
+    """How one of the candidates is chosen.
 
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
             edits that more than --threshold of the candidates share.
-        nbest: instead of --src and --hyp: a JSONL file with the keys source and candidates (a list of texts).
-    """
-
-    by: str | None = None
-    nbest: str | None = None
-
-
-@dataclass
-class _Votes:
-    """How candidates vote.
-
-    Attributes:
         threshold: with --by vote, the share of candidates that an edit must exceed.
         annotator: with --by vote, the annotator that extracts the edits.
     """
 
+    by: str | None = None
     threshold: float = 0.5
     annotator: str | None = None
-
-
-class _Choices(NamedTuple):
-    """Sources and the candidates for each: n-best lists, or the outputs of systems."""
-
-    sources: list[str]
-    candidates: list[list[str]] | dict[str, list[str]]
-    references: References | None = None
 
 
 def build_parser() -> ArgumentParser:
@@ -69,7 +48,6 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Method)
     inputs.add_inputs(parser)
     flags.add_fields(parser, Guards, title="guards")
-    flags.add_fields(parser, _Votes, title="votes")
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
     return parser
@@ -102,49 +80,19 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     metrics = [selector.utility if isinstance(selector, MinimumBayesRisk) else selector]
     check_metrics(metrics, runtime)
     flags.introduce_evaluator(metrics, options)
-    choices = _read_choices(options, [selector] if isinstance(selector, Metric) else [])
+    texts = inputs.read_inputs(options, [selector] if isinstance(selector, Metric) else [])
     return rerank(
-        selector,
-        choices.sources,
-        choices.candidates,
-        choices.references,
-        guards=guards,
-        runtime=runtime,
+        selector, texts.sources, texts.systems, texts.references, guards=guards, runtime=runtime
     )
 
 
 def _vote(options: Namespace, runtime: Runtime) -> list[str]:
     """Return each sentence with the edits that enough candidates share."""
-    choices = _read_choices(options)
+    texts = inputs.read_inputs(options)
     return vote(
-        choices.sources,
-        choices.candidates,
+        texts.sources,
+        texts.systems,
         annotator=options.annotator or default_annotator(),
         threshold=options.threshold,
         runtime=runtime,
-    )
-
-
-def _read_choices(options: Namespace, metrics: Sequence[Metric] = ()) -> _Choices:
-    """Return the candidates of an n-best list, or the outputs of systems."""
-    if options.nbest:
-        flags.check_absent(options, ("src", "hyp", "jsonl"), "--nbest contains the whole input")
-        return _read_nbest(options.nbest)
-    texts = inputs.read_inputs(options, metrics)
-    return _Choices(texts.sources, texts.systems, texts.references)
-
-
-def _read_nbest(path: str) -> _Choices:
-    """Return the sources and candidates of a JSONL file."""
-    records = read_jsonl(path, required=("source", "candidates"))
-    for number, record in enumerate(records, 1):
-        place, texts = f"{path}:{number}", record["candidates"]
-        check_sentence(record["source"], place, "source")
-        if not isinstance(texts, list):
-            raise FormatError(f"{place}: 'candidates' must be a list of texts, not {texts!r:.60}.")
-        for text in texts:
-            check_sentence(text, place, "candidates")
-    return _Choices(
-        [record["source"] for record in records],
-        [record["candidates"] for record in records],
     )

@@ -12,17 +12,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
 from learnedgec.analysis.contamination import contamination
 from learnedgec.cli import flags, inputs, output, perturb
-from learnedgec.cli.main import help_of_group
+from learnedgec.cli.main import run_group
 from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_lines, write_lines
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
 from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_frequencies
@@ -30,36 +30,11 @@ from learnedgec.robustness.preferences import evaluate_preferences
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.stats.resampling import Estimate
 
-COMMANDS = {
-    "systems": "evaluate whether a system's corrections stay the same when only the context changes",
-    "metrics": "evaluate whether a metric prefers the correction in every context",
-    "attack": "evaluate whether a metric prefers adversarial texts",
-    "perturb": "write variants of a parallel corpus in which only the context differs",
-    "cases": "describe sets of cases: their sentences, edits and changes of the context",
-}
-"""Name of each command -> one line about it."""
-
-_OPTIONS = "\n  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command"
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command that the first argument names."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        about = "Evaluate robustness to changes of the context, and to attacks."
-        print(help_of_group("learnedgec robust", about, COMMANDS, _OPTIONS))
-        return 0 if arguments else 2
-    run = {
-        "systems": _systems,
-        "metrics": _metrics,
-        "attack": _attack,
-        "perturb": perturb.main,
-        "cases": _cases,
-    }
-    command, *words = arguments
-    if command not in run:
-        raise UnknownNameError("command of robust", command, run)
-    run[command](words)
-    return 0
+    about = "Evaluate robustness to changes of the context, and to attacks."
+    return run_group("robust", about, COMMANDS, arguments)
 
 
 # -- sets of cases ---------------------------------------------------------------------------------
@@ -399,7 +374,15 @@ class _Attacks:
 
 
 def _attack(arguments: Sequence[str]) -> None:
-    options = output.with_format(_attack_parser().parse_args(list(arguments)))
+    parser = flags.make_parser(
+        "robust attack",
+        "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
+    )
+    flags.add_fields(parser, _Attacks, title="attacks")
+    flags.add_metrics(parser)
+    inputs.add_inputs(parser)
+    flags.add_evaluation(parser)
+    options = output.with_format(parser.parse_args(list(arguments)))
     flags.require(options, attack="conll14")
     metrics, runtime = flags.read_checked_metrics(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
@@ -435,18 +418,25 @@ def _attack(arguments: Sequence[str]) -> None:
     )
 
 
-def _attack_parser() -> ArgumentParser:
-    parser = flags.make_parser(
-        "robust attack",
-        "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
-    )
-    flags.add_fields(parser, _Attacks, title="attacks")
-    flags.add_metrics(parser)
-    inputs.add_inputs(parser)
-    flags.add_evaluation(parser)
-    return parser
-
-
 _ATTACK_TABLE = _Table(
     "metric attack honest count preferred ties attack_score honest_score rank", groups=("metric",)
 )
+
+
+COMMANDS = {
+    "systems": (
+        "evaluate whether a system's corrections stay the same when only the context changes",
+        _systems,
+    ),
+    "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
+    "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
+    "perturb": (
+        "write variants of a parallel corpus in which only the context differs",
+        perturb.main,
+    ),
+    "cases": (
+        "describe sets of cases: their sentences, edits and changes of the context",
+        _cases,
+    ),
+}
+"""Name of each command -> one line about it, and what runs it."""

@@ -51,14 +51,13 @@ class _SingleMetrics(flags.Annotator):
 
     Attributes:
         dry_run: llm-s, llm-e: print one prompt and count the requests.
-        weights: gotoscorer: read difficulty weights from this file.
-        save_weights: gotoscorer: learn weights from these systems and write them to this file.
+        save_weights: gotoscorer: learn weights from these systems and write them to this file, for the
+            metric "gotoscorer(weights='FILE')".
         annotator: --show attribution: spaCy pipeline that extracts edits: en-ewt-sm, an installed package or
             a directory (default: en_core_web_sm if installed, else en-ewt-sm).
     """
 
     dry_run: bool = False
-    weights: str | None = None
     save_weights: str | None = None
 
 
@@ -120,18 +119,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _prepared(metrics: Sequence[Metric], options: Namespace) -> list[Metric]:
-    """Return the metrics with error types or weights, if the options ask for them."""
+    """Return the metrics, with error types if the options ask for them."""
+    if not options.by:
+        return list(metrics)
     prepared = []
     for metric in metrics:
-        if options.by:
-            if not isinstance(metric, CountsByType):
-                raise InputError(
-                    f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
-                )
-            metric = metric.typed()
-        if options.weights and isinstance(metric, LearnsWeights):
-            metric = metric.with_weights(options.weights)
-        prepared.append(metric)
+        if not isinstance(metric, CountsByType):
+            raise InputError(
+                f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
+            )
+        prepared.append(metric.typed())
     return prepared
 
 
@@ -290,10 +287,10 @@ def _emit_rows(
 
 def _emit_edits(scores: SystemScores, scoring: Scoring, options: Namespace) -> None:
     """Print every edit of the systems and of the gold: under their sentences, or as rows."""
-    inputs, colour = scoring.inputs, output.shows_bold(options)
     if options.format == "table":
+        inputs = scoring.inputs
         texts = [
-            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems, colour=colour)
+            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems)
             for metric, systems in scores.items()
         ]
         output.emit_text("\n".join(texts), options, list(scoring.signatures.values()))
@@ -311,8 +308,7 @@ def _emit_attribution(scoring: Scoring, options: Namespace) -> None:
     """Print the contribution of each edit: under their sentences, or as rows."""
     rows = edit_text.attribution_rows(scoring, options.annotator)
     if options.format == "table" and not options.wide:
-        inputs, colour = scoring.inputs, output.shows_bold(options)
-        text = edit_text.attribution_text(rows, inputs.sources, inputs.systems, colour=colour)
+        text = edit_text.attribution_text(rows, scoring.inputs.sources, scoring.inputs.systems)
         output.emit_text(text, options, list(scoring.signatures.values()))
         return
     caption = "Contribution of each edit to the score."

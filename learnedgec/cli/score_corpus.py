@@ -29,7 +29,7 @@ _MAX_NOTICES = 3
 
 @dataclass
 class _Blocks:
-    """How a corpus is divided into blocks.
+    """How a corpus is divided into blocks, and the workers on a Ray cluster that score them.
 
     Attributes:
         stream: read the input in blocks, so that memory does not grow with its size; .zst files and URLs
@@ -42,6 +42,10 @@ class _Blocks:
         parquet: instead of --src and --hyp: one Parquet file, folder or URL per system with the columns
             source, hypothesis and, optionally, references (lists of texts) and id.
         retries: number of further attempts after a block fails.
+        address: ray: address of the cluster, such as auto (default: start one on this machine).
+        workers: ray: number of processes, each with its own models.
+        cpus_per_worker: ray: processor cores of each process.
+        gpus_per_worker: ray: GPUs of each process, such as 0.25.
     """
 
     stream: bool = False
@@ -51,19 +55,6 @@ class _Blocks:
     sentences: Literal["jsonl", "parquet"] | None = None
     parquet: list[str] | None = None
     retries: NonNegativeInt = 1
-
-
-@dataclass
-class _Workers:
-    """The workers on a Ray cluster.
-
-    Attributes:
-        address: ray: address of the cluster, such as auto (default: start one on this machine).
-        workers: ray: number of processes, each with its own models.
-        cpus_per_worker: ray: processor cores of each process.
-        gpus_per_worker: ray: GPUs of each process, such as 0.25.
-    """
-
     address: str | None = None
     workers: PositiveInt = 1
     cpus_per_worker: NonNegativeFloat = 1.0
@@ -76,7 +67,7 @@ def add_corpus(parser: ArgumentParser) -> None:
         "The input is scored in blocks of sentences, and the scores of each block are written to --out-dir. "
         "The same command continues an interrupted run, and tries failed blocks again."
     )
-    flags.add_fields(parser, _Blocks, _Workers, title="large corpora", description=about)
+    flags.add_fields(parser, _Blocks, title="large corpora", description=about)
 
 
 def wants_blocks(options: Namespace) -> bool:

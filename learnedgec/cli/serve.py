@@ -14,30 +14,21 @@ from learnedgec.cli.output import notice, remark
 
 
 @dataclass
-class _Address:
-    """Where the service listens.
+class _Service:
+    """Where the service listens, and what it refuses.
 
     Attributes:
         host: address to listen on; on any address but loopback, everyone on the network can use the service.
         port: port to listen on; 0: any free port.
         grace: seconds to finish accepted requests at shutdown.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    grace: NonNegativeInt = 30
-
-
-@dataclass
-class _Limits:
-    """What is refused.
-
-    Attributes:
         request_sentences: maximum number of sentences in a request.
         text_characters: maximum length of a text, in characters.
         waiting_requests: maximum number of requests that are scored or wait at a time; others are refused.
     """
 
+    host: str = "127.0.0.1"
+    port: int = 8000
+    grace: NonNegativeInt = 30
     request_sentences: PositiveInt = 256
     text_characters: PositiveInt = 4000
     waiting_requests: PositiveInt = 256
@@ -49,8 +40,7 @@ def build_parser() -> ArgumentParser:
         "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
     )
     flags.add_metrics(parser)
-    flags.add_fields(parser, _Address, title="address")
-    flags.add_fields(parser, _Limits, title="limits")
+    flags.add_fields(parser, _Service, title="service")
     flags.add_runtime(parser)
     return parser
 

@@ -9,7 +9,7 @@ systems that are wrong on it. M2 or ERRANT determines the system's edits and the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -274,10 +274,6 @@ class GotoScorer(EditOverlap):
             sources, systems, references, runtime=runtime
         )
         return Difficulties.learn(sources, counted)
-
-    def with_weights(self, path: str) -> GotoScorer:
-        """Return the metric with the weights in a file."""
-        return replace(self, weights=path).named_like(self)
 
     def compute_systems(
         self,

@@ -7,7 +7,7 @@ method:
     CountsByType    `score --by TIER`
     Reannotates     `--reannotate`
     PlansRequests   `score --dry-run`
-    LearnsWeights   `score --save-weights FILE` and `--weights FILE`
+    LearnsWeights   `score --save-weights FILE`
     Gated           rejected outputs are marked in `report`
 """
 
@@ -118,9 +118,6 @@ class LearnsWeights(Protocol):
             references: references of the N sentences.
             runtime: how to run.
         """
-
-    def with_weights(self, path: str) -> Metric:
-        """Return the metric with the weights in a file."""
 
 
 @runtime_checkable

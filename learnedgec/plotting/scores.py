@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -174,37 +173,32 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
 
 
 def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
-    """Write each point's name beside it, where it covers the fewest names and points."""
+    """Write each point's name beside it, where it covers the least of the other points and names."""
     points = axis.transData.transform(np.column_stack([x, y]))
     frame = axis.get_window_extent()
     unit, size = axis.figure.dpi / 72, 5.5
     # A box is its lower left and its upper right corner.
     taken = [np.array([point - 3 * unit, point + 3 * unit]) for point in points]
-    # From the crowded middle outwards, so that the names with the least room are placed first.
-    crowd = np.linalg.norm(points[:, None] - points[None], axis=2)
-    for place in np.argsort(np.sort(crowd, axis=1)[:, 1 : min(4, len(points))].sum(axis=1)):
+    for place, point in enumerate(points):
         extent = size * unit * np.array([0.58 * len(names[place]), 1.05])
-        choices = []
+        boxes, costs = [], []
         for distance, direction in product((4, 8, 12, 17, 23), _DIRECTIONS):
             # The name begins, ends or has its middle at the point.
-            low = points[place] + distance * unit * direction + (direction - 1) / 2 * extent
-            box = np.array([low, low + extent])
-            cover = _overlaps(box, np.array(taken)).sum()
-            outside = (low < frame.p0).any() or box[1, 0] > frame.x1 + 12 * unit
-            choices.append((cover + distance * unit**2 + 1e6 * outside, distance, box))
-        _, distance, box = min(choices, key=itemgetter(0))
+            low = point + distance * unit * direction + (direction - 1) / 2 * extent
+            boxes.append(np.array([low, low + extent]))
+            outside = (low < frame.p0).any() or (low + extent > frame.p1).any()
+            costs.append(_overlaps(boxes[-1], np.array(taken)).sum() + 1e6 * outside)
+        box = boxes[int(np.argmin(costs))]
         taken.append(box)
-        # A line connects a name to a point that it is not next to.
-        line = {"arrowstyle": "-", "color": "#333333", "linewidth": 0.4, "shrinkB": 2}
         axis.annotate(
             names[place],
             (x[place], y[place]),
-            xytext=(box[0] - points[place]) / unit,
+            xytext=(box[0] - point) / unit,
             textcoords="offset points",
             fontsize=size,
             annotation_clip=False,
             zorder=3,
-            arrowprops=line if distance > 4 else None,
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkB": 2},
         )
 
 

@@ -1,4 +1,4 @@
-"""Figures of a search: its history, and which parameter mattered."""
+"""Figures of a search and of a sweep: their trials, and which setting mattered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optuna
 
 from learnedgec.plotting.style import (
     COLOURS,
@@ -18,19 +17,16 @@ from learnedgec.plotting.style import (
     label_rows,
     new_figure,
     save_figures,
-    shorten,
     style,
 )
 from learnedgec.tuning.search import Tuning
-from learnedgec.tuning.space import Number, Range, Simplex, Space
-from learnedgec.tuning.trials import explained_variance, quiet
 
 if TYPE_CHECKING:
     from learnedgec.tuning.sweep import Sweep
 
 
 def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
-    """Write the history, and the importance of what was tuned.
+    """Write the history of a search.
 
     Args:
         tuning: what to draw.
@@ -45,10 +41,7 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
         OutputError: the folder cannot be written.
     """
     with style():
-        figures = {f"{stem}.history": _history(tuning)}
-        if len(shares := importances(tuning)) > 1:
-            figures[f"{stem}.importance"] = _bars(shares)
-        return save_figures(figures, folder)
+        return save_figures({f"{stem}.history": _history(tuning)}, folder)
 
 
 def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
@@ -66,45 +59,6 @@ def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
         if len(sweep.importances) > 1:
             figures[f"{stem}.importance"] = _bars(sweep.importances)
         return save_figures(figures, folder)
-
-
-def importances(tuning: Tuning) -> dict[str, float]:
-    """Return which share of the objective's variance over the trials each parameter explains (fANOVA).
-
-    Each weight counts as a separate parameter. Empty where fewer than two trials differ in value.
-    """
-    completed = [trial for trial in tuning.trials if not math.isnan(trial.value)]
-    ranges: dict[str, Range] = {}
-    rows: list[dict[str, Any]] = [dict(trial.parameters) for trial in completed]
-    for name, range_ in tuning.space.ranges.items():
-        if not isinstance(range_, Simplex):
-            ranges[name] = range_
-            continue
-        # Single weights, because the coordinates of a simplex mean little to a reader.
-        labels = _weight_labels(tuning, name)
-        ranges |= dict.fromkeys(labels, Number(0.0, 1.0))
-        for row in rows:
-            row |= zip(labels, row[name], strict=True)
-    space = Space(ranges, {})
-    with quiet():
-        study = optuna.create_study(direction="maximize")
-        for trial, row in zip(completed, rows, strict=True):
-            point, distributions = space.encode(row), space.distributions()
-            study.add_trial(
-                optuna.trial.create_trial(
-                    value=trial.value, params=point, distributions=distributions
-                )
-            )
-        return explained_variance(study, tuning.plan.seed)
-
-
-def _weight_labels(tuning: Tuning, name: str) -> list[str]:
-    """Return a label for each weight: the part of the sentence scores that it belongs to, or a number."""
-    size = len(tuning.best.parameters[name])
-    labels = [shorten(part, 24) for part in tuning.parts]
-    if len(labels) == size == len(set(labels)):
-        return labels
-    return [f"{name} {number}" for number in range(1, size + 1)]
 
 
 def _trials(sweep: Sweep) -> Any:

@@ -343,10 +343,10 @@ class EvaluatorModule(lightning.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip gradients, also with a fused optimizer in bfloat16, where the Trainer refuses to.
+        """Clip gradients; see `LightningModule`.
 
-        The Trainer refuses because gradients might still be scaled. Only float16 scales them, and only on a
-        GPU, where the optimizer here is not fused.
+        The Trainer refuses to clip those of a fused optimizer in bfloat16, because gradients might still be
+        scaled. Only float16 scales them, and only on a GPU, where the optimizer here is not fused.
         """
         if self.trainer.precision == "bf16-mixed" and gradient_clip_algorithm in (None, "norm"):
             if gradient_clip_val:

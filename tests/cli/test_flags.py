@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from learnedgec.cli import sweep, tune
 from learnedgec.cli.flags import read_fields, read_runtime
 from learnedgec.data.text import write_lines
@@ -31,25 +29,12 @@ def test_sweep_shows_the_defaults_of_its_plan() -> None:
     assert "None" not in text
 
 
-@pytest.fixture(autouse=True)
-def outputs(run: Any) -> None:
-    """Write the outputs of two systems, beside what is no system's, into a folder."""
+def test_a_folder_stands_for_its_files_and_names_what_is_no_output(run: Any) -> None:
     for name in ("b.txt", "a.txt", ".hidden", "README.md", "README.txt", "more/c.txt"):
         write_lines(f"outputs/{name}", ["He goes ."])
-    write_lines("source.txt", ["He go ."])
-
-
-def test_a_folder_stands_for_its_files_and_names_what_is_no_output(run: Any) -> None:
-    printed = run("score --src source.txt --metric length --format csv --hyp outputs")
+    printed = run("score --src outputs/a.txt --metric length --format csv --hyp outputs")
     assert [row["system"] for row in printed.rows] == ["a", "b"]
     assert (
         "outputs: .hidden, README.md, README.txt left out, because these are not system outputs."
         in printed.err
     )
-
-
-@pytest.mark.parametrize("baseline", ["outputs/b.txt", "b"])
-def test_a_baseline_is_a_file_or_the_name_of_a_system(run: Any, baseline: str) -> None:
-    command = "compare --src source.txt --metric length --hyp outputs --format csv --baseline"
-    (row,) = run(command, baseline).rows
-    assert (row["baseline"], row["system"]) == ("b", "a")

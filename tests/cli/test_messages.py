@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 from pathlib import Path
@@ -43,7 +42,6 @@ SHORT = {
     "STREAM": "score --src src.txt --hyp good.txt --metric length --stream",
     "COMPARE": "compare --src src.txt --hyp good.txt",
     "RERANK": "rerank --src src.txt --hyp good.txt",
-    "NBEST": "rerank --by length --nbest",
     "MIX": "tune --benchmark sample --metric 'ensemble(length=0.25, random=0.75)'",
     "TRAIN": "train --config mine.yaml",
     "PLAIN": "--metric \"errant(annotator='plain')\"",
@@ -64,15 +62,6 @@ def folder(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) 
     Path("bert").mkdir()
     Path("bert/config.json").write_text('{"model_type": "bert"}')
     Path("bert/pytorch_model.bin").write_bytes(b"no weights")
-    first = {"source": "a", "candidates": ["b"]}
-    records: list[dict[str, object]] = [
-        {"source": "a"},
-        {"source": "a", "candidates": "b"},
-        {"source": 1, "candidates": ["b"]},
-        {"source": "a", "candidates": []},
-    ]
-    for number, record in enumerate(records):
-        Path(f"n{number}.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(record)}\n")
     for name in ("system.txt", "para.txt"):
         shutil.copy(SAMPLE_FOLDER / "robust" / name, name)
     shutil.copy("para.txt", "total.txt")

@@ -32,38 +32,6 @@ def test_json_holds_everything(run: Any) -> None:
     }
 
 
-def test_measures_are_chosen_by_name(run: Any) -> None:
-    header = run(f"{SAMPLE} --measure kendall tie_calibrated_accuracy").out.splitlines()[1].split()
-    assert header == ["metric", "kendall", "tie", "calibrated", "accuracy"]
-    assert "did you mean 'kendall'" in run(f"{SAMPLE} --measure kendal", code=2).err
-
-
-def test_ranks_with_their_differences(run: Any) -> None:
-    command = f"{SAMPLE} --metric green --human EW --format csv --show"
-    rows, scores = run(f"{command} ranks").rows, run(f"{command} scores").rows
-    by_metric = sorted(scores, key=lambda row: -float(row["green"]))
-    ranks = {row["system"]: place for place, row in enumerate(by_metric, 1)}
-    assert [row["human EW"] for row in rows[:-1]] == ["1", "2", "3", "4"]
-    assert {row["system"]: int(row["green"]) for row in rows[:-1]} == ranks
-    changes = [int(row["Δ green"]) for row in rows]
-    assert changes[:-1] == [ranks[row["system"]] - place for place, row in enumerate(rows[:-1], 1)]
-    assert (rows[-1]["system"], changes[-1]) == ("Σ|Δ|", sum(map(abs, changes[:-1])))
-
-
-def test_several_aggregations_in_one_call(run: Any) -> None:
-    command = f"{SAMPLE} --metric green --human EW --show best --format csv --aggregation"
-    both = run(f"{command} mean trueskill").rows
-    rows = [row for row in both if row["metric"] == "green"]
-    assert [(row["aggregation"], row["correlation"]) for row in rows] == [
-        (aggregation, kind)
-        for aggregation in ("mean", "trueskill")
-        for kind in ("pearson", "spearman")
-    ]
-    first = run(f"{command} trueskill").rows[0]
-    assert first["best 4"] == rows[2]["best 4"]
-    assert "aggregation" not in first
-
-
 def test_a_folder_of_ones_own_tells_each_notice_once(run: Any) -> None:
     shutil.copytree(SAMPLE_FOLDER, "mine")
     command = "meta --benchmark mine --metric 'gleu(n=2)' --resamples 9 --quiet"
@@ -82,9 +50,3 @@ def test_a_second_run_reads_the_statistics(run: Any, monkeypatch: pytest.MonkeyP
     first = run(command)
     monkeypatch.setattr(Green, "compute", None)
     assert run(command) == first
-
-
-def test_plots_are_written(run: Any) -> None:
-    pytest.importorskip("matplotlib")
-    run(f"{SAMPLE} --metric green --plot figures")
-    assert len(list(Path("figures").glob("sample.EW.mean.*.pdf"))) == 6

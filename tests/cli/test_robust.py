@@ -55,32 +55,7 @@ def test_several_sets_from_folders_and_from_one_file(run: Any) -> None:
 # -- metrics ----------------------------------------------------------------------------------
 
 
-def test_preferences(run: Any) -> None:
-    command = f"robust metrics --case sample --metric gleu length --format csv {FEW}"
-    gleu, length = run(command).rows
-    assert (gleu["n"], gleu["left out"], gleu["accuracy"]) == ("5", "1", "1.0")
-    assert (length["accuracy"], length["ties"], length["P-CRS"]) == ("0.2", "0.6", "1.0")
-    variants = run(f"{command} --show variants").rows
-    assert {row["metric"] for row in variants} == {"gleu", "length"}
-    assert sum(int(row["n"]) for row in variants if row["by"] == "action") == 50
-
-
 # -- attacks ----------------------------------------------------------------------------------
-
-
-def test_attack_from_files(run: Any) -> None:
-    command = (
-        "robust attack --attack embedded/systems/weak.txt --src embedded/source.txt --metric edit-count "
-        f"--hyp embedded/systems/strong.txt embedded/systems/eager.txt --format csv {FEW}"
-    )
-    (pooled,) = run(command).rows
-    cells = [pooled[column] for column in ("attack", "honest", "n", "rank")]
-    assert cells == ["weak", "all", "144", "3"]
-    honest = run(f"{command} --show systems --plot figures").rows
-    assert [row["honest"] for row in honest] == ["all", "strong", "eager"]
-    shares = [float(row["attack preferred"]) for row in honest]
-    assert shares[0] == pytest.approx((shares[1] + shares[2]) / 2)
-    assert Path("figures/attacks.pdf").is_file()
 
 
 def test_attacks_of_the_catalog(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

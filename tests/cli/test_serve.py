@@ -1,4 +1,4 @@
-"""`learnedgec serve` as a process on a real socket: start, requests, SIGTERM with work in flight."""
+"""`learnedgec serve` as a process on a real socket: start, a request, the end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -37,21 +36,9 @@ def service(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
 def test_a_process_on_a_socket(tmp_path: Path) -> None:
     with service(tmp_path, "--metric", "length", "gleu") as (started, address):
         assert httpx.get(f"{address}/ready").json() == {"status": "ready"}
-        with ThreadPoolExecutor(8) as clients:
-            sizes = list(
-                clients.map(
-                    lambda number: httpx.post(
-                        f"{address}/score",
-                        json={
-                            "sources": ["a"],
-                            "hypotheses": ["a " * number],
-                            "references": [["a"]],
-                        },
-                    ).json()["scores"]["length"]["score"],
-                    range(1, 33),
-                )
-            )
-        assert sizes == list(range(1, 33))
+        request = {"sources": ["a"], "hypotheses": ["a b"], "references": [["a"]]}
+        answer = httpx.post(f"{address}/score", json=request).json()
+        assert answer["scores"]["length"]["score"] == 2
         started.send_signal(signal.SIGINT)
         assert started.wait(30) == 0
         assert started.stderr is not None

@@ -73,25 +73,6 @@ def test_the_suffix_says_the_format(run: Any, words: str, start: str) -> None:
         assert len(json.loads(text)["scores"]) == 4
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (
-            "rank --resamples 100",
-            "With 100 resamples, no p-value of 6 comparisons can be below 0.059 after Holm's correction, so "
-            "no difference can be significant: give 120 or more.",
-        ),
-        ("rank --resamples 120", ""),
-        ("compare --baseline weak --resamples 59", "give 60 or more"),
-        ("compare --baseline weak --resamples 60", ""),
-    ],
-)
-def test_too_few_resamples_are_noticed(run: Any, command: str, message: str) -> None:
-    err = run(f"{command} {INPUT} --metric length").err
-    assert message in err
-    assert ("no difference can be significant" in err) is bool(message)
-
-
 @pytest.mark.parametrize("command", ["score", "rank", "compare --baseline weak"])
 def test_files_for_people_have_the_signature(run: Any, command: str) -> None:
     for name, mark in (("result.txt", ""), ("result.tex", "% ")):

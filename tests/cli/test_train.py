@@ -33,9 +33,9 @@ def only_chance(err: str) -> bool:
 
 
 def test_nothing_is_replaced_unasked(train: Any) -> None:
+    err = train(f"{TRAIN} --early_stopping.patience 1 --model.learning_rate 0").err
+    assert "Training stopped early, after epoch 2: dev/score has not been better than" in err
     command = f"{TRAIN} --quiet"
-    out, err = train(f"{command} --early_stopping.patience 1 --model.learning_rate 0")
-    assert (out.split()[:3], err) == (["part", "head", "pearson"], "")
     refused = train(command, code=2)
     assert refused == (
         "",
@@ -232,12 +232,3 @@ def test_several_seeds_are_resumed_and_the_median_one_is_packaged(
     assert "checkpoints/mine or a run in runs/mine exists" in train(command, code=2).err
     err = train(f"{command} --trainer.devices 2 --overwrite", code=2).err
     assert "with --trainer.devices 1" in err
-
-
-def test_a_run_that_stops_early_says_so(train: Any) -> None:
-    err = train(f"{TRAIN} --early_stopping.patience 1 --model.learning_rate 0").err
-    *_, stopped, _, where = err.splitlines()
-    assert stopped.startswith(
-        "Training stopped early, after epoch 2: dev/score has not been better than"
-    )
-    assert where == "The evaluator is in checkpoints/mine."

@@ -35,11 +35,12 @@ def copy_sample(folder: Path) -> None:
 
 
 def printed(command: str) -> str:
-    """Return what a command prints on stdout, without the version that signatures name."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+    """Return what a command prints, lines of stderr with `! ` before, without the version in signatures."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         assert main([*shlex.split(command)]) == 0
-    return re.sub(r"learnedgec:[^|\s\"]+", "learnedgec:VERSION", out.getvalue())
+    text = out.getvalue() + "".join(f"! {line}\n" for line in err.getvalue().splitlines())
+    return re.sub(r"learnedgec:[^|\s\"]+", "learnedgec:VERSION", text)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def folder(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_a_metric_that_score_knows(run: Any) -> None:
-    out, err = run(f"{MIX} --folds 2 --compare sample --resamples 20 --wide")
+    out, err = run(f"{MIX} --folds 2 --compare sample --resamples 20 --wide --plot figures")
     lines = out.splitlines()
     assert lines[0] == "sentence-accuracy, 12 trials"
     assert [line.split()[:2] for line in lines[3:]] == [
@@ -41,6 +41,7 @@ def test_writes_a_metric_that_score_knows(run: Any) -> None:
     assert "* tuned on sentences of this benchmark: no evidence" in err
     assert "sample: 72 of its 72 sentences are in sample, so its results are no evidence" in err
     assert "wrote checkpoints/ensemble@sample.json; use it as --metric ensemble@sample" in err
+    assert Path("figures/ensemble_sample.history.pdf").is_file()
     content = json.loads((FOLDER / "ensemble@sample.json").read_text())
     assert set(content) == {"metric", "tuned_on_test", "study"}
     assert len(content["study"]["trials"]) == 12
@@ -85,18 +86,6 @@ def test_a_storage_is_continued(run: Any) -> None:
     assert (
         "holds a study ensemble@sample with another seed" in run(f"{command} --seed 1", code=2).err
     )
-
-
-def test_figures(run: Any) -> None:
-    metric = "ensemble(length=0.25, random=0.5, gleu=0.25)"
-    run(f"{TUNE} --folds 2 --plot figures --metric", metric)
-    run(f"{ALONE} --name two@sample --plot figures")
-    assert sorted(path.name for path in Path("figures").iterdir()) == [
-        f"{name}_sample.{kind}.{suffix}"
-        for name in ("ensemble", "two")
-        for kind in ("history", "importance")
-        for suffix in ("pdf", "png")
-    ]
 
 
 def test_tables_mark_a_metric_on_sentences_that_it_was_tuned_on(run: Any) -> None:

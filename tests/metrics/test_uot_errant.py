@@ -251,7 +251,7 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
         ("missed", "on"),
     ]
     assert all(row["transported"] <= row["mass"] * 2 for row in rows)
-    shown = edit_text(metric, scores, [SOURCE], {"ours": hypotheses}, colour=False)
+    shown = edit_text(metric, scores, [SOURCE], {"ours": hypotheses})
     assert f"mass {rows[0]['mass']:.4f}  transported {rows[0]['transported']:.4f}" in shown
     with pytest.raises(InputError, match=r"score with uot-errant\(types=True\)"):
         UotErrant(encoder=str(tiny_encoder), annotator=NAME).by_type(statistics)
