@@ -206,6 +206,8 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
         "now-rated": HeadConfig("hypothesis"),
         "now-ranking": HeadConfig("hypothesis", 2.8, 0.5),
         "detecting": HeadConfig("hypothesis", reads="tokens"),
+        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
+        "other-layer": HeadConfig("hypothesis", reads="capitals", layer=2),
     }
     folder = tiny.save_evaluator(tmp_path / "first", seed=1, heads=heads)
     ranks = HeadOptions(objective="logistic")
@@ -216,23 +218,25 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
         "now-rated": HeadOptions(),
         "now-ranking": ranks,
         "detecting": ranks,
+        "capitals": HeadOptions(objective="capitals", layer=1),
+        "other-layer": HeadOptions(objective="capitals", layer=1),
         "new": HeadOptions(),
     }
     module = EvaluatorModule(options, encoder=str(folder))
     earlier = Evaluator.load(str(folder)).model
-    for name in ("rated", "ranking"):
+    for name in ("rated", "ranking", "capitals"):
         assert torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
         settings = replace(module.model.config.head(name), objective=None)
         assert settings == heads[name]
-    for name in ("other-input", "now-rated", "now-ranking", "detecting"):
+    for name in ("other-input", "now-rated", "now-ranking", "detecting", "other-layer"):
         assert not torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
         assert (module.model.config.head(name).offset, module.model.config.head(name).scale) == (
             0,
             1,
         )
     assert module.start.notice == (
-        "Continuing first; heads that continue: rated, ranking; heads that start untrained: other-input, "
-        "now-rated, now-ranking, detecting, new."
+        "Continuing first; heads that continue: rated, ranking, capitals; heads that start untrained: "
+        "other-input, now-rated, now-ranking, detecting, other-layer, new."
     )
 
 

@@ -29,6 +29,9 @@ RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
         (["conll14", "sts:2015"], "LicenseRef-conll14 AND LicenseRef-sts"),
         (["sample", "mine.csv"], "Apache-2.0 AND LicenseRef-own-data"),
         ([], "LicenseRef-own-data"),
+        # A part may have a licence of its own.
+        (["multiged:realec"], "CC-BY-SA-4.0"),
+        (["multiged:realec", "multiged"], "CC-BY-SA-4.0 AND LicenseRef-multiged"),
     ],
 )
 def test_every_licence_is_in_the_expression_once(datasets: list[str], expected: str) -> None:
@@ -42,14 +45,6 @@ def test_every_dataset_of_the_catalog_has_an_identifier_and_a_line() -> None:
         assert line.startswith(f"- `{name}`: ")
         stated = "no licence is stated" if dataset.licence == "none stated" else dataset.licence
         assert stated in line
-
-
-def test_a_part_may_have_a_licence_of_its_own() -> None:
-    assert weights_licence(["multiged:realec"]) == "CC-BY-SA-4.0"
-    assert (
-        weights_licence(["multiged:realec", "multiged"]) == "CC-BY-SA-4.0 AND LicenseRef-multiged"
-    )
-    assert weights_licence(["robustgec:tem8"], "bert-base-cased") == "Apache-2.0 AND MIT"
 
 
 # What the configuration of `open-mini` may use, and what it may not.

@@ -114,9 +114,12 @@ def values(goal: Goal, benchmark: Benchmark, metric: Metric) -> Floats:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_objective_is_one_for_the_planted_metric(planted: Benchmark, objective: str) -> None:
+def test_an_objective_is_one_for_the_planted_metric_and_a_constant_has_none(
+    planted: Benchmark, objective: str
+) -> None:
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
     assert values(goal, planted, Parts(PLANTED)) == pytest.approx([1.0])
+    assert np.isnan(values(goal, planted, load_metric("constant"))).all()
 
 
 @pytest.mark.parametrize("aggregation", ["trueskill", "expected-wins"])
@@ -249,12 +252,6 @@ def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
         tune(load_metric("random"), same, goal, FAST, space={"seed": [1, 2]})
     with pytest.raises(InputError, match="constant gives every sentence the same score"):
         tune(load_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_constant_has_no_objective(planted: Benchmark, objective: str) -> None:
-    goal = Goal(objective, human="quality")  # type: ignore[arg-type]
-    assert np.isnan(values(goal, planted, load_metric("constant"))).all()
 
 
 def test_given_parameters_win_a_tie(planted: Benchmark) -> None:
