@@ -204,8 +204,8 @@ class LengthBatchSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        lengths: Sequence[int],
-        texts: Sequence[int],
+        lengths: Sequence[int] | Indices,
+        texts: Sequence[int] | Indices,
         batch_size: int,
         batch_tokens: int | None = None,
         seed: int = 0,
