@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
 
 from learnedgec.training.data import TrainingData
-from learnedgec.training.examples import Example
 from learnedgec.training.fit import Result, quiet_lightning, train
-from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 
@@ -67,11 +64,6 @@ def ranked_pairs(count: int = 120) -> list[RankedPair]:
         worse = " ".join([*words[: place + 1], "dog", "dog", *words[place:]])
         pairs.append(RankedPair(f"{text} {number}", text, worse, correct=text))
     return pairs
-
-
-def batch_of(module: EvaluatorModule, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return a batch of examples for the heads of a module."""
-    return module.encoding.collate(list(Dataset.from_dict(module.encoding.columns(examples))))
 
 
 def cases_file(folder: Path) -> Path:

@@ -8,22 +8,21 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow
 import torch
-from datasets import Dataset
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
-from learnedgec.evaluators.batching import TOKEN_COLUMNS, Batch, hypothesis_marks, pad
+from learnedgec.evaluators.batching import Batch, hypothesis_marks, pad
 from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.training.examples import Example
 from learnedgec.training.labelled import wrong_words
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
-from learnedgec.training.storage import batched, write_columns
+from learnedgec.training.storage import batched
+from learnedgec.types import Indices
 
 
 @dataclass(frozen=True)
@@ -42,167 +41,103 @@ class Encoding:
     heads: Mapping[str, HeadOptions]
     objectives: Mapping[str, Objective]
 
-    @property
-    def kinds(self) -> list[str]:
-        """The inputs that heads read: `hypothesis`, `pair` or both."""
-        return list(dict.fromkeys(head.input for head in self.heads.values()))
+    @cached_property
+    def readers(self) -> dict[str, list[str]]:
+        """The inputs `hypothesis` and `pair`, as far as heads read them, each with these heads."""
+        readers: dict[str, list[str]] = {}
+        for name, head in self.heads.items():
+            readers.setdefault(head.input, []).append(name)
+        return readers
 
-    def _reading(self, kind: str, states: str) -> set[str]:
-        """Return the heads that read these states of the encoder for one kind of input."""
-        return {
-            name
-            for name, goal in self.objectives.items()
-            if goal.reads == states and self.heads[name].input == kind
-        }
+    def lengths(self, examples: Iterable[Example]) -> Indices:
+        """Return the number of tokens of the longest text of each example, summed over the inputs."""
+        lengths = []
+        for rows in batched(examples):
+            tokens = np.zeros(len(rows), dtype=np.int64)
+            for kind in self.readers:
+                encoded, starts = self._tokenised(kind, rows)
+                sizes = list(map(len, encoded.get("input_ids", ())))
+                tokens += [max(sizes[a:b], default=0) for a, b in itertools.pairwise(starts)]
+            lengths.append(tokens)
+        return np.concatenate(lengths) if lengths else np.zeros(0, dtype=np.int64)
 
-    def store(self, examples: Iterable[Example], path: Path) -> Dataset:
-        """Tokenise examples into a dataset with a row for each, in a file that is mapped into memory.
-
-        Its columns `INPUT/KEY` hold one list per text of an example; they are empty if no head reads the
-        example as INPUT. `INPUT/wrong` has one label per token, where a head detects wrong words and the
-        correct text is known; `pair/hypothesis` marks the tokens that are not of the source, whose labels
-        mean something, and `hypothesis/capitals` the capitals, where a head learns them. The others are the
-        targets; `texts`, the number of texts; `length`, the number of tokens of the longest; and `group`, a
-        number that examples of one group or source share.
-
-        Args:
-            examples: the examples.
-            path: the file.
-        """
-        kinds = [f"{kind}/{key}" for kind in self.kinds for key in self._tokenised(kind, [])]
-        tokens = pyarrow.list_(pyarrow.list_(pyarrow.int32()))
-        names, numbers = pyarrow.list_(pyarrow.string()), pyarrow.list_(pyarrow.float64())
-        fields = [(kind, tokens) for kind in kinds]
-        fields += [(f"values/{head}", pyarrow.float64()) for head in self.objectives]
-        fields += [(f"details/{head}", numbers) for head in self.objectives]
-        fields += [(name, names) for name in ("ranked", "labelled", "consistent")]
-        fields += [(name, pyarrow.int64()) for name in ("group", "texts", "length")]
-        schema = pyarrow.schema([*fields, ("margin", pyarrow.float64())])
-        return write_columns(path, map(self.columns, batched(examples)), schema)
-
-    def columns(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        """Return the columns of some examples."""
-        columns: dict[str, list[Any]] = {}
-        lengths = np.zeros(len(examples), dtype=np.int64)
-        for kind in self.kinds:
-            names = {name for name, head in self.heads.items() if head.input == kind}
-            read = [bool(names & row.heads) for row in examples]
-            tokenised = self._tokenised(kind, list(itertools.compress(examples, read)))
-            for key, values in tokenised.items():
-                rest = iter(values)
-                columns[f"{kind}/{key}"] = [next(rest) if own else [] for own in read]
-            lengths += [max(map(len, ids), default=0) for ids in columns[f"{kind}/input_ids"]]
-        for head, goal in self.objectives.items():
-            columns[f"values/{head}"] = [row.values.get(head, float("nan")) for row in examples]
-            columns[f"details/{head}"] = [
-                list(goal.details(head, row))
-                if head in (row.values if goal.rated else row.ranked)
-                else []
-                for row in examples
-            ]
-        return columns | {
-            "group": [hash(row.sides[0]) for row in examples],
-            "texts": [len(row.texts) for row in examples],
-            "length": lengths.tolist(),
-            "margin": [row.margin for row in examples],
-            "ranked": [list(row.ranked) for row in examples],
-            "labelled": [list(row.labelled) for row in examples],
-            "consistent": [list(row.consistent) for row in examples],
-        }
-
-    def _tokenised(self, kind: str, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        """Return key -> for each example, a list for each text."""
-        # Without a text the tokenizer would not say which columns it returns.
-        texts = [text for example in examples for text in example.texts] or [("", "a")]
-        sources, hypotheses = map(list, zip(*texts, strict=True))
-        detecting = self._reading(kind, "tokens")
-        capitals = self._reading(kind, "capitals")
+    def _tokenised(
+        self, kind: str, examples: Sequence[Example]
+    ) -> tuple[Mapping[str, Any], list[int]]:
+        """Return key -> one list for each text that heads read as this input, and where examples begin."""
+        names = self.readers[kind]
+        read = [row.texts if row.heads.intersection(names) else () for row in examples]
+        starts = [0, *itertools.accumulate(map(len, read))]
+        if not starts[-1]:
+            return {}, starts
+        sources, hypotheses = map(list, zip(*itertools.chain(*read), strict=True))
+        states = {self.objectives[name].reads for name in names}
         encoded: Any = self.tokenizer(
             *([hypotheses] if kind == "hypothesis" else [sources, hypotheses]),
             truncation=True,
             max_length=self.max_tokens,
-            return_offsets_mapping=bool(detecting or capitals),
+            return_offsets_mapping=states != {"pooled"},
         )
-        if capitals:
+        if "capitals" in states:
             encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
-        if detecting and kind == "pair":
+        if "tokens" in states and kind == "pair":
             encoded["hypothesis"] = hypothesis_marks(encoded)
-        ends = np.cumsum([0, *(len(example.texts) for example in examples)]).tolist()
-        places = [slice(start, end) for start, end in itertools.pairwise(ends)]
-        columns = {
-            key: [encoded[key][own] for own in places] for key in TOKEN_COLUMNS if key in encoded
-        }
-        if detecting:
-            columns["wrong"] = [
-                _wrong_tokens_of(example, encoded["offset_mapping"][own])
-                if detecting & {*example.ranked, *example.labelled}
-                else []
-                for example, own in zip(examples, places, strict=True)
-            ]
-        return columns
+        return encoded, starts
 
-    def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def collate(self, examples: Sequence[Example]) -> dict[str, Any]:
         """Return a batch: `inputs`, the padded texts of each input, and `targets`, head -> `Targets`."""
         inputs: dict[str, Batch] = {}
-        starts: dict[str, list[int]] = {}
-        for kind in self.kinds:
-            counts = [len(row[f"{kind}/input_ids"]) for row in rows]
-            starts[kind] = [0, *np.cumsum(counts).tolist()]
-            if sum(counts):
-                encoded = {
-                    key: [ids for row in rows for ids in row[f"{kind}/{key}"]]
-                    for key in TOKEN_COLUMNS
-                    if f"{kind}/{key}" in rows[0]
-                }
-                inputs[kind] = pad(self.tokenizer, encoded, range(sum(counts)))
-        targets = {
-            name: self._targets(name, rows, starts[head.input], inputs.get(head.input))
-            for name, head in self.heads.items()
-        }
+        targets: dict[str, Targets] = {}
+        for kind, names in self.readers.items():
+            encoded, starts = self._tokenised(kind, examples)
+            if encoded:
+                inputs[kind] = pad(self.tokenizer, encoded, range(starts[-1]))
+            for name in names:
+                targets[name] = self._targets(name, examples, starts, inputs.get(kind), encoded)
         return {"inputs": inputs, "targets": targets}
 
     def _targets(
         self,
         head: str,
-        rows: Sequence[Mapping[str, Any]],
+        examples: Sequence[Example],
         starts: Sequence[int],
         inputs: Batch | None,
+        encoded: Mapping[str, Any],
     ) -> Targets:
-        """Return what a head is to learn from rows whose texts begin at `starts` in their batch."""
-        kind, reads = self.heads[head].input, self.objectives[head].reads
+        """Return what a head is to learn from examples whose texts begin at `starts` in their batch."""
+        goal = self.objectives[head]
         ratings = torch.full((starts[-1],), float("nan"))
         wrong = None
-        if reads == "tokens" and inputs is not None:
+        if goal.reads == "tokens" and inputs is not None:
             wrong = torch.full(inputs["input_ids"].shape, float("nan"))
-        pairs, margins, cases = [], [], []
-        counts = np.diff(starts)
-        details = pad_sequence(
-            [torch.tensor(row[f"details/{head}"], dtype=torch.float32) for row in rows],
-            True,
-            float("nan"),
-        )
-        for start, row in zip(starts, rows, strict=False):
-            if row[f"{kind}/input_ids"]:
-                ratings[start] = row[f"values/{head}"]
-            if head in row["ranked"]:
+        pairs, margins, cases, details = [], [], [], []
+        for example, (start, end) in zip(examples, itertools.pairwise(starts), strict=True):
+            if end > start:
+                ratings[start] = example.values.get(head, float("nan"))
+            if head in example.ranked:
                 pairs.append([start, start + 1])
-                margins.append(row["margin"])
-            if wrong is not None and head in (*row["ranked"], *row["labelled"]):
-                for place, labels in enumerate(row[f"{kind}/wrong"]):
-                    wrong[start + place, : len(labels)] = torch.tensor(labels, dtype=wrong.dtype)
-            if head in row["consistent"]:
-                cases.append([start + place for place in range(4)])
+                margins.append(example.margin)
+            if head in example.consistent:
+                cases.append(list(range(start, end)))
+            if wrong is not None and head in (*example.ranked, *example.labelled):
+                labels = _wrong_tokens_of(example, encoded["offset_mapping"][start:end])
+                for place, row in enumerate(labels, start):
+                    wrong[place, : len(row)] = torch.tensor(row, dtype=wrong.dtype)
+            learned = head in (example.values if goal.rated else example.ranked)
+            numbers = goal.details(head, example) if learned else ()
+            details += [torch.tensor(numbers, dtype=torch.float32)] * (end - start)
         if wrong is not None and inputs is not None and "hypothesis" in inputs:
             wrong[inputs["hypothesis"] == 0] = float("nan")
+        groups = [hash(example.sides[0]) for example in examples]
         return Targets(
             ratings,
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
             torch.tensor(margins, dtype=torch.float32),
             torch.tensor(cases, dtype=torch.long).view(-1, 4),
-            torch.tensor(np.repeat([row["group"] for row in rows], counts)),
-            details[np.repeat(np.arange(len(rows)), counts)],
+            torch.tensor(np.repeat(groups, np.diff(starts))),
+            pad_sequence(details, True, float("nan")) if details else torch.zeros((0, 0)),
             wrong,
-            inputs["capitals"] if inputs is not None and reads == "capitals" else None,
+            inputs["capitals"] if inputs is not None and goal.reads == "capitals" else None,
         )
 
 
@@ -269,8 +204,8 @@ class LengthBatchSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        lengths: Sequence[int],
-        texts: Sequence[int],
+        lengths: Sequence[int] | Indices,
+        texts: Sequence[int] | Indices,
         batch_size: int,
         batch_tokens: int | None = None,
         seed: int = 0,
@@ -374,7 +309,7 @@ class ResumableLoader(DataLoader[Any]):
             if number >= skip:
                 # Counted before it is handed over: a checkpoint is written while it is in use.
                 self.served = number + 1
-                batch = self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore[attr-defined]
+                batch = self.collate_fn(self.dataset[indices])
                 yield batch | {"repeated": number >= sampler.distinct}
         self.served = 0
 

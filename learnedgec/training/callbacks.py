@@ -44,9 +44,7 @@ class Announcement(lightning.Callback):
         self._done: dict[int, float] = {}
 
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Report once, from the first process."""
-        if not trainer.is_global_zero:
-            return
+        """Report the division of the data, and the device."""
         data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
         parts = "; ".join(
             f"{part} " + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
@@ -61,8 +59,6 @@ class Announcement(lightning.Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Report the number of steps, what ends training, and the memory that a step needs."""
-        if not trainer.is_global_zero:
-            return
         steps = int(trainer.estimated_stepping_batches)
         ends = "".join(
             f"; training ends earlier after {stopping.patience} evaluations without a better "
@@ -76,9 +72,7 @@ class Announcement(lightning.Callback):
             longest, share = loader.batch_sampler.largest()
             # Two examples, because one is a special case of compilation.
             places = loader.batch_sampler.places([longest, longest])
-            batch = trainer.strategy.batch_to_device(
-                loader.collate_fn(loader.dataset.__getitems__(places))
-            )
+            batch = trainer.strategy.batch_to_device(loader.collate_fn(loader.dataset[places]))
             with trainer.precision_plugin.forward_context():
                 parts = estimated_memory(pl_module, batch, share / 2)
             about = ", ".join(f"{part} {size / 2**30:.2f} GiB" for part, size in parts.items())
@@ -86,7 +80,7 @@ class Announcement(lightning.Callback):
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
         """Report the time that the run will take when ten steps are done."""
-        if len(self._done) == _TIMED or not trainer.is_global_zero:
+        if len(self._done) == _TIMED:
             return
         self._done.setdefault(trainer.global_step, time.perf_counter())
         left = int(trainer.estimated_stepping_batches) - trainer.global_step

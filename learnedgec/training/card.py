@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -70,15 +71,11 @@ def with_metadata(card: str, manifest: Mapping[str, Any]) -> str:
 
 
 def model_card(manifest: Mapping[str, Any]) -> str:
-    """Return the model card of the package with this manifest."""
-    return with_metadata(_text(manifest), manifest)
-
-
-def _text(manifest: Mapping[str, Any]) -> str:
-    """Return the text of the card."""
+    """Return the model card of the package with this manifest; its frame is `card.md`."""
     name, encoder, bits, seed = (manifest[key] for key in ("name", "encoder", "bits", "seed"))
     rounded = " in the encoder's matrices; so rounded they gave the results below"
-    return _CARD.format(
+    frame = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    text = frame.format(
         name=name,
         version=manifest["versions"]["learnedgec"],
         outputs="\n".join(_output_lines(manifest)),
@@ -98,54 +95,7 @@ def _text(manifest: Mapping[str, Any]) -> str:
         else ", has a licence as well",
         licences="\n".join(licence_lines(manifest_datasets(manifest))),
     )
-
-
-_CARD = """# {name}
-
-A learned evaluator for grammatical error correction, trained with learnedgec {version}.
-
-Heads (those that learned from ratings predict in the units of the ratings), and sums of them:
-
-{outputs}
-
-Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric {metrics}`, or
-`Evaluator.load("{name}")` in Python. The name is known where the package lies in `checkpoints`
-of the current folder, or in the folder that `LEARNEDGEC_EVALUATORS` names; elsewhere give its path instead,
-or, where a hub has it, the id of the repository, `org/{name}@revision`.
-It loads without the network and without its base model.
-{gate}
-## Training
-
-- Encoder: `{encoder}`
-{training}
-- Seed: {seeds}
-- Weights: {bits}
-- Everything else: `training.yaml`, `manifest.json`
-
-## Results
-
-{results}
-
-The dev part selected the checkpoint.{verdicts}
-
-## Intended use
-
-Compare corrections of English learner sentences, tokenised by spaces, and rank systems that produce
-them. It judges what its raters judged, or what its pairs rank, on text like theirs; it is no measure of a
-writer, and its scores should not be a training reward without a check against people.
-
-## Licence
-
-`{license}`
-
-These weights have learned from data that has licences. Whether those bind weights is not settled; to be safe,
-keep to all of them:
-
-{licences}
-- the encoder `{encoder}`, which the training started from{encoder_licence}
-
-The licence of learnedgec's code, Apache-2.0, does not extend to these weights.
-"""
+    return with_metadata(text, manifest)
 
 
 def _rounded(value: Any) -> Any:

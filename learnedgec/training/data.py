@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 import pytorch_lightning as lightning
 import torch
-from datasets import Dataset
 from jsonargparse.typing import PositiveInt, register_type
 
 from learnedgec.data.catalog.cases import load_cases
@@ -51,6 +50,7 @@ from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.rated import iterate_rated
 from learnedgec.training.storage import StoredExamples, joined, stored
+from learnedgec.types import Indices
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,8 @@ class TrainingData(lightning.LightningDataModule):
         self._numbers = itertools.count()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
-        self.encoded: dict[str, Dataset] = {}
+        # Part -> the examples that heads learn from, and their lengths in tokens.
+        self.learned: dict[str, tuple[StoredExamples, Indices]] = {}
         self._train_loader: ResumableLoader | None = None
         self._position: dict[str, Any] = {}
 
@@ -348,7 +349,7 @@ class TrainingData(lightning.LightningDataModule):
         self.load()
 
     def setup(self, stage: str | None = None) -> None:
-        """Tokenise the texts that the module's heads read; the Trainer calls this on every process.
+        """Choose the examples that the module's heads learn from; the Trainer calls this on every process.
 
         Raises:
             ConfigError: pairs or cases name an unknown head, or a head needs a fast tokenizer.
@@ -369,7 +370,7 @@ class TrainingData(lightning.LightningDataModule):
                 f"data.pairs or data.cases: {unknown[0]!r} is not the name of a head; "
                 f"choose one of model.heads: {', '.join(heads)}."
             )
-        if self.encoded:
+        if self.learned:
             return
         for part in ("train", "dev"):
             # Cases measure nothing on dev. Heads with ratings learn from them only by `consistency`.
@@ -378,33 +379,31 @@ class TrainingData(lightning.LightningDataModule):
                 for name, goal in module.objectives.items()
                 if part == "train" and (module.consistency > 0 or not goal.rated)
             }
-            examples = (
-                example
-                for example in self.load()[part]
-                if example.ranked
-                or example.labelled
-                or heads.keys() & example.values.keys()
-                or taught & set(example.consistent)
+            learned = self.load()[part].where(
+                lambda example: bool(
+                    example.ranked
+                    or example.labelled
+                    or heads.keys() & example.values.keys()
+                    or taught & set(example.consistent)  # noqa: B023 - called at once
+                )
             )
-            self.encoded[part] = self.encoding.store(examples, self._file())
+            self.learned[part] = learned, self.encoding.lengths(learned)
 
     def _loader(
         self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
     ) -> ResumableLoader:
-        data = self.encoded[part]
-        texts, lengths, groups = (
-            data.data.column(name).to_numpy() for name in ("texts", "length", "group")
-        )
+        examples, lengths = self.learned[part]
+        texts = np.array([len(example.texts) for example in examples])
         lists: list[list[int]] | None = None
         if any(goal.grouped for goal in self.encoding.objectives.values()):
-            places: dict[int, list[int]] = {}
-            for place, group in enumerate(groups.tolist()):
-                places.setdefault(group, []).append(place)
+            places: dict[str, list[int]] = defaultdict(list)
+            for place, example in enumerate(examples):
+                places[example.sides[0]].append(place)
             lists = list(places.values())
-            texts = [sum(texts[place] for place in members) for members in lists]
-            lengths = [max(lengths[place] for place in members) for members in lists]
+            texts = np.array([texts[members].sum() for members in lists])
+            lengths = np.array([lengths[members].max() for members in lists])
         sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed, lists)
-        return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.encoding.collate)
+        return ResumableLoader(examples, batch_sampler=sampler, collate_fn=self.encoding.collate)
 
     def train_dataloader(self) -> ResumableLoader:
         """Return the loader of the training part."""

@@ -20,6 +20,7 @@ import pytorch_lightning as lightning
 import rich
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
+from lightning_fabric.utilities.rank_zero import rank_zero_only
 from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.callbacks import RichProgressBar, WeightAveraging
 from pytorch_lightning.cli import LightningCLI
@@ -228,7 +229,7 @@ class Run:
                 # Lightning puts averaged weights into whole checkpoints alone.
                 callback.save_weights_only = False
         if notify:
-            trainer.callbacks.append(Announcement(notify))
+            trainer.callbacks.append(Announcement(rank_zero_only(notify)))
         checkpoint = str(self.last) if resumed else None
         handler = signal.getsignal(signal.SIGINT)
         try:

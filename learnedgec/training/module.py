@@ -266,22 +266,10 @@ class EvaluatorModule(lightning.LightningModule):
 
     @property
     def logged(self) -> list[str]:
-        """The names of the values that a run logs, those on the dev part first."""
-        return [
-            "dev/score",
-            *(f"dev/{name}/{goal.measure}" for name, goal in self.objectives.items()),
-            "dev/loss",
-            *(f"dev/{name}/loss" for name in self.objectives),
-            "train/loss",
-            "train/learning_rate",
-            "train/gradient_norm",
-            "train/tokens_per_second",
-            *(
-                f"train/{name}/{term}"
-                for name in self.objectives
-                for term in ("loss", "consistency")
-            ),
-        ]
+        """The names of what a run measures on the dev part, by which it may choose a checkpoint."""
+        heads = self.objectives.items()
+        figures = [f"dev/{name}/{goal.measure}" for name, goal in heads]
+        return ["dev/score", *figures, "dev/loss", *(f"dev/{name}/loss" for name, _ in heads)]
 
     def on_validation_epoch_end(self) -> None:
         """Log each head's measure and loss on the dev part, their mean and their weighted sum."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar, Literal
@@ -176,7 +176,11 @@ class Regression(Objective):
         """Return the mean and the standard deviation of the ratings."""
         ratings = [example.values[head] for example in examples if head in example.values]
         if len(ratings) < 2:
-            raise unrated(head, {name for example in examples for name in example.values})
+            rated = ", ".join(sorted({name for example in examples for name in example.values}))
+            raise ConfigError(
+                f"model.heads.{head}: the training data rates {rated or 'nothing'}, not {head!r}; name a "
+                "rated dimension or add data for it."
+            )
         return float(np.mean(ratings)), float(np.std(ratings)) or 1.0
 
 
@@ -307,15 +311,6 @@ OBJECTIVES: Mapping[str, type[Objective]] = {
     "detection": Detection,
     "capitals": Capitals,
 }
-
-
-def unrated(head: str, dimensions: Set[str]) -> ConfigError:
-    """Return the error about a head whose dimension is not among the rated ones."""
-    rated = ", ".join(sorted(dimensions)) or "nothing"
-    return ConfigError(
-        f"model.heads.{head}: the training data rates {rated}, not {head!r}; name a rated dimension or add "
-        "data for it."
-    )
 
 
 def _plugged(plugin: Plugin) -> type[Objective]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ import optuna
 import pytorch_lightning as lightning
 import torch
 import yaml
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from optuna.trial import FrozenTrial, TrialState
 
 from learnedgec.errors import ConfigError, UnknownNameError
@@ -117,7 +116,7 @@ def sweep(
     """Train with settings from a space, and package the run with the highest dev score.
 
     The study is in `runs/NAME/sweep.journal`. With `--resume`, a sweep that was interrupted continues, each
-    trial from its last checkpoint; several processes of one machine may work on it.
+    trial from its last checkpoint.
 
     Args:
         arguments: as for `train`.
@@ -145,12 +144,17 @@ def sweep(
             epochs if epochs > 0 else None,
             notify,
             progress and plan.jobs == 1,
+            max(1, torch.get_num_threads() // plan.jobs),
         )
-        work.study()
-        if plan.jobs > 1:
-            run.data.load()  # pairs are made once, before processes share them
-        parallel_map(work, range(plan.jobs), "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         study = work.study()
+        # Another process that works on this sweep is waited for; the lock ends with its process.
+        with FileLock(run.folder / "sweep.lock"):
+            if plan.jobs > 1:
+                run.data.load()  # pairs are made once, before processes share them
+            begun = [trial._trial_id for trial in study.get_trials(False, (TrialState.RUNNING,))]
+            more = plan.trials - len(begun) - len(study.get_trials(False, _ENDED))
+            tasks = [*begun, *[None] * more]
+            parallel_map(work, tasks, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         best = work.keep_best(study)
         if best is None:
             raise ConfigError("trials: none of them came to its end; give more.")
@@ -210,7 +214,7 @@ def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The work of one process: trial after trial until there are enough."""
+    """The work on one trial after the other."""
 
     arguments: tuple[str, ...]
     space: Space
@@ -220,17 +224,20 @@ class _Work:
     epochs: int | None
     notify: Callable[[str], None] | None
     progress: bool
+    threads: int
 
-    def __call__(self, worker: int) -> None:
-        if self.plan.jobs > 1:
-            torch.set_num_threads(max(1, torch.get_num_threads() // self.plan.jobs))
+    def __call__(self, begun: int | None) -> None:
+        """Train a trial that was interrupted, by its id in the study, or else the next one."""
+        torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
             study = self.study()
-            while taken := self.take(study):
-                trial, lock = taken
-                with lock:
-                    self.train(study, trial)
-                self.keep_best(study)
+            if begun is None:
+                plan, distributions = self.plan, self.space.distributions()
+                trial = ask(study, distributions, plan.sampler, plan.seed, self.storage)
+            else:
+                trial = optuna.Trial(study, begun)
+            self.train(study, trial)
+            self.keep_best(study)
 
     def study(self) -> optuna.Study:
         """Create the study, or join it."""
@@ -247,29 +254,6 @@ class _Work:
     def storage(self) -> str:
         """The path of the study's journal."""
         return str(self.folder / _JOURNAL)
-
-    def take(
-        self, study: optuna.Study
-    ) -> tuple[optuna.Trial, contextlib.AbstractContextManager[Any]] | None:
-        """Return a trial whose process has ended, or the next one, and its lock; nothing if all are taken.
-
-        The lock of a trial is that of the process that trains it, and ends with it. It is acquired here, and
-        leaving it releases it; entering a `FileLock` again would count twice.
-        """
-        with FileLock(self.folder / "sweep.lock"):
-            for begun in study.get_trials(False, (TrialState.RUNNING,)):
-                with contextlib.suppress(Timeout):
-                    lock = self.lock(begun.number).acquire(blocking=False)
-                    return optuna.Trial(study, begun._trial_id), lock
-            if len(study.get_trials(False, (*_ENDED, TrialState.RUNNING))) >= self.plan.trials:
-                return None
-            plan, distributions = self.plan, self.space.distributions()
-            trial = ask(study, distributions, plan.sampler, plan.seed, self.storage)
-            return trial, self.lock(trial.number).acquire()
-
-    def lock(self, number: int) -> FileLock:
-        """Return the lock of a trial."""
-        return FileLock(self.folder / f"trial-{number}.lock")
 
     def train(self, study: optuna.Study, trial: optuna.Trial) -> None:
         """Train a trial to its end, or until it is pruned."""

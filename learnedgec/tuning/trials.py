@@ -68,10 +68,6 @@ class SearchPlan:
     folds: int = 5
     storage: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.validation == "k-fold" and self.folds < 2:
-            raise ConfigError(f"folds: {self.folds} are too few; give 2 or more.")
-
 
 @dataclass(frozen=True, slots=True)
 class TriedMetric:

@@ -59,8 +59,9 @@ def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None
             "out; that needs three systems and an objective that begins with sentence- or segment-. Hold "
             "out sentences (k-fold)."
         )
-    if plan.validation == "k-fold" and plan.folds > len(benchmark.sources):
-        raise ConfigError(f"folds: {plan.folds} of {len(benchmark.sources)} sentences; give fewer.")
+    size = len(benchmark.sources)
+    if plan.validation == "k-fold" and not 2 <= plan.folds <= size:
+        raise ConfigError(f"folds: {plan.folds} of {size} sentences; give 2 or more, up to {size}.")
 
 
 def cross_validate(

@@ -54,7 +54,7 @@ def test_batches_have_no_more_tokens_than_they_may() -> None:
 
 
 class Numbers:
-    def __getitems__(self, indices: list[int]) -> list[int]:
+    def __getitem__(self, indices: list[int]) -> list[int]:
         return indices
 
 

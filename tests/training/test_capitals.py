@@ -65,21 +65,6 @@ def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     assert new["capitals"][0] > new["capitals"][1]
 
 
-def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> None:
-    heads = {"capitals": HeadConfig("hypothesis", reads="capitals", layer=1)}
-    folder = tiny.save_evaluator(tmp_path / "first", heads=heads)
-    same, other, ranking = (
-        EvaluatorModule({"capitals": options}, encoder=str(folder)).start.notice
-        for options in (
-            HeadOptions(objective="capitals", layer=1),
-            HeadOptions(objective="capitals", layer=2),
-            HeadOptions(objective="logistic"),
-        )
-    )
-    assert same == "Continuing first; heads that continue: capitals."
-    assert other == ranking == "Continuing first; heads that start untrained: capitals."
-
-
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     heads = {
         "fluency": HeadConfig("hypothesis"),

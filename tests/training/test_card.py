@@ -12,11 +12,9 @@ import tiny
 from huggingface_hub import ModelCard
 
 from learnedgec.cli.main import main
-from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.training.card import metadata, with_metadata
-from learnedgec.training.package import package_path
 
 PAIR = HeadConfig("pair")
 
@@ -73,12 +71,6 @@ def test_every_command_on_a_card_runs(
         assert capsys.readouterr().out.count("OUTPUT,") == len(metrics)
     (name,) = re.findall(r'`Evaluator\.load\("(.*?)"\)`', text)
     assert set(Evaluator.load(name).outputs) == {*heads, *sums}
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b", "it's", "-x"])
-def test_a_package_has_a_name_that_can_be_typed(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="must be a plain name without slashes"):
-        package_path(tmp_path, name)
 
 
 @pytest.mark.parametrize(

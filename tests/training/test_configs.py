@@ -1,4 +1,4 @@
-"""Every bundled configuration is accepted, and IMPARA's runs without a change."""
+"""Every bundled configuration is accepted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from embedded import SAMPLE_FOLDER
-from training_files import trained, training_data
+from training_files import training_data
 
 from learnedgec.evaluators.evaluator import HeadConfig
 
@@ -52,19 +51,3 @@ def test_the_sample_is_found_from_any_folder(
     assert list(data.ratings) == ["sample"]
     data.load()
     assert data.parts["train"]
-
-
-def test_impara_as_in_the_paper_runs(tmp_path: Path, tiny_encoder: Path) -> None:
-    # Only what the paper's run needs from elsewhere is replaced: the encoder and CoNLL-2013.
-    text = (CONFIGS / "impara.yaml").read_text()
-    config = tmp_path / "impara.yaml"
-    config.write_text(
-        text.replace("bert-base-cased", str(tiny_encoder))
-        .replace("data/conll13.m2", str(SAMPLE_FOLDER / "gold.m2"))
-        .replace("number: 4096", "number: 100")
-        .replace("max_epochs: 10", "max_epochs: 1")
-    )
-    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    result = trained(["--config", str(config), *places])
-    assert result.results["test"]["quality"]["n"] == 10
-    assert (tmp_path / "out" / "impara" / "model.safetensors").is_file()

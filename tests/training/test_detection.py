@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import softplus
-from training_files import WORDS, arguments, batch_of, pairs_file, ranked_pairs, trained
+from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
 
 from learnedgec.data.catalog import Labelled
 from learnedgec.errors import InputError
@@ -74,7 +74,7 @@ def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
         {"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder)
     )
     rows = labelled_examples({"wrong": [Labelled("He go .", (False, True, False))]})
-    wrong = batch_of(module, rows)["targets"]["wrong"].wrong[0].tolist()
+    wrong = module.encoding.collate(rows)["targets"]["wrong"].wrong[0].tolist()
     offsets = module.tokenizer("He go .", return_offsets_mapping=True)["offset_mapping"]
     assert wrong == wrong_tokens("He go .", [False, True, False, False], offsets)
 
@@ -92,7 +92,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
         *pair_examples({"wrong": [pair, unknown]}),
         Example((("r", "They went ."),), {"fluency": 3.5}),
     ]
-    batch = batch_of(module, examples)
+    batch = module.encoding.collate(examples)
     with torch.inference_mode():
         logits = module._outputs(batch)[1]["wrong"]
         loss = module.objectives["wrong"].loss(logits, batch["targets"]["wrong"])

@@ -109,13 +109,13 @@ def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     assert [example.ranked for example in shared] == [("a", "b"), ("a",)]
 
 
-def test_examples_that_a_head_does_not_read_are_stored_with_those_that_it_reads(
-    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_example_is_as_long_as_its_longest_text_for_the_heads_that_read_it(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "BATCH", 2)
     heads = {"alone": HeadOptions(), "both": HeadOptions("pair", "detection")}
-    texts = (("a", "b"),)
-    rated = [Example(texts, {"alone": 1.0})] * 3
-    examples = [*rated, Example(texts, ranked=("both",)), *rated]
-    stored = EvaluatorModule(heads, str(tiny_encoder)).encoding.store(examples, tmp_path / "rows")
-    assert [bool(ids) for ids in stored["pair/input_ids"]] == [False] * 3 + [True] + [False] * 3
+    rated = [Example((("a", "b"),), {"alone": 1.0})] * 3
+    pair = Example((("a", "b"), ("a", "b b b")), ranked=("both",))
+    encoding = EvaluatorModule(heads, str(tiny_encoder)).encoding
+    # With [CLS] and [SEP], of which a pair has two.
+    assert encoding.lengths([*rated, pair, *rated]).tolist() == [3] * 3 + [7] + [3] * 3

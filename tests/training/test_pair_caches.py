@@ -12,7 +12,6 @@ import tiny
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.edits.parsing import describe_annotator
-from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import (
     CorruptedPairs,
@@ -22,8 +21,7 @@ from learnedgec.training.pairs import (
     PairSource,
     RankedPair,
     RatedPairs,
-    corrupted,
-    impact,
+    base,
     write_ranked_pairs,
 )
 
@@ -85,8 +83,7 @@ def test_an_annotator_is_part_of_the_key(
     places = [source.place(tmp_path) for source in sources]
     for source in sources:
         assert describe_annotator("en-ewt-sm").items() <= source.digests().items()
-    for module in (corrupted, impact):
-        monkeypatch.setattr(module, "describe_annotator", lambda name: {"annotator-version": "2"})
+    monkeypatch.setattr(base, "describe_annotator", lambda name: {"annotator-version": "2"})
     assert not set(places) & {source.place(tmp_path) for source in sources}
 
 
@@ -118,8 +115,3 @@ def test_a_file_and_a_dataset_of_the_catalog_are_part_of_the_key(
     write_ranked_pairs(file, [RankedPair("a", "b", "d")])
     put_dataset("jfleg", {"dev/dev.src": "A c .\n"})
     assert not set(first) & {source.place(tmp_path) for source in sources}
-
-
-def test_standard_input_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be made from standard input"):
-        made(RatedPairs(["-"], 1.0, "fluency"), tmp_path)

@@ -7,7 +7,7 @@ import importlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,13 @@ from typing import Any
 import pytest
 from training_files import training_data
 
-from learnedgec.errors import ConfigError, PluginError, UnknownNameError
+from learnedgec.errors import PluginError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import (
     PAIR_SOURCES,
     REGISTRY,
     CapitalPairs,
-    CorruptedPairs,
-    DistilledPairs,
     EditPairs,
-    PairFile,
     PairSource,
     RankingPairs,
     RatedPairs,
@@ -77,13 +74,6 @@ def test_every_source_is_in_the_table() -> None:
     assert all(kind.__name__ == name for name, kind in PAIR_SOURCES.items())
 
 
-def test_own_sources_have_short_names(words: Callable[..., list[str]]) -> None:
-    source = {"class_path": "PairFile", "init_args": {"path": "pairs.jsonl"}}
-    (first,) = training_data(words([source])).pairs["quality"]
-    assert isinstance(first, PairFile)
-    assert first.path == "pairs.jsonl"
-
-
 @pytest.mark.usefixtures("shouted")
 def test_sources_of_other_packages_have_short_names(words: Callable[..., list[str]]) -> None:
     source = {"class_path": "ShoutedPairs", "init_args": {"words": ["a b"]}}
@@ -111,36 +101,6 @@ def test_sources_of_the_current_folder_are_found(
     gc.collect()  # classes are in cycles; PairSource must forget this one
 
 
-@pytest.mark.usefixtures("shouted")
-@pytest.mark.filterwarnings("ignore:the pair source 'Renamed'")
-def test_unknown_names_are_suggested(words: Callable[..., list[str]]) -> None:
-    arguments = words([{"class_path": "ShoutingPairs", "init_args": {}}])
-    with pytest.raises(UnknownNameError, match="'ShoutingPairs'; did you mean 'ShoutedPairs'"):
-        training_data(arguments)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "problem"),
-    [
-        (
-            "PairFile",
-            {"pth": "pairs.jsonl"},
-            "no key of data.pairs is named 'pth'; did you mean 'path'?",
-        ),
-        ("RatedPairs", {"ratings": ["sample"]}, "data.pairs: difference is missing;"),
-    ],
-)
-def test_wrong_options_of_a_source_are_named(
-    words: Callable[..., list[str]], name: str, options: Mapping[str, Any], problem: str
-) -> None:
-    arguments = words([{"class_path": name, "init_args": options}])
-    with pytest.raises((ConfigError, UnknownNameError)) as error:
-        training_data(arguments)
-    assert str(error.value) == (
-        f"{problem} `learnedgec train --data.pairs.help {name}` lists the options."
-    )
-
-
 @pytest.mark.parametrize(
     "new",
     [
@@ -162,37 +122,3 @@ def test_a_number_is_drawn_by_the_seed(new: Callable[..., PairSource]) -> None:
     assert first != whole[:9]
     assert not Counter(first) - Counter(whole)
     assert new(number=len(whole)).make(Path(), Runtime()) == whole
-
-
-CORRUPTED = partial(CorruptedPairs, ["sample"], 3)
-REFERENCED = partial(ReferencedPairs, ["sample"], ["sample"])
-
-
-@pytest.mark.parametrize(
-    ("new", "options", "error", "message"),
-    [
-        (CORRUPTED, {"sentence_share": 0.5}, ConfigError, "sentence_share is 0.5"),
-        (CORRUPTED, {"kinds": {"added": -1.0}}, ConfigError, "shares of 0 or more"),
-        (CORRUPTED, {"kinds": {"other": 1.0}}, ConfigError, "for some of missing, added"),
-        (REFERENCED, {"metrics": ["length"]}, ConfigError, "length needs no references"),
-        (REFERENCED, {"metrics": ["gleuu"]}, UnknownNameError, "gleu"),
-        (REFERENCED, {"balance": {"far": 1}}, ConfigError, "nearer, equal, farther"),
-        (REFERENCED, {"balance": {"equal": 0}}, ConfigError, "not all 0"),
-        (RankingPairs, {"rankings": [], "balance": {"far": 1}}, ConfigError, "balance is"),
-        (DistilledPairs, {"pairs": [], "teacher": "gleu"}, ConfigError, "needs references; name"),
-        (
-            DistilledPairs,
-            {"pairs": [], "teacher": "length", "references": ["sample"]},
-            ConfigError,
-            "needs no references; .* or leave the key out",
-        ),
-    ],
-)
-def test_arguments_that_cannot_be_used(
-    new: Callable[..., PairSource],
-    options: dict[str, Any],
-    error: type[Exception],
-    message: str,
-) -> None:
-    with pytest.raises(error, match=message):
-        new(**options)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
-from training_files import arguments, batch_of, cases_file, pairs_file, ranked_pairs, trained
+from training_files import arguments, cases_file, pairs_file, ranked_pairs, trained
 
 from learnedgec.errors import LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
@@ -71,7 +71,7 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
         Example((("r", "They went ."),), {"fluency": 3.5, "other": 1.0}),
         Example(case, consistent=("logistic", "fluency")),
     ]
-    batch = batch_of(module, examples)
+    batch = module.encoding.collate(examples)
     with torch.inference_mode():
         # Outside a Trainer there is nothing to log to.
         monkeypatch.setattr(module, "log", lambda *_, **__: None)

@@ -17,7 +17,6 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.pairs.base import BALANCE
 from learnedgec.training.pairs.rated import RatedPairs, iterate_rated
 
 
@@ -85,22 +84,6 @@ def test_weights_are_those_of_the_sum() -> None:
         assert pair.margin == pytest.approx(better - worse)
         assert pair.margin > 1 - 1e-9
         assert pair.group == pair.source
-
-
-def test_says_what_is_wrong() -> None:
-    message = "sample rates fluency, grammaticality, meaning; name one dimension"
-    for dimension in (None, "quality", {}):
-        with pytest.raises(ConfigError, match=message):
-            made(["sample"], 1.0, dimension)
-
-
-def test_summary() -> None:
-    source = RatedPairs(["sample"], 2.0, "fluency")
-    summary = source.summary(source.make(Path(), Runtime()))
-    assert summary["pairs"] == 218
-    assert summary["sources"] == 62
-    assert sum(summary[kind] for kind in BALANCE) == pytest.approx(1)
-    assert source.summary([])["pairs"] == 0
 
 
 @pytest.mark.realdata

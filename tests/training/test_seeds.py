@@ -13,7 +13,6 @@ from embedded import SAMPLE_FOLDER
 from training_files import arguments, trained
 
 from learnedgec.cli.train import _rows
-from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package
 from learnedgec.training import seeds
@@ -58,8 +57,3 @@ def test_the_mean_of_seeds_that_were_trained_side_by_side(
     assert "seeds: 2" in (result.package / "training.yaml").read_text()
     for row in _rows(result):
         assert row["average"] == result.results[row["part"]]["fluency"]["pearson"]
-
-
-def test_what_has_no_mean(tmp_path: Path, tiny_encoder: Path) -> None:
-    with pytest.raises(ConfigError, match="low-rank weights have no mean of their rank"):
-        trained(words(tmp_path, tiny_encoder, "--seeds", "2", "--model.lora", "{rank: 2}"))

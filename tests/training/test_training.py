@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import ArgumentError
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from safetensors.torch import load_file
 from training_files import arguments, trained, training_data
 
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.errors import UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
@@ -153,9 +152,7 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
     assert 2 * size < (whole.package / "model.safetensors").stat().st_size
 
 
-def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"(?s)data.*bach_size"):
-        trained(options(tmp_path, tiny_encoder, "--data.bach_size", "3"))
+def test_unknown_key_is_named_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="'modle'; did you mean 'model'"):
         trained(arguments(tmp_path, {"modle": {"dropout": 0.2}}))
 
@@ -174,27 +171,6 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
     assert learned
     assert same.isdisjoint(name for name in learned if name.endswith("dense.weight"))
     assert {name for name in before if "embeddings" in name or "layer.0." in name} <= same
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (
-            ["--model.lora", "{rank: 0}"],
-            "model.lora: rank is '0'; a whole number of at least 1 was expected",
-        ),
-        (["--model.heads", "{style: {}}"], r"model\.heads\.style.*grammaticality"),
-        (
-            ["--model.dropout", "2"],
-            "model.dropout is '2'; a number of at least 0 and below 1 was expected",
-        ),
-    ],
-)
-def test_options_out_of_range(
-    tmp_path: Path, tiny_encoder: Path, extra: list[str], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        trained(options(tmp_path, tiny_encoder, *extra))
 
 
 def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: str) -> list[str]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.errors import ConfigError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.tuning.space import Choice, Number, Simplex, Space, read_space
 
@@ -88,26 +85,3 @@ def test_a_whole_parameter_stays_whole() -> None:
     space = read_space(load_metric("gleu"), {"n": {"low": 1, "high": 6}})
     assert [space.decode(point)["n"] for point in space.starts()] == [4, 1, 6]
     assert str(space) == "n: 1 to 6"
-
-
-@pytest.mark.parametrize(
-    ("metric", "description", "message"),
-    [
-        ("gleu", {}, "space: gleu has no weights to choose between, so say what to tune"),
-        ("gleu", {"m": [1, 2]}, "space.m: no parameter of gleu is named 'm'"),
-        ("gleu", {"n": "simplex"}, "space.n: a simplex is for two weights or more."),
-        ("gleu", {"n": [1]}, "space.n: [1] is not a range."),
-        ("gleu", {"n": 3}, "space.n: 3 is not a range."),
-        ("gleu", {"n": {"low": 1}}, "space.n: {'low': 1} is not a range."),
-        ("gleu", {"n": {"low": 3, "high": 1}}, "space.n: the range from 3.0 to 1.0 is empty"),
-        ("gleu", {"n": {"low": 0, "high": 3}}, "n and iterations must be at least 1"),
-        ("gleu", {"unit": ["word", "sentence"]}, "'word' or 'char' was expected"),
-        ("green", {"beta": {"low": 0, "high": 3, "log": True}}, "cannot start at 0"),
-        ("green", {"beta": {"low": "x", "high": 3}}, "space.beta: could not convert"),
-    ],
-)
-def test_bad_spaces_name_the_key(
-    metric: str, description: Mapping[str, object], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        read_space(load_metric(metric), description)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import random
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from learnedgec._version import __version__
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.text import iterate_jsonl, read_json, write_json, write_jsonl
+from learnedgec.edits.parsing import describe_annotator
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.runtime.digests import file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
@@ -160,9 +162,12 @@ class PairSource(ABC):
         """Return the current digest or description of everything that the parameters name, by name.
 
         Pairs are made again when a digest changes, because files can be edited, and models trained again,
-        under the same name. A source that uses a model or an annotator adds its digest.
+        under the same name. The parameter `annotator` is one that extracts edits. A source that uses a model
+        adds its digest.
         """
-        return {name: _content_digest(name) for name in self.datasets()}
+        digests = {name: _content_digest(name) for name in self.datasets()}
+        annotator = self.describe().get("annotator")
+        return digests | (describe_annotator(annotator) if annotator else {})
 
     def material(self) -> Iterator[str]:
         """Yield the texts, besides the pairs, that pairs are made from; they are checked for leakage."""
@@ -205,6 +210,13 @@ class PairSource(ABC):
             write_json(summary_file, self.summary(pairs) | {"sha256": file_digest(pairs_file)})
         pairs = [RankedPair(**record) for record in iterate_jsonl(pairs_file)]
         return pairs, read_json(summary_file)
+
+
+def warn_of_few(source: PairSource, found: int, requested: int | None) -> None:
+    """Warn where fewer pairs were found than requested."""
+    if found < (requested or 0):
+        names = ", ".join(source.datasets())
+        warnings.warn(f"{names}: found {found} pairs of {requested} requested.", stacklevel=3)
 
 
 def stored_scores(

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,10 +37,10 @@ from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.sentences import load_labelled, load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, check_shares
+from learnedgec.training.pairs.base import PairSource, RankedPair, check_shares, warn_of_few
 from learnedgec.training.pairs.corrected_sources import (
     CorrectedSource,
     corrected_sources,
@@ -154,11 +153,6 @@ class CorruptedPairs(PairSource):
         names = (self.corrections, self.outputs, self.sentences, self.words, self.labelled)
         return list(dict.fromkeys(name for group in names for name in group or ()))
 
-    def digests(self) -> dict[str, str]:
-        """Return the digests of the datasets and the version of the annotator."""
-        assert self.annotator is not None
-        return super().digests() | describe_annotator(self.annotator)
-
     def material(self) -> Iterator[str]:
         """Yield the corrections, outputs and sentences that mistakes are learnt from or inserted into."""
         for name in self.corrections:
@@ -191,11 +185,7 @@ class CorruptedPairs(PairSource):
                 if key not in pairs:
                     pairs[key] = kind, pair, sides
                     break
-        if len(pairs) < self.number:
-            warnings.warn(
-                f"{', '.join(self.datasets())}: found {len(pairs)} pairs of {self.number} requested.",
-                stacklevel=2,
-            )
+        warn_of_few(self, len(pairs), self.number)
         return list(pairs.values())
 
 

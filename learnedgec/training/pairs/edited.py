@@ -11,7 +11,7 @@ from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
 from learnedgec.training.pairs.referenced import (
@@ -50,11 +50,6 @@ class EditPairs(PairSource):
     def datasets(self) -> list[str]:
         """Return the datasets of outputs and of references."""
         return list(dict.fromkeys([*self.outputs, *self.references]))
-
-    def digests(self) -> dict[str, str]:
-        """Return the digests of the datasets and of the annotator."""
-        assert self.annotator is not None
-        return super().digests() | describe_annotator(self.annotator)
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,13 @@ from jsonargparse.typing import PositiveInt
 from learnedgec.data.catalog.corrections import Correction, load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair, stored_scores
+from learnedgec.training.pairs.base import PairSource, RankedPair, stored_scores, warn_of_few
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset: TypeAlias = frozenset[int]
@@ -143,8 +142,7 @@ class ImpactPairs(PairSource):
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets and the encoder, and the version of the annotator, if any."""
-        digests = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
-        return digests | (describe_annotator(self.annotator) if self.annotator else {})
+        return super().digests() | {self.encoder: checkpoint_digest(self.encoder)}
 
     def material(self) -> Iterator[str]:
         """Yield the sources and targets of all corrections."""
@@ -193,11 +191,7 @@ class ImpactPairs(PairSource):
                 pairs.append(
                     RankedPair(row.source, better, worse, margin, row.group, name, row.target)
                 )
-        if self.number is not None and len(pairs) < self.number:
-            warnings.warn(
-                f"{', '.join(self.corrections)}: found {len(pairs)} pairs of {self.number} requested.",
-                stacklevel=2,
-            )
+        warn_of_few(self, len(pairs), self.number)
         return pairs[: self.number]
 
     def _edits(self, rows: Sequence[Correction], runtime: Runtime) -> list[tuple[Edit, ...]]:
