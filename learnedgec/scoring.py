@@ -133,29 +133,19 @@ def score(
         >>> scores["gleu"]["ours"].value, scores["length"]["theirs"].value
         (1.0, 4.0)
     """
-    several = isinstance(hypotheses, Mapping)
-    if isinstance(metric, str | Metric):
-        value = as_metric(metric)
-        if isinstance(hypotheses, Mapping):
-            return value.score_systems(sources, hypotheses, references, runtime=runtime)
-        return value.score(sources, hypotheses, references, runtime=runtime)
-    names = as_items(metric, "metric", _EXPECTED)
-    if not names:
+    metrics = as_metrics(metric)
+    if not metrics:
         raise InputError("metric is an empty list; give at least one metric.")
-    metrics = as_metrics(names)
-    systems: Systems = (
-        hypotheses
-        if isinstance(hypotheses, Mapping)
-        else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-    )
+    several = isinstance(hypotheses, Mapping)
+    systems = hypotheses if several else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
-    by_name: dict[str, Any] = {
-        name if isinstance(name, str) else value.label: (
-            scores[value] if several else scores[value]["hypotheses"]
-        )
-        for name, value in zip(names, metrics, strict=True)
-    }
-    return Scores(by_name, "metric")
+    results: list[Any] = [scores[m] if several else scores[m]["hypotheses"] for m in metrics]
+    if isinstance(metric, str | Metric):
+        return results[0]
+    names = [
+        name if isinstance(name, str) else m.label for name, m in zip(metric, metrics, strict=True)
+    ]
+    return Scores(dict(zip(names, results, strict=True)), "metric")
 
 
 def score_metrics(
@@ -204,10 +194,10 @@ def shared_statistics(
         metrics: the metrics.
         compute: a function from a metric to its statistics, such as those of several systems.
     """
-    left = Counter(metric.for_statistics for metric in metrics)
+    keys = [metric.for_statistics for metric in metrics]
+    left = Counter(keys)
     shared: dict[Metric, _Computed] = {}
-    for metric in metrics:
-        key = metric.for_statistics
+    for metric, key in zip(metrics, keys, strict=True):
         statistics = shared.pop(key) if key in shared else compute(metric)
         left[key] -= 1
         if left[key]:

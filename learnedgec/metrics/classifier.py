@@ -10,7 +10,6 @@ from scipy.special import expit
 
 from learnedgec.data.detokenisation import detokenise
 from learnedgec.data.references import References
-from learnedgec.errors import ParameterError
 from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor
 from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.statistics import Statistics
@@ -59,12 +58,6 @@ class Classifier(LearnedMetric):
     pooling: Literal["mean", "cls"] | None = None
     activation: Literal["none", "sigmoid"] = "none"
     max_tokens: int = MAX_LENGTH
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 8:
-            raise ParameterError(
-                f"classifier(max_tokens={self.max_tokens}): at least 8 were expected, for a sentence to fit."
-            )
 
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime

@@ -209,11 +209,6 @@ class Difficulties:
         return EditCounts(tp, tp + fp, tp + fn), {**record, "gold": gold}
 
 
-@lru_cache(maxsize=4)
-def _load(path: str, digest: str) -> Difficulties:
-    return Difficulties.load(path)
-
-
 @dataclass(frozen=True)
 class GotoScorer(EditOverlap):
     """GoToScorer: F over edits, each weighted by the share of systems that fail on it.
@@ -329,15 +324,11 @@ class GotoScorer(EditOverlap):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""
         edits = self.unweighted.describe(runtime)
-        difficulties = self._saved()
-        if self.weights is None or difficulties is None:
+        if self.weights is None:
             return {**edits, "weights": "of all systems scored together"}
-        digest = file_digest(Path(self.weights))[:12]
-        return {**edits, "sha256": digest, "systems": len(difficulties.systems)}
+        systems = len(Difficulties.load(self.weights).systems)
+        return {**edits, "sha256": file_digest(Path(self.weights))[:12], "systems": systems}
 
     def _saved(self) -> Difficulties | None:
-        """Return the weights in the file, if one is named; it is read again only if it changes."""
-        if self.weights is None:
-            return None
-        path = Path(self.weights)
-        return _load(self.weights, file_digest(path) if path.is_file() else "")
+        """Return the weights in the file, if one is named."""
+        return None if self.weights is None else Difficulties.load(self.weights)

@@ -44,6 +44,8 @@ class LearnedMetric(Metric):
     """
 
     needs_references: ClassVar[bool] = False
+    _readings: ClassVar[list[Reading] | None] = None
+    """Of a resolved metric, a value's own: what it reads."""
 
     @abstractmethod
     def find_readings(self) -> list[Reading]:
@@ -70,8 +72,7 @@ class LearnedMetric(Metric):
     @property
     def readings(self) -> list[Reading]:
         """What the metric reads: for a resolved metric as it was found then, else looked up now."""
-        resolved: list[Reading] | None = vars(self).get("_readings")
-        return self.find_readings() if resolved is None else resolved
+        return self.find_readings() if self._readings is None else self._readings
 
     @property
     def predictor(self) -> Predictor:
@@ -90,14 +91,13 @@ class LearnedMetric(Metric):
 
     def resolved(self: _Own) -> _Own:
         """Return an equal metric that keeps the predictors which its parameters name now."""
-        return self if "_readings" in vars(self) else _with_readings(self, self.find_readings())
+        return _with_readings(self, self.find_readings()) if self._readings is None else self
 
     @property
     def for_statistics(self: _Own) -> _Own:
         """See `Metric.for_statistics`; it keeps the predictors of a resolved metric."""
         metric: _Own = super().for_statistics
-        readings = vars(self).get("_readings")
-        return metric if readings is None else _with_readings(metric, readings)
+        return metric if self._readings is None else _with_readings(metric, self._readings)
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the packages in use."""

@@ -21,7 +21,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
-from learnedgec.errors import InputError, ParameterError
+from learnedgec.errors import InputError
 from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
@@ -43,23 +43,6 @@ def counts(score: Score) -> tuple[float, ...]:
 
 MADE = (Edit(0, 1, "A", "R:NOUN"), Edit(2, 2, "x", "M:DET"), Edit(3, 5, "D", "R:VERB"))
 GOLD = (Edit(0, 1, "A", "R:ORTH"), Edit(2, 2, "y", "M:DET"), Edit(4, 5, "", "U:PREP"))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({}, (1, 3, 3)),
-        ({"mode": "type-correction"}, (0, 3, 3)),
-        ({"mode": "span-detection"}, (2, 3, 3)),
-        ({"mode": "token-detection"}, (3, 4, 3)),
-        ({"tokens": "single"}, (1, 2, 3)),
-        ({"tokens": "multi"}, (0, 1, 0)),
-        ({"ignore": ("M:DET",)}, (1, 2, 2)),
-        ({"ignore": ("R:ORTH",)}, (0, 3, 2)),
-    ],
-)
-def test_what_counts(parameters: Mapping[str, Any], expected: tuple[float, ...]) -> None:
-    assert counts(scored(MADE, GOLD, **parameters)) == expected
 
 
 def test_found_but_not_corrected_counts_in_detection_only() -> None:
@@ -258,13 +241,6 @@ def test_signature_names_the_annotator() -> None:
     signature = Errant(annotator=NAME).signature(references)
     parts = r"annotator='en-ewt-sm'.*\|annotator-version:0\.1\.0 \(sha256 .*\|errant:.*\|spacy:"
     assert re.search(parts + r".*\|gold:aligned$", signature)
-
-
-def test_unusable_parameters() -> None:
-    with pytest.raises(ParameterError, match="'span-correction' or 'span-detection'"):
-        load_metric("errant(mode='spans', annotator='en-ewt-sm')")
-    with pytest.raises(InputError, match="reference without edits"):
-        Errant(annotator=NAME).compare(["a"], [()], References.from_texts(["b"]))
 
 
 @pytest.mark.realdata

@@ -13,8 +13,7 @@ from scipy.stats import spearmanr
 from tiny_causal import save_causal
 
 from learnedgec.data.catalog import load_ratings
-from learnedgec.errors import InputError, ParameterError
-from learnedgec.evaluators import causal
+from learnedgec.errors import InputError
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
 from learnedgec.metrics.likelihood import Likelihood, as_written
@@ -155,19 +154,6 @@ def test_long_texts_are_read_in_overlapping_windows(tmp_path: Path) -> None:
         assert score.logs == pytest.approx(expected, abs=1e-4)
 
 
-def test_scores_do_not_depend_on_the_batch(
-    tiny_causal: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [*sample.sources, "", "A ."]
-    whole = token_scores(str(tiny_causal), texts, Runtime())
-    # One text at a time, as a large vocabulary would have it.
-    monkeypatch.setattr(causal, "_LOGITS", 1)
-    alone = token_scores(str(tiny_causal), texts[::-1], Runtime())
-    for a, b in zip(whole, alone[::-1], strict=True):
-        assert a.ids.tolist() == b.ids.tolist()
-        assert a.logs == pytest.approx(b.logs, abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -254,13 +240,6 @@ def test_ratings_without_grammaticality_are_refused(asano: Asano, tmp_path: Path
     other.write_text("hypothesis,fluency\nHe go .,2\nHe goes .,4\n")
     with pytest.raises(InputError, match="0 sentences rated for grammaticality"):
         Asano(asano.model, str(other)).score(["a"], ["b"])
-
-
-def test_bad_parameters_are_refused() -> None:
-    with pytest.raises(ParameterError, match="threshold"):
-        Scribendi(threshold=1.5)
-    with pytest.raises(ParameterError, match="weights"):
-        Asano(weights=(0.0, 0.0, 0.0))
 
 
 @pytest.mark.realdata

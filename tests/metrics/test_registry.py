@@ -164,6 +164,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:the spaCy package")
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
@@ -181,6 +182,24 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(n=" + "~" * 100_000 + "1)", BadNameError, "has 100009 characters; at most 10000"),
         ("m2(beta=1e999)", ParameterError, "m2(beta=inf): a finite number was expected."),
         ("", BadNameError, "is not a metric"),
+        ("errant(mode='spans')", ParameterError, "'span-correction' or 'span-detection' or"),
+        ("gleu(iterations=0)", ParameterError, "must be at least 1"),
+        ("green(beta=-1.0)", ParameterError, "beta at least 0"),
+        ("m2(beta=-1.0)", ParameterError, "beta must be 0 or a positive number"),
+        ("m2(max_unchanged_words=-1)", ParameterError, "max_unchanged_words must be at least 0"),
+        ("cleme(edits='aligned', beta=-1.0)", ParameterError, "beta must be"),
+        ("cleme(edits='aligned', mean_length=-1.0)", ParameterError, "mean_length must be"),
+        ("cleme(annotator='en-ewt-sm', unit='char')", ParameterError, "characters have no parse"),
+        ("cleme2(edits='aligned', unit='char')", ParameterError, "and no similarity; with "),
+        ("cleme2(factors=(0.5, 0.4, 0.1, 0.1))", ParameterError, "the factors sum to 1.1"),
+        ("uot-errant(reg=0)", ParameterError, "reg and reg_m must be above 0"),
+        ("scribendi(threshold=1.5)", ParameterError, "threshold must be from 0 to 1"),
+        ("asano(weights=(0, 0, 0))", ParameterError, "nor all zero"),
+        ("classifier", ParameterError, "needs the parameter 'model'"),
+        ("llm-s(criterion='impact')", ParameterError, "grammaticality"),
+        ("llm-e(criterion='fluency')", ParameterError, "difficulty"),
+        ("llm-s(group_size=0)", ParameterError, "from 1 to 20"),
+        ("llm-s(output='xml')", ParameterError, "json-schema"),
     ],
 )
 def test_unusable_names_say_what_was_expected(

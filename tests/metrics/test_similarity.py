@@ -13,7 +13,7 @@ from embedded import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from learnedgec.data.references import References
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import ModelError
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.loading import load_model
 from learnedgec.metrics.bartscore import BartScore
@@ -93,17 +93,6 @@ def test_bertscore_refuses_an_encoder_with_a_decoder(tiny_sequence_model: Path) 
     metric = BertScore(encoder=str(tiny_sequence_model), layer=-1)
     with pytest.raises(ModelError, match="an encoder alone"):
         metric.score(["a"], ["a"], References.from_texts(["a"]))
-
-
-@pytest.mark.parametrize("measure", ["f", "p", "r"])
-def test_bertscore_rescales_the_measure_that_is_asked_for(tiny_encoder: Path, measure: str) -> None:
-    expected = np.array([bertscore_alone(tiny_encoder, 2, *pair) for pair in PAIRS])
-    column = expected[:, "prf".index(measure)]
-    metric = BertScore(encoder=str(tiny_encoder), layer=2, rescale=0.25, measure=measure)  # type: ignore[arg-type]
-    score = metric.score(TEXTS, TEXTS, REFERENCES)
-    assert score.sentences == pytest.approx((column - 0.25) / 0.75, abs=1e-6)
-    with pytest.raises(ParameterError, match="below 1"):
-        BertScore(rescale=1.0)
 
 
 def test_the_best_reference_counts_for_each_measure(tiny_encoder: Path) -> None:

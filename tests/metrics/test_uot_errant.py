@@ -18,7 +18,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import InputError, ParameterError
+from learnedgec.errors import InputError
 from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.runtime.runtime import Runtime
@@ -255,12 +255,3 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
     assert f"mass {rows[0]['mass']:.4f}  transported {rows[0]['transported']:.4f}" in shown
     with pytest.raises(InputError, match=r"score with uot-errant\(types=True\)"):
         UotErrant(encoder=str(tiny_encoder), annotator=NAME).by_type(statistics)
-
-
-def test_signature_and_unusable_parameters(tiny_encoder: Path) -> None:
-    with pytest.raises(ParameterError, match="reg and reg_m must be above 0"):
-        UotErrant(annotator=NAME, reg=0.0)
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME)
-    signature = metric.signature(References.from_texts(["a"]))
-    for part in ("|annotator-version:", "|sha256:", "|dtype:float32", "|gold:aligned"):
-        assert part in signature
