@@ -20,12 +20,10 @@ from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import InputError
-from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.cleme import Cleme, Cleme2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array
 
 Targets = tuple[list[str], list[tuple[Edit, ...]]]
@@ -235,36 +233,6 @@ def test_resamples_weigh_with_their_own_mean_length(sample: Sample) -> None:
 
 
 # -- similarity -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("assumption", ["dependent", "independent"])
-def test_weights_of_similarity(tiny_encoder: Path, sample: Sample, assumption: Any) -> None:
-    metric = Cleme2(edits="aligned", assumption=assumption, encoder=str(tiny_encoder), layer=2)
-    count = 12
-    sources, references = sample.sources[:count], sample.references.select(range(count))
-    statistics = metric.statistics(sources, sample.systems["eager"][:count], references)
-    near = BertScore(encoder=str(tiny_encoder), layer=2)
-    runtime = Runtime()
-
-    def similarity(text: str, reference: str) -> float:
-        return float(near.pair_scores([(text, reference)], runtime)[0])
-
-    seen = 0
-    for number, (source, record) in enumerate(zip(sources, statistics.records, strict=True)):
-        sums = np.zeros((len(references[number]), len(CLASSES)))
-        for chunk in record["chunks"]:
-            for column, kind in enumerate(chunk["counts"]):
-                expected = 1.0
-                if kind != "tn":
-                    text = chunk["references"][column] if kind == "fn" else chunk["correction"]
-                    made = apply_edits(source, [Edit(chunk["start"], chunk["end"], text)])
-                    reference = references[number][column].text
-                    expected = abs(similarity(made, reference) - similarity(source, reference))
-                    seen += expected > 1e-4
-                sums[column, CLASSES.index(kind)] += expected
-                assert chunk["weights"][column] == pytest.approx(expected, abs=1e-5)
-        assert statistics["similarity"][number, : len(sums)] == pytest.approx(sums, abs=1e-4)
-    assert seen > 10
 
 
 def test_a_chunk_that_leaves_no_text_weighs_nothing(tiny_encoder: Path) -> None:

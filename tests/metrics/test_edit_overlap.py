@@ -81,20 +81,6 @@ def test_resamples_choose_anew(rows: Rows, seed: int, level: str) -> None:
     assert metric.aggregate_many(statistics, draws) == pytest.approx(expected, abs=1e-12)
 
 
-def test_details_at_both_levels(sample: Sample) -> None:
-    hypotheses = sample.systems["eager"]
-    corpus = M2().score(sample.sources, hypotheses, sample.references)
-    for name in ("tp", "proposed", "gold"):
-        assert corpus.details[name] == corpus.sentence_details[name].sum()
-    assert corpus.details["precision"] == corpus.details["tp"] / corpus.details["proposed"]
-    assert corpus.details["recall"] == corpus.details["tp"] / corpus.details["gold"]
-    alone = load_metric("sentm2").score(sample.sources, hypotheses, sample.references)
-    assert alone.value == pytest.approx(alone.sentences.mean())
-    assert alone.sentences == pytest.approx(alone.sentence_details["f0.5"])
-    assert alone.sentences == pytest.approx(corpus.sentences)
-    assert alone.details["precision"] == pytest.approx(alone.sentence_details["precision"].mean())
-
-
 def test_records_explain_the_counts(sample: Sample) -> None:
     statistics = M2().statistics(sample.sources, sample.systems["weak"], sample.references)
     assert json.loads(json.dumps(statistics.records)) == list(statistics.records)

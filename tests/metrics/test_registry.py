@@ -62,6 +62,21 @@ def test_spellings_of_one_metric(typed: str, name: str) -> None:
         ("impara[mine] (threshold=0.9)", "impara[mine](threshold=0.9)", None),
         ("impara(quality='org/name')", "impara(quality='org/name')", None),
         ("ensemble(some[mine]=0.5, gleu=1)", "ensemble(some[mine]=0.5, gleu=1.0)", None),
+        ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)", None),
+        ("ensemble(members={'random(seed=2)': 1})", "ensemble('random(seed=2)'=1.0)", None),
+        (
+            "ensemble(m2(beta=1.0)=1, \"bertscore(encoder='a=b,(')\"=1, scales=((1, 2), (0, 3)))",
+            "ensemble('m2(beta=1.0)'=1.0, \"bertscore(encoder='a=b,(')\"=1.0, "
+            "scales=((1.0, 2.0), (0.0, 3.0)))",
+            None,
+        ),
+        ("head(name='fluency')", "head(model='joint-mpnet-3', name='fluency')", None),
+        ("head(model='m', heads=('a',))", "head(model='m', name='a')", None),
+        (
+            "head(model='m', heads=['a', 'b'])",
+            "head(model='m', weights={'a': 0.5, 'b': 0.5})",
+            "head(model='m', heads=('a', 'b'), weights=(0.5, 0.5))",
+        ),
         (
             "some(model='x', grammaticality='a', fluency='b', meaning='c')",
             "some(grammaticality='a', fluency='b', meaning='c')",
@@ -73,7 +88,7 @@ def test_labels_and_full_names(name: str, label: str, full: str | None) -> None:
     metric = load_metric(name)
     assert metric.label == label
     assert full is None or str(metric) == full
-    assert load_metric(str(metric)) == metric
+    assert load_metric(str(metric)) == load_metric(label) == metric
 
 
 # -- classes by their import path --------------------------------------------------------------------
@@ -182,6 +197,18 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(n=" + "~" * 100_000 + "1)", BadNameError, "has 100009 characters; at most 10000"),
         ("m2(beta=1e999)", ParameterError, "m2(beta=inf): a finite number was expected."),
         ("", BadNameError, "is not a metric"),
+        ("ensemble", ParameterError, "needs the parameter 'members'"),
+        ("ensemble(members=())", ParameterError, "needs one or more members"),
+        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them different"),
+        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "in only one of the ways"),
+        ("ensemble(members=('gleu',), weights=(1, 2))", ParameterError, "2 weights for 1"),
+        ("ensemble(length=1, scales=((0, 0),))", ParameterError, "positive deviation"),
+        ("ensemble(glue=1.0)", ParameterError, "no metric is named 'glue'; did you mean 'gleu'?"),
+        ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
+        ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
+        ("head(model='m')", ParameterError, "such as head(model='m', name='fluency')"),
+        ("head(name='a', heads=('a',))", ParameterError, "name the outputs once"),
+        ("head(heads=('a', 'b'), weights=(1,))", ParameterError, "1 weights for 2 heads"),
         ("errant(mode='spans')", ParameterError, "'span-correction' or 'span-detection' or"),
         ("gleu(iterations=0)", ParameterError, "must be at least 1"),
         ("green(beta=-1.0)", ParameterError, "beta at least 0"),

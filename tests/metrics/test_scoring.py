@@ -5,36 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER, Sample
 
 import learnedgec
-from learnedgec import Metric, References, Score, Scores, Statistics
+from learnedgec import Metric, References, Score, Scores
 from learnedgec.cli.main import main
 from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
-from learnedgec.types import Floats
-
-
-@dataclass(frozen=True)
-class Vowels(Metric):
-    """Vowels per sentence: a metric of the user's own, in no table."""
-
-    name: ClassVar[str] = "vowels"
-    needs_references: ClassVar[bool] = False
-    letters: Literal["aeiou", "aeiouy"] = "aeiou"
-
-    def compute(self, sources: Any, hypotheses: Any, *_: Any) -> Statistics:
-        counts = [sum(text.count(letter) for letter in self.letters) for text in hypotheses]
-        return Statistics({"count": np.array(counts, dtype=float)})
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        counts: Floats = statistics["count"]
-        return counts
 
 
 def test_one_metric_and_one_system_are_a_score(sample: Sample) -> None:
@@ -65,15 +46,6 @@ def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
     for name, scores in of_all.items():
         assert list(scores) == list(sample.systems)
         assert scores["weak"].value == of_one[name].value
-
-
-def test_a_metric_of_the_users_own_needs_no_registration() -> None:
-    systems = {"ours": ["He goes home .", "Yes !"], "theirs": ["He go .", "Yes !"]}
-    scores = learnedgec.score([Vowels(letters="aeiouy"), "length"], ["a", "b"], systems)
-    assert scores["vowels(letters='aeiouy')"]["ours"].sentences.tolist() == [5, 1]
-    ranking = learnedgec.rank(Vowels(), ["a", "b"], systems, resamples=20)
-    assert ranking.systems[ranking.order[0]] == "ours"
-    assert ranking.signature.startswith("vowels(letters='aeiou')|code:")
 
 
 @pytest.mark.parametrize(
