@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs
@@ -174,7 +174,7 @@ def score_metrics(
         LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
     metrics = check_metrics(metrics, runtime)
-    inputs = as_inputs(metrics, sources, as_systems(systems), references, runtime)
+    inputs = as_inputs(metrics, sources, systems, references, runtime)
     return {
         metric: metric.scores_of(statistics, inputs.references, runtime)
         for metric, statistics in shared_statistics(

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from learnedgec._version import __version__
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, ParameterError, PluginError
 from learnedgec.metrics.engine import as_inputs, distinct_statistics
@@ -371,7 +371,7 @@ class Metric(ABC):
             InputError: there are no sentences, an item is not a text, or a reference that the metric needs
                 is missing; the message names the argument and the index.
         """
-        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
+        inputs = as_inputs([self], sources, systems, references, runtime)
         return self.resolved().compute_systems(*inputs, runtime)
 
     def score(
@@ -402,7 +402,7 @@ class Metric(ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `statistics_of_systems`."""
-        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
+        inputs = as_inputs([self], sources, systems, references, runtime)
         metric = self.resolved()
         computed = metric.compute_systems(*inputs, runtime)
         return metric.scores_of(computed, inputs.references, runtime)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
-from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import tokenise, tokenise_references
 from learnedgec.errors import InputError, PluginError
@@ -41,7 +41,7 @@ class Inputs(NamedTuple):
 def as_inputs(
     metrics: Sequence[Metric],
     sources: Sentences,
-    systems: dict[str, list[str]],
+    systems: Systems,
     references: ReferenceRows | None,
     runtime: Runtime,
 ) -> Inputs:
@@ -52,18 +52,19 @@ def as_inputs(
     Args:
         metrics: one or more.
         sources: N texts.
-        systems: from `as_systems`.
+        systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
 
     Raises:
         InputError: see `Metric.statistics_of_systems`.
     """
+    by_system = as_systems(systems)
     sources = as_sentences(sources, "sources")
     references = as_references(references, len(sources))
     if not sources:
         raise InputError("there is no sentence to score; give at least one source.")
-    for system, hypotheses in systems.items():
+    for system, hypotheses in by_system.items():
         check_lengths(("sources", sources), (system, hypotheses))
     needing = next((metric.name for metric in metrics if metric.needs_references), None)
     if references is not None and (needing or runtime.tokenise == "spacy"):
@@ -83,8 +84,8 @@ def as_inputs(
         if references is not None:
             references = tokenise_references(references, sources)
         sources = tokenise(sources)
-        systems = {name: tokenise(texts) for name, texts in systems.items()}
-    return Inputs(sources, systems, references)
+        by_system = {name: tokenise(texts) for name, texts in by_system.items()}
+    return Inputs(sources, by_system, references)
 
 
 def distinct_statistics(

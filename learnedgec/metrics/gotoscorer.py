@@ -19,7 +19,7 @@ import numpy as np
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import FormatError, InputError, ParameterError
+from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
@@ -284,7 +284,10 @@ class GotoScorer(EditOverlap):
         """Return the statistics of several systems; without `weights`, learn them from the systems first."""
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
-        difficulties = self._saved() or Difficulties.learn(sources, counted)
+        if self.weights is None:
+            difficulties = Difficulties.learn(sources, counted)
+        else:
+            difficulties = Difficulties.load(self.weights)
         return {
             name: difficulties.weigh(sources, rows, references) for name, rows in counted.items()
         }
@@ -292,20 +295,9 @@ class GotoScorer(EditOverlap):
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
-        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`.
-
-        Raises:
-            ParameterError: the weights are not in a file.
-        """
-        assert references is not None
-        difficulties = self._saved()
-        if difficulties is None:
-            raise ParameterError(
-                "gotoscorer learns its weights from whole systems; here it needs a file of them: "
-                "gotoscorer(weights='FILE')."
-            )
-        counted = self.unweighted.compute(sources, hypotheses, references, runtime)
-        return difficulties.weigh(sources, counted, references)
+        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
+        [computed] = self.compute_systems(sources, {"": hypotheses}, references, runtime).values()
+        return computed
 
     @property
     def statistics_depend_on_others(self) -> str:
@@ -328,7 +320,3 @@ class GotoScorer(EditOverlap):
             return {**edits, "weights": "of all systems scored together"}
         systems = len(Difficulties.load(self.weights).systems)
         return {**edits, "sha256": file_digest(Path(self.weights))[:12], "systems": systems}
-
-    def _saved(self) -> Difficulties | None:
-        """Return the weights in the file, if one is named."""
-        return None if self.weights is None else Difficulties.load(self.weights)

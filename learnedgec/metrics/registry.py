@@ -31,7 +31,7 @@ from typing import Any, Literal
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import shown, split_name
-from learnedgec.metrics.tuned import find_tuned, read_tuned
+from learnedgec.metrics.tuned import read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
@@ -168,7 +168,6 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     """
     base, evaluator, in_name = split_name(name)
     if "@" in base:
-        base = find_tuned(base)
         try:
             original = load_metric(read_tuned(base).metric)
             parameters = {**_with_evaluator(type(original), base, evaluator, in_name), **parameters}

@@ -81,10 +81,16 @@ def test_bertscore_is_its_formula(tiny_encoder: Path, layer: int) -> None:
     assert score.value == pytest.approx(expected[:, 2].mean(), abs=1e-6)
 
 
-def test_bertscore_refuses_an_encoder_with_a_decoder(tiny_sequence_model: Path) -> None:
-    metric = BertScore(encoder=str(tiny_sequence_model), layer=-1)
-    with pytest.raises(ModelError, match="an encoder alone"):
-        metric.score(["a"], ["a"], References.from_texts(["a"]))
+def test_bertscore_refuses_an_encoder_with_a_decoder_and_a_layer_that_is_not_there(
+    tiny_sequence_model: Path, tiny_encoder: Path
+) -> None:
+    for encoder, layer, message in (
+        (tiny_sequence_model, -1, "an encoder alone"),
+        (tiny_encoder, 3, "2 layers and no layer"),
+        (tiny_encoder, -4, "2 layers and no layer"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            BertScore(encoder=str(encoder), layer=layer).score(["a"], ["a"], [["a"]])
 
 
 def test_the_best_reference_counts_for_each_measure(tiny_encoder: Path) -> None:

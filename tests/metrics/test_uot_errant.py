@@ -170,29 +170,6 @@ def test_one_right_edit(tiny_encoder: Path) -> None:
     assert score.value == pytest.approx(mass ** (1 / 3), rel=1e-8)
 
 
-def test_uniform_masses_are_shares(tiny_encoder: Path) -> None:
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME, mass="uniform")
-    score = metric.score_of(metric.compare([SOURCE], [[GO, BY]], references_of(SOURCE, [GO, BY])))
-    assert score.details["proposed"] == pytest.approx(1.0)
-    (record,) = score.statistics.records[0]
-    assert [edit["mass"] for edit in record["edits"]] == [0.5, 0.5]
-    # The more different two edits are, the nearer this comes to 2^(-1/3).
-    assert 2 ** (-1 / 3) - 1e-9 < score.value < 1
-
-
-def test_a_side_without_edits(tiny_encoder: Path) -> None:
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME)
-    cases: dict[tuple[tuple[Edit, ...], tuple[Edit, ...]], tuple[float, float, float]] = {
-        ((), ()): (1.0, 1.0, 1.0),
-        ((GO,), ()): (0.0, 1.0, 0.0),
-        ((), (GO,)): (1.0, 0.0, 0.0),
-    }
-    for (proposed, gold), expected in cases.items():
-        score = metric.score_of(metric.compare([SOURCE], [proposed], references_of(SOURCE, gold)))
-        computed = (score.details["precision"], score.details["recall"], score.value)
-        assert computed == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("cost", ["euclidean", "cosine"])
 @pytest.mark.parametrize("mass", ["norm", "uniform"])
 def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> None:
