@@ -18,8 +18,8 @@ as a bootstrap needs). A new metric is one frozen dataclass with two methods:
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
 `aggregate`. The fields are the parameters, so the printed name is the whole configuration, and `registry`
-parses it back to an equal metric. `engine` has the steps between texts and statistics, `protocols` what some
-metrics can do besides scoring.
+parses it back to an equal metric. `engine` checks the inputs and computes each distinct row once. `protocols`
+has what some metrics can do besides scoring.
 """
 
 from __future__ import annotations

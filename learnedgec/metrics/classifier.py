@@ -75,7 +75,7 @@ class Classifier(LearnedMetric):
     def find_readings(self) -> list[Reading]:
         """Return the model."""
         model = ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
-        return [Reading("model", model, {"quality": 1.0})]
+        return [Reading(model, {"quality": 1.0})]
 
     def describe_rest(self) -> dict[str, str | int | float]:
         """Return the detokeniser's version."""

@@ -27,12 +27,10 @@ class Reading(NamedTuple):
     """The outputs of a predictor that a metric reads.
 
     Attributes:
-        parameter: the parameter of the metric that names the predictor.
         predictor: the predictor.
         weights: output -> its weight in the sum of outputs.
     """
 
-    parameter: str
     predictor: Predictor
     weights: Mapping[str, float]
 
@@ -84,7 +82,7 @@ class LearnedMetric(Metric):
     def outputs(self) -> dict[Predictor, list[str]]:
         """The outputs that are read of each distinct predictor."""
         outputs: dict[Predictor, list[str]] = {}
-        for _, predictor, weights in self.readings:
+        for predictor, weights in self.readings:
             names = outputs.setdefault(predictor, [])
             names += [name for name in weights if name not in names]
         return outputs
@@ -105,11 +103,11 @@ class LearnedMetric(Metric):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every predictor is available and has the outputs that are read."""
-        for parameter, predictor, weights in self.readings:
-            try:
-                predictor.check(list(weights))
-            except ModelError as error:
-                raise ModelError(f"{self.name}({parameter}={predictor.name!r}): {error}") from None
+        try:
+            for predictor, names in self.outputs.items():
+                predictor.check(names)
+        except ModelError as error:
+            raise ModelError(f"{self.label}: {error}") from None
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return digests of the predictors, terms of sums, `describe_rest` and precisions."""

@@ -116,7 +116,7 @@ class Some(GatedMetric):
             for predictor, outputs in metric.outputs.items()
         }
         scaled: dict[str, Array] = {}
-        for dimension, (_, predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
+        for dimension, (predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
             rating = np.sum(
                 [weight * values[predictor][output] for output, weight in weights.items()], axis=0
             )
@@ -143,7 +143,8 @@ class Some(GatedMetric):
     @property
     def usual_threshold(self) -> float:
         """The default of `threshold`, by what the packages were trained for."""
-        return GATE if any(p.gate == "characters" for p in self.outputs) else OPEN
+        gates = {predictor.gate for predictor, _ in self.readings}
+        return GATE if "characters" in gates else OPEN
 
     def find_readings(self) -> list[Reading]:
         """Return the predictor of each dimension, and the weights of its outputs that are summed."""
@@ -153,14 +154,14 @@ class Some(GatedMetric):
             name = getattr(self, dimension)
             if name is None:
                 assert shared is not None
-                readings.append(Reading("model", shared, {dimension: 1.0}))
+                readings.append(Reading(shared, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
                 from learnedgec.metrics.registry import load_metric
 
                 head = load_metric(name)
                 assert isinstance(head, Head)
-                readings += [reading._replace(parameter=dimension) for reading in head.readings]
+                readings += head.readings
             else:
                 predictor = find_predictor(name, "pair" if dimension == "meaning" else "hypothesis")
-                readings.append(Reading(dimension, predictor, {dimension: 1.0}))
+                readings.append(Reading(predictor, {dimension: 1.0}))
         return readings

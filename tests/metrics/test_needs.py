@@ -26,7 +26,7 @@ from learnedgec.runtime.runtime import Runtime
         ("bertscore", "bertscore(encoder='bert-base-uncased'): the model"),
         ("scribendi", "scribendi(model='gpt2'): the model"),
         ("uot-errant", "uot-errant(encoder='google/electra-base-discriminator'): the model"),
-        ("some(fluency='org/fluency')", "some(fluency='org/fluency'): the model"),
+        ("some(fluency='org/f')", "some[joint-mpnet-3](fluency='org/f'): the model"),
         ("ensemble(gleu=0.5, scribendi=0.5)", "scribendi(model='gpt2'): the model"),
         ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
         ("llm-s(model='org/chat', endpoint=None)", "llm-s(model='org/chat'): the model"),
