@@ -53,15 +53,9 @@ class LearnedMetric(Metric):
         """Return what the score depends on besides the predictors, such as a gate."""
         return {}
 
-    @property
-    def bracketed(self) -> str:
-        """The evaluator that the name shows in brackets; empty if it is a path or is not read."""
-        evaluator = getattr(self, self.evaluator_parameter, "")
-        return evaluator if EVALUATOR.fullmatch(evaluator) else ""
-
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
-        evaluator = self.bracketed
-        if not evaluator:
+        evaluator = getattr(self, self.evaluator_parameter, "")
+        if not EVALUATOR.fullmatch(evaluator):
             return super()._format(fields)
         rest = [field for field in fields if field.name != self.evaluator_parameter]
         name, parenthesis, parameters = super()._format(rest).partition("(")

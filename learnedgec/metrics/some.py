@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
@@ -87,20 +89,15 @@ class Some(GatedMetric):
         """Whether a dimension has no model of its own, so that `model` is read."""
         return None in (self.grammaticality, self.fluency, self.meaning)
 
-    @property
-    def bracketed(self) -> str:
-        """The package in brackets, if one is read."""
-        return super().bracketed if self._shares else ""
+    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+        # No package is in brackets if none is read.
+        return super()._format(fields) if self._shares else Metric._format(self, fields)
 
     def __str__(self) -> str:
         """The name with only the models in use."""
-        shared = self._shares
+        values = vars(self) if self._shares else {**vars(self), "model": None}
         return self._format(
-            [
-                field
-                for field in dataclasses.fields(self)
-                if (shared if field.name == "model" else getattr(self, field.name) is not None)
-            ]
+            [field for field in dataclasses.fields(self) if values[field.name] is not None]
         )
 
     def compute(
