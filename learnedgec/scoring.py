@@ -137,15 +137,23 @@ def score(
     if not metrics:
         raise InputError("metric is an empty list; give at least one metric.")
     several = isinstance(hypotheses, Mapping)
-    systems = hypotheses if several else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+    systems: Systems = (
+        hypotheses
+        if isinstance(hypotheses, Mapping)
+        else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+    )
     scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
-    results: list[Any] = [scores[m] if several else scores[m]["hypotheses"] for m in metrics]
+    results: list[Score | Scores[Score]] = [
+        scores[value] if several else scores[value]["hypotheses"] for value in metrics
+    ]
     if isinstance(metric, str | Metric):
         return results[0]
     names = [
-        name if isinstance(name, str) else m.label for name, m in zip(metric, metrics, strict=True)
+        name if isinstance(name, str) else value.label
+        for name, value in zip(metric, metrics, strict=True)
     ]
-    return Scores(dict(zip(names, results, strict=True)), "metric")
+    by_name: dict[str, Any] = dict(zip(names, results, strict=True))
+    return Scores(by_name, "metric")
 
 
 def score_metrics(
