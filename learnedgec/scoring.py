@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs
@@ -133,28 +133,26 @@ def score(
         >>> scores["gleu"]["ours"].value, scores["length"]["theirs"].value
         (1.0, 4.0)
     """
-    several = isinstance(hypotheses, Mapping)
-    if isinstance(metric, str | Metric):
-        value = as_metric(metric)
-        if isinstance(hypotheses, Mapping):
-            return value.score_systems(sources, hypotheses, references, runtime=runtime)
-        return value.score(sources, hypotheses, references, runtime=runtime)
-    names = as_items(metric, "metric", _EXPECTED)
-    if not names:
+    metrics = as_metrics(metric)
+    if not metrics:
         raise InputError("metric is an empty list; give at least one metric.")
-    metrics = as_metrics(names)
+    several = isinstance(hypotheses, Mapping)
     systems: Systems = (
         hypotheses
         if isinstance(hypotheses, Mapping)
         else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     )
     scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
-    by_name: dict[str, Any] = {
-        name if isinstance(name, str) else value.label: (
-            scores[value] if several else scores[value]["hypotheses"]
-        )
-        for name, value in zip(names, metrics, strict=True)
-    }
+    results: list[Score | Scores[Score]] = [
+        scores[value] if several else scores[value]["hypotheses"] for value in metrics
+    ]
+    if isinstance(metric, str | Metric):
+        return results[0]
+    names = [
+        name if isinstance(name, str) else value.label
+        for name, value in zip(metric, metrics, strict=True)
+    ]
+    by_name: dict[str, Any] = dict(zip(names, results, strict=True))
     return Scores(by_name, "metric")
 
 
@@ -184,7 +182,7 @@ def score_metrics(
         LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
     metrics = check_metrics(metrics, runtime)
-    inputs = as_inputs(metrics, sources, as_systems(systems), references, runtime)
+    inputs = as_inputs(metrics, sources, systems, references, runtime)
     return {
         metric: metric.scores_of(statistics, inputs.references, runtime)
         for metric, statistics in shared_statistics(
@@ -204,10 +202,10 @@ def shared_statistics(
         metrics: the metrics.
         compute: a function from a metric to its statistics, such as those of several systems.
     """
-    left = Counter(metric.for_statistics for metric in metrics)
+    keys = [metric.for_statistics for metric in metrics]
+    left = Counter(keys)
     shared: dict[Metric, _Computed] = {}
-    for metric in metrics:
-        key = metric.for_statistics
+    for metric, key in zip(metrics, keys, strict=True):
         statistics = shared.pop(key) if key in shared else compute(metric)
         left[key] -= 1
         if left[key]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, as_systems
+from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs
@@ -154,7 +154,7 @@ def compare(
         ('long', 1.333)
     """
     metric = as_metric(metric)
-    inputs = as_inputs([metric], sources, as_systems(systems), references, runtime)
+    inputs = as_inputs([metric], sources, systems, references, runtime)
     return compare_systems(
         metric,
         metric.compute_systems(*inputs, runtime),

@@ -21,7 +21,7 @@ from learnedgec.analysis.aggregation import (
 )
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.rows import Row, as_frame, as_html, plain
-from learnedgec.data.sentences import Sentences, Systems, as_systems
+from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs
@@ -356,7 +356,7 @@ def rank(
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
     metric = as_metric(metric)
-    inputs = as_inputs([metric], sources, as_systems(systems), references, runtime)
+    inputs = as_inputs([metric], sources, systems, references, runtime)
     return rank_systems(
         metric,
         metric.compute_systems(*inputs, runtime),

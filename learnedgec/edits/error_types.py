@@ -42,13 +42,12 @@ def foreign_types(types: Iterable[str]) -> list[str]:
     return sorted({kind for kind in types if not _ERRANTS.match(kind)} - {"UNK"})
 
 
-def check_types(edits: Iterable[Iterable[Edit]], references: References, way: str) -> None:
+def check_types(edits: Iterable[Iterable[Edit]], references: References) -> None:
     """Raise `InputError` if gold edits and a system's edits have different sets of error types.
 
     Args:
         edits: edits of a system in each sentence; its annotator may have its own set of types.
         references: references with gold edits.
-        way: advice for the message.
 
     Raises:
         InputError: the gold edits' types are not ERRANT's, and the system's are.
@@ -59,5 +58,6 @@ def check_types(edits: Iterable[Iterable[Edit]], references: References, way: st
     if foreign and not foreign_types(edit.type for row in edits for edit in row):
         shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
         raise InputError(
-            f"the gold edits' types ({shown}) are not ERRANT's, so counts by type would mix two sets; {way}."
+            f"the gold edits' types ({shown}) are not ERRANT's, so counts by type would mix two sets; give "
+            "the references as texts, without gold edits, or use errant(reannotate=True)."
         )

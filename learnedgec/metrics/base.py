@@ -18,8 +18,8 @@ as a bootstrap needs). A new metric is one frozen dataclass with two methods:
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
 `aggregate`. The fields are the parameters, so the printed name is the whole configuration, and `registry`
-parses it back to an equal metric. `engine` has the steps between texts and statistics, `protocols` what some
-metrics can do besides scoring.
+parses it back to an equal metric. `engine` checks the inputs and computes each distinct row once. `protocols`
+has what some metrics can do besides scoring.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ import numpy.typing as npt
 
 from learnedgec._version import __version__
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, ParameterError, PluginError
-from learnedgec.metrics.engine import as_inputs, stored_statistics
+from learnedgec.metrics.engine import as_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TEST_MARK
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.notices import InputWarning, collected, warn_of_inputs
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import Store
 from learnedgec.types import Array, Floats
 
 _Own = TypeVar("_Own", bound="Metric")
@@ -77,6 +80,8 @@ class Metric(ABC):
     """Details that tables leave out unless every column is requested."""
     citation: ClassVar[str] = ""
     """BibTeX entries to cite, for a metric from outside learnedgec; learnedgec's own have cards."""
+    _tuned: ClassVar[tuple[str, Metric] | None] = None
+    """Of a tuned metric, a value's own: its name, and the metric as its file defines it."""
 
     # -- what a metric implements ------------------------------------------------------------
 
@@ -215,7 +220,40 @@ class Metric(ABC):
             references: references of the sentences, if there are any.
             runtime: how to run.
         """
-        return stored_statistics(self, sources, systems, references, runtime)
+        used = references if self.needs_references else None
+        for caveat in self.caveats(used) if used is not None else ():
+            warnings.warn(caveat, stacklevel=3)
+        if runtime.cache_dir is None:
+            return distinct_statistics(self, sources, systems, used, runtime)
+        store = Store(runtime.cache_dir)
+        signature = self.for_statistics.signature(references, runtime=runtime)
+        shared = ["with notices", signature, repr(used and used.rows)]
+        keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
+        entries = {name: store.load(key) for name, key in keys.items()}
+        missing = {name: systems[name] for name, entry in entries.items() if entry is None}
+        computed: dict[str, Statistics] = {}
+        with collected() as notices:
+            if missing:
+                computed = distinct_statistics(self, sources, missing, used, runtime)
+        if missing and self.for_statistics.signature(references, runtime=runtime) != signature:
+            # It is unknown which model computed these statistics; one pass over all systems uses one model.
+            return distinct_statistics(self, sources, systems, used, runtime)
+        # A warning may concern any of the systems that were computed together, so each stores all warnings.
+        new_notices = list(dict.fromkeys(map(str, notices)))
+        for name, statistics in computed.items():
+            store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
+        stored_notices: dict[str, None] = {}
+        for name, entry in entries.items():
+            if entry is not None:
+                arrays, (texts, *records) = entry
+                computed[name] = Statistics(arrays, tuple(records))
+                stored_notices |= dict.fromkeys(texts)
+        for notice in notices:
+            warn_of_inputs(notice)
+        for text in stored_notices:
+            if text not in new_notices:
+                warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
+        return {name: computed[name] for name in systems}
 
     # -- its name, which is its whole configuration ----------------------------------------------
 
@@ -239,13 +277,12 @@ class Metric(ABC):
     @property
     def label(self) -> str:
         """The name with only the parameters that differ from their defaults or tuned values."""
-        fields = dataclasses.fields(self)
         usual = {
-            field.name: getattr(self._tuned[1], field.name) if self._tuned else field.default
-            for field in fields
+            field: getattr(self._tuned[1], field.name) if self._tuned else field.default
+            for field in dataclasses.fields(self)
         }
         return self._format(
-            [field for field in fields if getattr(self, field.name) != usual[field.name]]
+            [field for field, value in usual.items() if getattr(self, field.name) != value]
         )
 
     @property
@@ -269,17 +306,12 @@ class Metric(ABC):
             original: the tuned metric as its file defines it; `label` prints only the differences from it.
         """
         copy = dataclasses.replace(self)
-        object.__setattr__(copy, "_tuned_as", (tuned, original))
+        object.__setattr__(copy, "_tuned", (tuned, original))
         return copy
 
     def named_like(self: _Own, other: Metric) -> _Own:
         """Return the metric, a changed copy of `other`, under the tuned name of `other` if it has one."""
         return self if other._tuned is None else self.named(*other._tuned)
-
-    @property
-    def _tuned(self) -> tuple[str, Metric] | None:
-        names: tuple[str, Metric] | None = vars(self).get("_tuned_as")
-        return names
 
     @property
     def for_statistics(self: _Own) -> _Own:
@@ -313,9 +345,10 @@ class Metric(ABC):
     ) -> Statistics:
         """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        return self.statistics_of_systems(sources, system, references, runtime=runtime)[
-            "hypotheses"
-        ]
+        [computed] = self.statistics_of_systems(
+            sources, system, references, runtime=runtime
+        ).values()
+        return computed
 
     def statistics_of_systems(
         self,
@@ -338,7 +371,7 @@ class Metric(ABC):
             InputError: there are no sentences, an item is not a text, or a reference that the metric needs
                 is missing; the message names the argument and the index.
         """
-        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
+        inputs = as_inputs([self], sources, systems, references, runtime)
         return self.resolved().compute_systems(*inputs, runtime)
 
     def score(
@@ -369,7 +402,7 @@ class Metric(ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `statistics_of_systems`."""
-        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
+        inputs = as_inputs([self], sources, systems, references, runtime)
         metric = self.resolved()
         computed = metric.compute_systems(*inputs, runtime)
         return metric.scores_of(computed, inputs.references, runtime)

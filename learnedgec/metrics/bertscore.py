@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import ModelError
 from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
 from learnedgec.evaluators.inference import TokenStates
 from learnedgec.evaluators.loading import load_model, load_tokenizer
@@ -34,12 +34,11 @@ class BertScore(Similarity):
     mean of `max_y cos(x, y)` over x, R that of `max_x cos(x, y)` over y, and `F = 2·P·R/(P + R)`. Special
     tokens ([CLS], [SEP]) may be matched but are left out of the means.
 
-    The sentence score is the best F (or P, or R) among the references, rescaled to `(F − b)/(1 − b)` with
-    the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0
-    against every sentence, itself included.
+    The sentence score is the best F among the references; the corpus score is the mean. A sentence without
+    tokens has P = R = F = 0 against every sentence, itself included.
 
-    Equal to the package `bert-score` 0.3 (its `score` with several references and `rescale_with_baseline`
-    included, without `idf`). Deviation: texts are tokenised by the model's own fast tokenizer (the package
+    Equal to the package `bert-score` 0.3 (its `score` with several references included, without `idf` and
+    `rescale_with_baseline`). Deviation: texts are tokenised by the model's own fast tokenizer (the package
     puts a space before the first word for RoBERTa's).
 
     Source: Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020).
@@ -48,8 +47,6 @@ class BertScore(Similarity):
         encoder: hub id, directory or `pkg:module/folder` of an encoder.
         layer: the layer whose states are used: 1 is the first above the embeddings, -1 the last. The
             authors found 9 best for bert-base-uncased, 17 for roberta-large.
-        rescale: the baseline, such as 0.35219112 for F with the defaults (from the package's tables).
-        measure: `f`, `p` or `r`.
 
     Example:
         >>> from learnedgec import load_metric
@@ -59,18 +56,11 @@ class BertScore(Similarity):
 
     name: ClassVar[str] = "bertscore"
     model_parameter: ClassVar[str] = "encoder"
-    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"rescale", "measure"})
     encoder: str = "bert-base-uncased"
     layer: int = 9
-    rescale: float = 0.0
-    measure: Literal["f", "p", "r"] = "f"
-
-    def __post_init__(self) -> None:
-        if not self.rescale < 1:
-            raise ParameterError(f"{self}: rescale must be below 1, the similarity of equal texts.")
 
     def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
-        """Return `p`, `r` and `f`, not rescaled.
+        """Return `p`, `r` and `f`.
 
         Raises:
             ModelError: the encoder has a decoder.
@@ -97,17 +87,16 @@ class BertScore(Similarity):
         return {"p": precision, "r": recall, "f": f}
 
     def chosen(self, similarities: dict[str, Array]) -> Floats:
-        """Return P, R or F, rescaled."""
-        rescaled: Floats = (similarities[self.measure] - self.rescale) / (1 - self.rescale)
-        return rescaled
+        """Return F."""
+        return similarities["f"]
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean precision, recall and F, not rescaled."""
+        """Return the mean precision, recall and F."""
         details = self.sentence_details(statistics)
         return {name: float(column.mean()) for name, column in details.items()}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the best precision, recall and F among the references, not rescaled."""
+        """Return the best precision, recall and F among the references."""
         names = {"precision": "p", "recall": "r", "f": "f"}
         return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
 

@@ -222,9 +222,7 @@ class ChunkOverlap(ResampledMetric):
             **reference_arrays(references),
         }
         if self.weights == "similarity":
-            arrays["similarity"] = _similarity_sums(
-                sources, references, records, self._similarity, runtime
-            )
+            arrays["similarity"] = self._similarity_sums(sources, references, records, runtime)
         return Statistics(arrays, tuple(records))
 
     @property
@@ -232,6 +230,36 @@ class ChunkOverlap(ResampledMetric):
         from learnedgec.metrics.bertscore import BertScore
 
         return BertScore(encoder=self.encoder, layer=self.layer)
+
+    def _similarity_sums(
+        self, sources: Texts, references: References, records: Sequence[Any], runtime: Runtime
+    ) -> Floats:
+        """Return the sums of similarity weights, float (N, R, 5); each weight goes into the records.
+
+        A chunk whose edit leaves no text has weight 0, since an empty text is similar to nothing.
+        """
+        from learnedgec.metrics.pretrained_overlap import edit_changes
+
+        def edit(chunk: Mapping[str, Any], column: int) -> Edit:
+            return Edit(chunk["start"], chunk["end"], _corrected(chunk, column))
+
+        edits = [
+            [[edit(chunk, column) for chunk in record["chunks"]] for column in range(len(row))]
+            for record, row in zip(records, references, strict=True)
+        ]
+        changes = edit_changes(sources, edits, references, self._similarity, runtime)
+        sums = np.zeros((len(sources), references.most, len(CLASSES)))
+        for number, (source, record) in enumerate(zip(sources, records, strict=True)):
+            for chunk in record["chunks"]:
+                chunk["weights"] = []
+                for column, kind in enumerate(chunk["counts"]):
+                    alone, weight = edit(chunk, column), 1.0
+                    if kind != "tn":
+                        some = bool(apply_edits(source, [alone]))
+                        weight = abs(changes[number][column][alone]) if some else 0.0
+                    sums[number, column, CLASSES.index(kind)] += weight
+                    chunk["weights"].append(weight)
+        return sums
 
     # -- counts -------------------------------------------------------------------------------
 
@@ -460,38 +488,3 @@ def _corrected(chunk: Mapping[str, Any], column: int) -> str:
     """Return the hypothesis' text in a chunk or, for fn, that of the reference."""
     text: str = chunk["correction"]
     return chunk["references"][column] if chunk["counts"][column] == "fn" else text
-
-
-def _similarity_sums(
-    sources: Sequence[str],
-    references: References,
-    records: Sequence[dict[str, Any]],
-    similarity: BertScore,
-    runtime: Runtime,
-) -> Floats:
-    """Return the sums of similarity weights, float (N, R, 5); each weight goes into the records.
-
-    A chunk whose edit leaves no text has weight 0, since an empty text is similar to nothing.
-    """
-    from learnedgec.metrics.pretrained_overlap import edit_changes
-
-    def edit(chunk: Mapping[str, Any], column: int) -> Edit:
-        return Edit(chunk["start"], chunk["end"], _corrected(chunk, column))
-
-    edits = [
-        [[edit(chunk, column) for chunk in record["chunks"]] for column in range(len(row))]
-        for record, row in zip(records, references, strict=True)
-    ]
-    changes = edit_changes(sources, edits, references, similarity, runtime)
-    sums = np.zeros((len(sources), references.most, len(CLASSES)))
-    for number, (source, record) in enumerate(zip(sources, records, strict=True)):
-        for chunk in record["chunks"]:
-            chunk["weights"] = []
-            for column, kind in enumerate(chunk["counts"]):
-                alone, weight = edit(chunk, column), 1.0
-                if kind != "tn":
-                    some = bool(apply_edits(source, [alone]))
-                    weight = abs(changes[number][column][alone]) if some else 0.0
-                sums[number, column, CLASSES.index(kind)] += weight
-                chunk["weights"].append(weight)
-    return sums

@@ -10,7 +10,6 @@ from scipy.special import expit
 
 from learnedgec.data.detokenisation import detokenise
 from learnedgec.data.references import References
-from learnedgec.errors import ParameterError
 from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor
 from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.statistics import Statistics
@@ -60,12 +59,6 @@ class Classifier(LearnedMetric):
     activation: Literal["none", "sigmoid"] = "none"
     max_tokens: int = MAX_LENGTH
 
-    def __post_init__(self) -> None:
-        if self.max_tokens < 8:
-            raise ParameterError(
-                f"classifier(max_tokens={self.max_tokens}): at least 8 were expected, for a sentence to fit."
-            )
-
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
@@ -82,7 +75,7 @@ class Classifier(LearnedMetric):
     def find_readings(self) -> list[Reading]:
         """Return the model."""
         model = ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
-        return [Reading("model", model, {"quality": 1.0})]
+        return [Reading(model, {"quality": 1.0})]
 
     def describe_rest(self) -> dict[str, str | int | float]:
         """Return the detokeniser's version."""

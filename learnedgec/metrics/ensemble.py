@@ -147,11 +147,8 @@ class Ensemble(ResampledMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
-        parts = []
-        for metric in self.metrics:
-            used = references if metric.needs_references else None
-            parts.append(metric.compute(sources, hypotheses, used, runtime))
-        return _joined(parts)
+        [computed] = self.compute_systems(sources, {"": hypotheses}, references, runtime).values()
+        return computed
 
     def compute_systems(
         self,

@@ -80,7 +80,6 @@ class Errant(TypedOverlap):
     """
 
     name: ClassVar[str] = "errant"
-    one_set_of_types: ClassVar[str] = "extract them again with errant(reannotate=True)"
     mode: Literal["span-correction", "span-detection", "token-detection", "type-correction"] = (
         "span-correction"
     )

@@ -19,7 +19,7 @@ import numpy as np
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import FormatError, InputError, ParameterError
+from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
@@ -209,11 +209,6 @@ class Difficulties:
         return EditCounts(tp, tp + fp, tp + fn), {**record, "gold": gold}
 
 
-@lru_cache(maxsize=4)
-def _load(path: str, digest: str) -> Difficulties:
-    return Difficulties.load(path)
-
-
 @dataclass(frozen=True)
 class GotoScorer(EditOverlap):
     """GoToScorer: F over edits, each weighted by the share of systems that fail on it.
@@ -285,7 +280,10 @@ class GotoScorer(EditOverlap):
         """Return the statistics of several systems; without `weights`, learn them from the systems first."""
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
-        difficulties = self._saved() or Difficulties.learn(sources, counted)
+        if self.weights is None:
+            difficulties = Difficulties.learn(sources, counted)
+        else:
+            difficulties = Difficulties.load(self.weights)
         return {
             name: difficulties.weigh(sources, rows, references) for name, rows in counted.items()
         }
@@ -293,20 +291,9 @@ class GotoScorer(EditOverlap):
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
-        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`.
-
-        Raises:
-            ParameterError: the weights are not in a file.
-        """
-        assert references is not None
-        difficulties = self._saved()
-        if difficulties is None:
-            raise ParameterError(
-                "gotoscorer learns its weights from whole systems; here it needs a file of them: "
-                "gotoscorer(weights='FILE')."
-            )
-        counted = self.unweighted.compute(sources, hypotheses, references, runtime)
-        return difficulties.weigh(sources, counted, references)
+        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
+        [computed] = self.compute_systems(sources, {"": hypotheses}, references, runtime).values()
+        return computed
 
     @property
     def statistics_depend_on_others(self) -> str:
@@ -325,15 +312,7 @@ class GotoScorer(EditOverlap):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""
         edits = self.unweighted.describe(runtime)
-        difficulties = self._saved()
-        if self.weights is None or difficulties is None:
-            return {**edits, "weights": "of all systems scored together"}
-        digest = file_digest(Path(self.weights))[:12]
-        return {**edits, "sha256": digest, "systems": len(difficulties.systems)}
-
-    def _saved(self) -> Difficulties | None:
-        """Return the weights in the file, if one is named; it is read again only if it changes."""
         if self.weights is None:
-            return None
-        path = Path(self.weights)
-        return _load(self.weights, file_digest(path) if path.is_file() else "")
+            return {**edits, "weights": "of all systems scored together"}
+        systems = len(Difficulties.load(self.weights).systems)
+        return {**edits, "sha256": file_digest(Path(self.weights))[:12], "systems": systems}

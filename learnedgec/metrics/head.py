@@ -109,7 +109,7 @@ class Head(LearnedMetric):
 
     def find_readings(self) -> list[Reading]:
         """Return the package and its outputs."""
-        return [Reading("model", find_package(self.model), self._head_weights)]
+        return [Reading(find_package(self.model), self._head_weights)]
 
     @property
     def _head_weights(self) -> dict[str, float]:

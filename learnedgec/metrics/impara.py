@@ -115,7 +115,7 @@ class Impara(GatedMetric):
 
     def find_readings(self) -> list[Reading]:
         """Return the quality estimator."""
-        return [Reading("quality", find_predictor(self.quality), {"quality": 1.0})]
+        return [Reading(find_predictor(self.quality), {"quality": 1.0})]
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""

@@ -27,12 +27,10 @@ class Reading(NamedTuple):
     """The outputs of a predictor that a metric reads.
 
     Attributes:
-        parameter: the parameter of the metric that names the predictor.
         predictor: the predictor.
         weights: output -> its weight in the sum of outputs.
     """
 
-    parameter: str
     predictor: Predictor
     weights: Mapping[str, float]
 
@@ -44,6 +42,8 @@ class LearnedMetric(Metric):
     """
 
     needs_references: ClassVar[bool] = False
+    _readings: ClassVar[list[Reading] | None] = None
+    """Of a resolved metric, a value's own: what it reads."""
 
     @abstractmethod
     def find_readings(self) -> list[Reading]:
@@ -53,15 +53,9 @@ class LearnedMetric(Metric):
         """Return what the score depends on besides the predictors, such as a gate."""
         return {}
 
-    @property
-    def bracketed(self) -> str:
-        """The evaluator that the name shows in brackets; empty if it is a path or is not read."""
-        evaluator = getattr(self, self.evaluator_parameter, "")
-        return evaluator if EVALUATOR.fullmatch(evaluator) else ""
-
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
-        evaluator = self.bracketed
-        if not evaluator:
+        evaluator = getattr(self, self.evaluator_parameter, "")
+        if not EVALUATOR.fullmatch(evaluator):
             return super()._format(fields)
         rest = [field for field in fields if field.name != self.evaluator_parameter]
         name, parenthesis, parameters = super()._format(rest).partition("(")
@@ -70,8 +64,7 @@ class LearnedMetric(Metric):
     @property
     def readings(self) -> list[Reading]:
         """What the metric reads: for a resolved metric as it was found then, else looked up now."""
-        resolved: list[Reading] | None = vars(self).get("_readings")
-        return self.find_readings() if resolved is None else resolved
+        return self.find_readings() if self._readings is None else self._readings
 
     @property
     def predictor(self) -> Predictor:
@@ -83,21 +76,20 @@ class LearnedMetric(Metric):
     def outputs(self) -> dict[Predictor, list[str]]:
         """The outputs that are read of each distinct predictor."""
         outputs: dict[Predictor, list[str]] = {}
-        for _, predictor, weights in self.readings:
+        for predictor, weights in self.readings:
             names = outputs.setdefault(predictor, [])
             names += [name for name in weights if name not in names]
         return outputs
 
     def resolved(self: _Own) -> _Own:
         """Return an equal metric that keeps the predictors which its parameters name now."""
-        return self if "_readings" in vars(self) else _with_readings(self, self.find_readings())
+        return _with_readings(self, self.find_readings()) if self._readings is None else self
 
     @property
     def for_statistics(self: _Own) -> _Own:
         """See `Metric.for_statistics`; it keeps the predictors of a resolved metric."""
         metric: _Own = super().for_statistics
-        readings = vars(self).get("_readings")
-        return metric if readings is None else _with_readings(metric, readings)
+        return metric if self._readings is None else _with_readings(metric, self._readings)
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the packages in use."""
@@ -105,11 +97,11 @@ class LearnedMetric(Metric):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every predictor is available and has the outputs that are read."""
-        for parameter, predictor, weights in self.readings:
-            try:
-                predictor.check(list(weights))
-            except ModelError as error:
-                raise ModelError(f"{self.name}({parameter}={predictor.name!r}): {error}") from None
+        try:
+            for predictor, names in self.outputs.items():
+                predictor.check(names)
+        except ModelError as error:
+            raise ModelError(f"{self.label}: {error}") from None
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return digests of the predictors, terms of sums, `describe_rest` and precisions."""

@@ -13,7 +13,7 @@ import numpy as np
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
-from learnedgec.data.sentences import Sentences, Systems, as_systems
+from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import describe_annotator
@@ -289,7 +289,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        sources, systems, _ = as_inputs([self], sources, as_systems(systems), None, runtime)
+        sources, systems, _ = as_inputs([self], sources, systems, None, runtime)
         every = [source for _ in systems for source in sources]
         texts = [text for lines in systems.values() for text in lines]
         requests = self._requests(every, texts, runtime)

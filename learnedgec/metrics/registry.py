@@ -24,14 +24,14 @@ import types
 import typing
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import shown, split_name
-from learnedgec.metrics.tuned import find_tuned, read_tuned
+from learnedgec.metrics.tuned import read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
@@ -45,47 +45,50 @@ class MetricEntry:
     """
 
     target: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any]
 
 
-def _entry(target: str, **parameters: Any) -> MetricEntry:
-    """Return a row whose module is one of this folder."""
-    return MetricEntry(f"learnedgec.metrics.{target}", parameters)
-
+# The classes of this folder by the names of their metrics; `sent…` is the alias for the level of sentences.
+_CLASSES = {
+    "m2": "m2:M2",
+    "sentm2": "m2:M2",
+    "errant": "errant:Errant",
+    "senterrant": "errant:Errant",
+    "cleme": "cleme:Cleme",
+    "sentcleme": "cleme:Cleme",
+    "cleme2": "cleme:Cleme2",
+    "sentcleme2": "cleme:Cleme2",
+    "gleu": "gleu:Gleu",
+    "green": "green:Green",
+    "some": "some:Some",
+    "impara": "impara:Impara",
+    "preference": "preference:Preference",
+    "head": "head:Head",
+    "classifier": "classifier:Classifier",
+    "ensemble": "ensemble:Ensemble",
+    "bertscore": "bertscore:BertScore",
+    "bartscore": "bartscore:BartScore",
+    "pt-m2": "pretrained_overlap:PtM2",
+    "pt-errant": "pretrained_overlap:PtErrant",
+    "uot-errant": "uot_errant:UotErrant",
+    "hter": "hter:Hter",
+    "edit-count": "sentinels:EditCount",
+    "length": "sentinels:Length",
+    "constant": "sentinels:Constant",
+    "random": "sentinels:Random",
+    "llm-s": "llm:LlmS",
+    "llm-e": "llm:LlmE",
+    "gotoscorer": "gotoscorer:GotoScorer",
+    "scribendi": "scribendi:Scribendi",
+    "likelihood": "likelihood:Likelihood",
+    "asano": "asano:Asano",
+}
 
 METRICS: dict[str, MetricEntry] = {
-    "m2": _entry("m2:M2"),
-    "sentm2": _entry("m2:M2", level="sentence"),
-    "errant": _entry("errant:Errant"),
-    "senterrant": _entry("errant:Errant", level="sentence"),
-    "cleme": _entry("cleme:Cleme"),
-    "sentcleme": _entry("cleme:Cleme", level="sentence"),
-    "cleme2": _entry("cleme:Cleme2"),
-    "sentcleme2": _entry("cleme:Cleme2", level="sentence"),
-    "gleu": _entry("gleu:Gleu"),
-    "green": _entry("green:Green"),
-    "some": _entry("some:Some"),
-    "impara": _entry("impara:Impara"),
-    "preference": _entry("preference:Preference"),
-    "head": _entry("head:Head"),
-    "classifier": _entry("classifier:Classifier"),
-    "ensemble": _entry("ensemble:Ensemble"),
-    "bertscore": _entry("bertscore:BertScore"),
-    "bartscore": _entry("bartscore:BartScore"),
-    "pt-m2": _entry("pretrained_overlap:PtM2"),
-    "pt-errant": _entry("pretrained_overlap:PtErrant"),
-    "uot-errant": _entry("uot_errant:UotErrant"),
-    "hter": _entry("hter:Hter"),
-    "edit-count": _entry("sentinels:EditCount"),
-    "length": _entry("sentinels:Length"),
-    "constant": _entry("sentinels:Constant"),
-    "random": _entry("sentinels:Random"),
-    "llm-s": _entry("llm:LlmS"),
-    "llm-e": _entry("llm:LlmE"),
-    "gotoscorer": _entry("gotoscorer:GotoScorer"),
-    "scribendi": _entry("scribendi:Scribendi"),
-    "likelihood": _entry("likelihood:Likelihood"),
-    "asano": _entry("asano:Asano"),
+    name: MetricEntry(
+        f"learnedgec.metrics.{target}", {"level": "sentence"} if name.startswith("sent") else {}
+    )
+    for name, target in _CLASSES.items()
 }
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
@@ -106,7 +109,7 @@ def _plugged(plugin: Plugin) -> MetricEntry:
     kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
     if kind.name != plugin.name:
         raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
-    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}")
+    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}", {})
 
 
 REGISTRY: Registry[MetricEntry] = Registry(
@@ -165,7 +168,6 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     """
     base, evaluator, in_name = split_name(name)
     if "@" in base:
-        base = find_tuned(base)
         try:
             original = load_metric(read_tuned(base).metric)
             parameters = {**_with_evaluator(type(original), base, evaluator, in_name), **parameters}

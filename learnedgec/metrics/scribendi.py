@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References
@@ -88,11 +87,6 @@ class Scribendi(PretrainedMetric):
     def aggregate(self, statistics: Statistics) -> float:
         """Return the sum of the sentence scores."""
         return float(self.sentence_scores(statistics).sum())
-
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the sum of the sentence scores of each resample."""
-        sums: Floats = self.sentence_scores(statistics)[samples].sum(axis=1)
-        return sums
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return how many sentences became better and worse, and how many are unchanged."""

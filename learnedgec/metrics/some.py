@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
@@ -87,20 +89,15 @@ class Some(GatedMetric):
         """Whether a dimension has no model of its own, so that `model` is read."""
         return None in (self.grammaticality, self.fluency, self.meaning)
 
-    @property
-    def bracketed(self) -> str:
-        """The package in brackets, if one is read."""
-        return super().bracketed if self._shares else ""
+    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+        # No package is in brackets if none is read.
+        return super()._format(fields) if self._shares else Metric._format(self, fields)
 
     def __str__(self) -> str:
         """The name with only the models in use."""
-        shared = self._shares
+        values = vars(self) if self._shares else {**vars(self), "model": None}
         return self._format(
-            [
-                field
-                for field in dataclasses.fields(self)
-                if (shared if field.name == "model" else getattr(self, field.name) is not None)
-            ]
+            [field for field in dataclasses.fields(self) if values[field.name] is not None]
         )
 
     def compute(
@@ -116,7 +113,7 @@ class Some(GatedMetric):
             for predictor, outputs in metric.outputs.items()
         }
         scaled: dict[str, Array] = {}
-        for dimension, (_, predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
+        for dimension, (predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
             rating = np.sum(
                 [weight * values[predictor][output] for output, weight in weights.items()], axis=0
             )
@@ -143,7 +140,8 @@ class Some(GatedMetric):
     @property
     def usual_threshold(self) -> float:
         """The default of `threshold`, by what the packages were trained for."""
-        return GATE if any(p.gate == "characters" for p in self.outputs) else OPEN
+        gates = {predictor.gate for predictor, _ in self.readings}
+        return GATE if "characters" in gates else OPEN
 
     def find_readings(self) -> list[Reading]:
         """Return the predictor of each dimension, and the weights of its outputs that are summed."""
@@ -153,14 +151,14 @@ class Some(GatedMetric):
             name = getattr(self, dimension)
             if name is None:
                 assert shared is not None
-                readings.append(Reading("model", shared, {dimension: 1.0}))
+                readings.append(Reading(shared, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
                 from learnedgec.metrics.registry import load_metric
 
                 head = load_metric(name)
                 assert isinstance(head, Head)
-                readings += [reading._replace(parameter=dimension) for reading in head.readings]
+                readings += head.readings
             else:
                 predictor = find_predictor(name, "pair" if dimension == "meaning" else "hypothesis")
-                readings.append(Reading(dimension, predictor, {dimension: 1.0}))
+                readings.append(Reading(predictor, {dimension: 1.0}))
         return readings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -56,11 +56,9 @@ class Statistics:
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 
-    def take(self, indices: Iterable[int] | Array) -> Statistics:
+    def take(self, indices: Sequence[int] | Array) -> Statistics:
         """Return the statistics of the given sentences, in that order, repeats allowed."""
-        index = np.asarray(
-            indices if isinstance(indices, np.ndarray) else list(indices), dtype=np.intp
-        )
+        index = np.asarray(indices, dtype=np.intp)
         return Statistics(
             {name: array[index] for name, array in self.arrays.items()},
             tuple(self.records[i] for i in index) if self.records else (),

@@ -60,23 +60,6 @@ def list_tuned() -> dict[str, Path]:
     return files
 
 
-def find_tuned(name: str) -> str:
-    """Return a tuned metric's name as its file spells it; capitals do not matter.
-
-    Raises:
-        UnknownNameError: no tuned metric has this name; the message suggests the nearest.
-    """
-    names = list_tuned()
-    if name in names:
-        return name
-    spellings = [other for other in names if other.lower() == name.lower()]
-    if len(spellings) != 1:
-        raise UnknownNameError(
-            "tuned metric", name, names, hint="`learnedgec tune` writes tuned metrics."
-        )
-    return spellings[0]
-
-
 def read_tuned(name: str) -> TunedMetric:
     """Return a tuned metric by name, warning where it was tuned on test data.
 
@@ -84,8 +67,11 @@ def read_tuned(name: str) -> TunedMetric:
         UnknownNameError: no tuned metric has this name; the message suggests the nearest.
         FormatError: its file is damaged, or it was tuned on test data and its name does not say so.
     """
-    name = find_tuned(name)
-    path = list_tuned()[name]
+    files = list_tuned()
+    if name not in files:
+        hint = "`learnedgec tune` writes tuned metrics."
+        raise UnknownNameError("tuned metric", name, files, hint=hint)
+    path = files[name]
     tuned = read_tuned_file(path)
     if tuned.tuned_on_test and not name.endswith(TEST_MARK):
         raise FormatError(

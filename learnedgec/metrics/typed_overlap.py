@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,9 +31,6 @@ class TypedOverlap(EditOverlap):
     if TYPE_CHECKING:
         annotator: str
         types: bool
-
-    one_set_of_types: ClassVar[str]
-    """How to get gold edits with ERRANT's types, for the message about others."""
 
     @abstractmethod
     def compare(
@@ -70,7 +67,7 @@ class TypedOverlap(EditOverlap):
         )
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
         if self.types:
-            check_types(edits, references, self.one_set_of_types)
+            check_types(edits, references)
         return self.compare(sources, edits, annotated, runtime=runtime)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:

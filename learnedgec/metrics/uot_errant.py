@@ -96,7 +96,6 @@ class UotErrant(TypedOverlap):
     """
 
     name: ClassVar[str] = "uot-errant"
-    one_set_of_types: ClassVar[str] = "give the references as texts, without gold edits"
     encoder: str = "google/electra-base-discriminator"
     vectors: Literal["ref-remove", "src-add"] = "ref-remove"
     mass: Literal["norm", "uniform"] = "norm"

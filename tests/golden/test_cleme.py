@@ -89,25 +89,8 @@ def test_cleme2(system: str, assumption: Assumption, weights: str) -> None:
             )
 
 
-SYSTEMS = [
-    "AMU",
-    "CAMB",
-    "CUUI",
-    "IITB",
-    "INPUT",
-    "IPN",
-    "NTHU",
-    "PKU",
-    "POST",
-    "RAC",
-    "SJTU",
-    "UFC",
-    "UMC",
-]
-
-
 @pytest.mark.realdata
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", read_json(HERE / "cleme_gjg15.json"))
 def test_cleme_on_the_systems_of_conll14(mirror: Path, system: str) -> None:
     (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
     tables = read_json(HERE / "cleme_gjg15.json")[system]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.errors import BadNameError, InputError, ParameterError, UnknownNameError
+from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.registry import load_metric
@@ -31,36 +29,6 @@ def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
     assert whole.sentence_details["gleu"] == pytest.approx(of_gleu.sentences)
 
 
-@pytest.mark.parametrize(
-    ("short", "label"),
-    [
-        ("ensemble(length=0.5, random=0.5)", "ensemble(length=0.5, random=0.5)"),
-        ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)"),
-        (
-            "ensemble(members={'edit-count': 0.5, 'random(seed=2)': 0.5})",
-            "ensemble(edit-count=0.5, 'random(seed=2)'=0.5)",
-        ),
-        (
-            "ensemble(m2(beta=1.0)=0.5, 'gleu(n=2)' = 0.5)",
-            "ensemble('m2(beta=1.0)'=0.5, 'gleu(n=2)'=0.5)",
-        ),
-        (
-            "ensemble(\"bertscore(encoder='a=b,(')\"=1, length=1)",
-            """ensemble("bertscore(encoder='a=b,(')"=1.0, length=1.0)""",
-        ),
-        (
-            "ensemble(length=0.5, random=0.5, scales=((1.0, 2.0), (0.5, 0.3)))",
-            "ensemble(length=0.5, random=0.5, scales=((1.0, 2.0), (0.5, 0.3)))",
-        ),
-    ],
-)
-def test_names(short: str, label: str) -> None:
-    metric = load_metric(short)
-    assert metric.label == label
-    assert load_metric(str(metric)) == metric
-    assert load_metric(label).label == label
-
-
 def test_needs_references_where_a_member_does() -> None:
     # It follows from the members: nothing of it is written on the value.
     assert "needs_references" not in vars(load_metric("ensemble(length=0.5, gleu=0.5)"))
@@ -68,31 +36,6 @@ def test_needs_references_where_a_member_does() -> None:
     assert not load_metric("ensemble(length=0.5, random=0.5)").needs_references
     with pytest.raises(InputError, match="ensemble needs references"):
         load_metric("ensemble(length=0.5, gleu=0.5)").score(["a"], ["a"])
-
-
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
-    [
-        ("ensemble", ParameterError, "needs the parameter 'members'"),
-        ("ensemble(members=())", ParameterError, "needs one or more members"),
-        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them different"),
-        ("ensemble(length=-1.0, gleu=2.0)", ParameterError, "must not be negative"),
-        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "in only one of the ways"),
-        ("ensemble(members=('gleu',), weights=(1.0, 2.0))", ParameterError, "2 weights for 1"),
-        ("ensemble(length=1.0, scales=((0.0, 0.0),))", ParameterError, "positive deviation"),
-        ("ensemble(glue=1.0)", ParameterError, "no metric is named 'glue'; did you mean 'gleu'?"),
-        ("ensemble(edit-cuont=1.0, gleu=1)", ParameterError, "did you mean 'edit-count'?"),
-        ("ensemble(gleu(m=2)=1.0)", ParameterError, "no parameter of gleu is named 'm'"),
-        ("ensemble(gleu=1, gleu=1)", BadNameError, "gives the parameter 'gleu' twice"),
-        ("ensemble(gleu)", BadNameError, "cannot be read"),
-        ("ensemble(2gleu=1)", BadNameError, "cannot be read"),
-        ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
-        ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
-    ],
-)
-def test_bad_names(name: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=re.escape(message)):
-        load_metric(name)
 
 
 def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny
-from embedded import SAMPLE_FOLDER
 
-from learnedgec.cli.main import main
-from learnedgec.errors import BadNameError, ConfigError, ModelError, ParameterError
+from learnedgec.errors import BadNameError, ConfigError, ModelError
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
@@ -54,46 +51,6 @@ def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
     assert f"|sha256:{Evaluator.load(mine).digest}|" in signature
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("head(model='m', name='a')", "head(model='m', name='a')"),
-        ("head(name='fluency')", "head(model='joint-mpnet-3', name='fluency')"),
-        ("head(model='m', heads=('a',))", "head(model='m', name='a')"),
-        (
-            "head(model='m', weights={'a': 1, 'b': 2})",
-            "head(model='m', weights={'a': 1.0, 'b': 2.0})",
-        ),
-        ("head(model='m', heads=['a', 'b'])", "head(model='m', weights={'a': 0.5, 'b': 0.5})"),
-        (
-            "head(model='m', heads=('a', 'b'), weights=(1, 0))",
-            "head(model='m', weights={'a': 1.0, 'b': 0.0})",
-        ),
-    ],
-)
-def test_names(name: str, label: str) -> None:
-    metric = load_metric(name)
-    assert metric.label == label
-    assert load_metric(label) == load_metric(str(metric)) == metric
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("head", "name an output of the evaluator"),
-        ("head(model='m')", r"such as head\(model='m', name='fluency'\)"),
-        ("head(name='a', heads=('a',))", "name the outputs once"),
-        ("head(heads=('a', 'b'), weights=(1,))", "1 weights for 2 heads"),
-        ("head(weights={'a': -1, 'b': 2})", "must not be negative"),
-        ("head(weights={'a': 'x'})", "was expected"),
-        ("head(hed='a')", "no parameter of head is named 'hed'"),
-    ],
-)
-def test_bad_names(name: str, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        load_metric(name)
-
-
 def test_a_head_that_the_evaluator_lacks_is_refused(mine: str) -> None:
     metric = load_metric("head(model='mine', name='adequasy')")
     message = r"mine has the heads adequacy, style, both but not adequasy.*name='adequacy'\)"
@@ -125,19 +82,3 @@ def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
 def test_a_single_head_leaves_nothing_to_tune() -> None:
     with pytest.raises(ConfigError, match="head has no weights to choose between"):
         read_space(load_metric("head(name='fluency')"))
-
-
-def test_commands_take_it(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
-    inner = "head(model='mine', weights={'adequacy': 0.7, 'style': 0.3})"
-    metric = f'ensemble("{inner}"=0.5, length=0.5)'
-    words = ["--benchmark", "sample", "--objective", "sentence-accuracy", "--trials", "5"]
-    tuned = ["tune", "--metric", inner, *words, "--validation", "none", "--name", "own@sample"]
-    assert main([*tuned, "--format", "json", "--quiet"]) == 0
-    capsys.readouterr()
-    assert load_metric("own@sample").label == "own@sample"
-    texts = [str(SAMPLE_FOLDER / "source.txt"), str(SAMPLE_FOLDER / "systems" / "weak.txt")]
-    command = ["score", "--src", texts[0], "--hyp", texts[1], "--metric", metric, "own@sample"]
-    assert main([*command, "--format", "json", "--quiet"]) == 0
-    shown = capsys.readouterr().out
-    assert json.dumps(load_metric(metric).label)[1:-1] in shown
-    assert "own@sample" in shown

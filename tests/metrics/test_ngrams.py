@@ -14,7 +14,6 @@ from learnedgec import References
 from learnedgec.analysis.aggregation import system_scores
 from learnedgec.data.m2 import read_m2
 from learnedgec.data.text import read_lines
-from learnedgec.errors import ParameterError
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
@@ -164,26 +163,6 @@ def test_reformulated_gleu_smooths_nothing() -> None:
     scores = Gleu(n=2, form="reformulated").score([""] * 4, hypotheses, references).sentences
     # 3 of 4 words and 2 of 3 pairs; no common pair; all; no hypothesis.
     assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
-
-
-def test_gleu_of_characters_sees_inside_tokens() -> None:
-    references = References.from_texts(["the cats"])
-    word, char = (
-        Gleu(n=1, unit=unit).score(["the cat"], ["the catz"], references).sentences[0]
-        for unit in ("word", "char")
-    )
-    assert word == pytest.approx(0.5**0.25)
-    assert char == pytest.approx((7 / 8) ** 0.25)
-
-
-@pytest.mark.parametrize("kind", [Gleu, Green])
-def test_bad_parameters_are_refused(kind: type[Gleu] | type[Green]) -> None:
-    with pytest.raises(ParameterError, match="at least 1"):
-        kind(n=0)
-    with pytest.raises(ParameterError):
-        Green(beta=-1.0)
-    with pytest.raises(ParameterError):
-        Gleu(iterations=0)
 
 
 # Goto et al. (2025), Table 1: Pearson and Spearman with human TrueSkill, by mean and by TrueSkill.

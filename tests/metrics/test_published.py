@@ -28,10 +28,9 @@ from transformers import (
 )
 
 from learnedgec.data.detokenisation import detokenise
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import ModelError
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.metrics.classifier import Classifier
-from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
@@ -144,22 +143,6 @@ def logits(model: Any, tokenizer: Any, rows: Sequence[tuple[str, ...]]) -> list[
         with torch.inference_mode():
             values.append(model(**batch).logits.item())
     return values
-
-
-def test_impara_s_estimator(tmp_path: Path, tiny_encoder: Path, sample: Sample) -> None:
-    # gotutiyan/IMPARA-QE: a BERT regressor of the hypothesis, sigmoid, behind a gate.
-    folder = save_as_pickle(tmp_path / "IMPARA-QE", 1)
-    hypotheses = sample.systems["eager"]
-    metric = Impara(quality=str(folder), similarity=str(tiny_encoder), threshold=0.95)
-    with pytest.raises(ModelError, match="stored only as a pickle need allow_pickle=True"):
-        metric.score(sample.sources, hypotheses)
-    score = metric.score(sample.sources, hypotheses, runtime=WITH_PICKLES)
-    model = BertForSequenceClassification.from_pretrained(folder, use_safetensors=False)
-    expected = logits(model, BertTokenizer.from_pretrained(folder), [(h,) for h in hypotheses])
-    assert score.sentence_details["quality"] == pytest.approx(expected, abs=1e-5)
-    gated = score.sentence_details["similarity"] <= 0.95
-    sigmoid = [1 / (1 + math.exp(-value)) for value in expected]
-    assert score.sentences == pytest.approx(np.where(gated, 0, sigmoid), abs=1e-5)
 
 
 def test_some_s_three_folders(tmp_path: Path, sample: Sample) -> None:
@@ -291,7 +274,3 @@ def test_what_is_read_is_said(tiny_regressor: Path, sample: Sample) -> None:
     assert np.abs(pair.sentences - alone.sentences).max() > 1e-3
     joined = Classifier(str(tiny_regressor), detokenised=True).score(sample.sources, hypotheses)
     assert np.abs(joined.sentences - alone.sentences).max() > 1e-4
-    with pytest.raises(ParameterError, match="needs the parameter 'model'"):
-        load_metric("classifier")
-    with pytest.raises(ParameterError, match="at least 8 were expected"):
-        Classifier(str(tiny_regressor), max_tokens=2)

@@ -62,6 +62,21 @@ def test_spellings_of_one_metric(typed: str, name: str) -> None:
         ("impara[mine] (threshold=0.9)", "impara[mine](threshold=0.9)", None),
         ("impara(quality='org/name')", "impara(quality='org/name')", None),
         ("ensemble(some[mine]=0.5, gleu=1)", "ensemble(some[mine]=0.5, gleu=1.0)", None),
+        ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)", None),
+        ("ensemble(members={'random(seed=2)': 1})", "ensemble('random(seed=2)'=1.0)", None),
+        (
+            "ensemble(m2(beta=1.0)=1, \"bertscore(encoder='a=b,(')\"=1, scales=((1, 2), (0, 3)))",
+            "ensemble('m2(beta=1.0)'=1.0, \"bertscore(encoder='a=b,(')\"=1.0, "
+            "scales=((1.0, 2.0), (0.0, 3.0)))",
+            None,
+        ),
+        ("head(name='fluency')", "head(model='joint-mpnet-3', name='fluency')", None),
+        ("head(model='m', heads=('a',))", "head(model='m', name='a')", None),
+        (
+            "head(model='m', heads=['a', 'b'])",
+            "head(model='m', weights={'a': 0.5, 'b': 0.5})",
+            "head(model='m', heads=('a', 'b'), weights=(0.5, 0.5))",
+        ),
         (
             "some(model='x', grammaticality='a', fluency='b', meaning='c')",
             "some(grammaticality='a', fluency='b', meaning='c')",
@@ -74,6 +89,7 @@ def test_labels_and_full_names(name: str, label: str, full: str | None) -> None:
     assert metric.label == label
     assert full is None or str(metric) == full
     assert load_metric(str(metric)) == metric
+    assert load_metric(label).label == label
 
 
 # -- classes by their import path --------------------------------------------------------------------
@@ -164,6 +180,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:the spaCy package")
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
@@ -181,6 +198,36 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(n=" + "~" * 100_000 + "1)", BadNameError, "has 100009 characters; at most 10000"),
         ("m2(beta=1e999)", ParameterError, "m2(beta=inf): a finite number was expected."),
         ("", BadNameError, "is not a metric"),
+        ("ensemble", ParameterError, "needs the parameter 'members'"),
+        ("ensemble(members=())", ParameterError, "needs one or more members"),
+        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them different"),
+        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "in only one of the ways"),
+        ("ensemble(members=('gleu',), weights=(1, 2))", ParameterError, "2 weights for 1"),
+        ("ensemble(length=1, scales=((0, 0),))", ParameterError, "positive deviation"),
+        ("ensemble(glue=1.0)", ParameterError, "no metric is named 'glue'; did you mean 'gleu'?"),
+        ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
+        ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
+        ("head(model='m')", ParameterError, "such as head(model='m', name='fluency')"),
+        ("head(name='a', heads=('a',))", ParameterError, "name the outputs once"),
+        ("head(heads=('a', 'b'), weights=(1,))", ParameterError, "1 weights for 2 heads"),
+        ("errant(mode='spans')", ParameterError, "'span-correction' or 'span-detection' or"),
+        ("gleu(iterations=0)", ParameterError, "must be at least 1"),
+        ("green(beta=-1.0)", ParameterError, "beta at least 0"),
+        ("m2(beta=-1.0)", ParameterError, "beta must be 0 or a positive number"),
+        ("m2(max_unchanged_words=-1)", ParameterError, "max_unchanged_words must be at least 0"),
+        ("cleme(edits='aligned', beta=-1.0)", ParameterError, "beta must be"),
+        ("cleme(edits='aligned', mean_length=-1.0)", ParameterError, "mean_length must be"),
+        ("cleme(annotator='en-ewt-sm', unit='char')", ParameterError, "characters have no parse"),
+        ("cleme2(edits='aligned', unit='char')", ParameterError, "and no similarity; with "),
+        ("cleme2(factors=(0.5, 0.4, 0.1, 0.1))", ParameterError, "the factors sum to 1.1"),
+        ("uot-errant(reg=0)", ParameterError, "reg and reg_m must be above 0"),
+        ("scribendi(threshold=1.5)", ParameterError, "threshold must be from 0 to 1"),
+        ("asano(weights=(0, 0, 0))", ParameterError, "nor all zero"),
+        ("classifier", ParameterError, "needs the parameter 'model'"),
+        ("llm-s(criterion='impact')", ParameterError, "grammaticality"),
+        ("llm-e(criterion='fluency')", ParameterError, "difficulty"),
+        ("llm-s(group_size=0)", ParameterError, "from 1 to 20"),
+        ("llm-s(output='xml')", ParameterError, "json-schema"),
     ],
 )
 def test_unusable_names_say_what_was_expected(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import Edit, load_metric
-from learnedgec.errors import ParameterError
 from learnedgec.metrics.ngrams import characters_apart, units
 
 # Metrics that have the parameter, without what is not for characters.
@@ -62,15 +61,3 @@ def test_gold_edits_are_of_words_and_not_used() -> None:
     assert cleme.score(["猫か"], ["猫が"], gold).value == pytest.approx(1.0)
     assert cleme.signature(gold).endswith("|gold:aligned")
     assert not load_metric("cleme(edits='aligned')").signature(gold).endswith("|gold:aligned")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "cleme(annotator='en-ewt-sm', unit='char')",
-        "cleme2(edits='aligned', weights='similarity', unit='char')",
-    ],
-)
-def test_characters_have_no_parse_and_no_similarity(name: str) -> None:
-    with pytest.raises(ParameterError, match="characters have no parse and no similarity; with "):
-        load_metric(name)

@@ -13,12 +13,11 @@ import pytest
 from annotated import references_of
 from embedded import Sample
 
-from learnedgec.cli.edit_text import edit_text
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import InputError, ParameterError
+from learnedgec.errors import InputError
 from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.runtime.runtime import Runtime
@@ -171,29 +170,6 @@ def test_one_right_edit(tiny_encoder: Path) -> None:
     assert score.value == pytest.approx(mass ** (1 / 3), rel=1e-8)
 
 
-def test_uniform_masses_are_shares(tiny_encoder: Path) -> None:
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME, mass="uniform")
-    score = metric.score_of(metric.compare([SOURCE], [[GO, BY]], references_of(SOURCE, [GO, BY])))
-    assert score.details["proposed"] == pytest.approx(1.0)
-    (record,) = score.statistics.records[0]
-    assert [edit["mass"] for edit in record["edits"]] == [0.5, 0.5]
-    # The more different two edits are, the nearer this comes to 2^(-1/3).
-    assert 2 ** (-1 / 3) - 1e-9 < score.value < 1
-
-
-def test_a_side_without_edits(tiny_encoder: Path) -> None:
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME)
-    cases: dict[tuple[tuple[Edit, ...], tuple[Edit, ...]], tuple[float, float, float]] = {
-        ((), ()): (1.0, 1.0, 1.0),
-        ((GO,), ()): (0.0, 1.0, 0.0),
-        ((), (GO,)): (1.0, 0.0, 0.0),
-    }
-    for (proposed, gold), expected in cases.items():
-        score = metric.score_of(metric.compare([SOURCE], [proposed], references_of(SOURCE, gold)))
-        computed = (score.details["precision"], score.details["recall"], score.value)
-        assert computed == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("cost", ["euclidean", "cosine"])
 @pytest.mark.parametrize("mass", ["norm", "uniform"])
 def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> None:
@@ -251,16 +227,5 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
         ("missed", "on"),
     ]
     assert all(row["transported"] <= row["mass"] * 2 for row in rows)
-    shown = edit_text(metric, scores, [SOURCE], {"ours": hypotheses})
-    assert f"mass {rows[0]['mass']:.4f}  transported {rows[0]['transported']:.4f}" in shown
     with pytest.raises(InputError, match=r"score with uot-errant\(types=True\)"):
         UotErrant(encoder=str(tiny_encoder), annotator=NAME).by_type(statistics)
-
-
-def test_signature_and_unusable_parameters(tiny_encoder: Path) -> None:
-    with pytest.raises(ParameterError, match="reg and reg_m must be above 0"):
-        UotErrant(annotator=NAME, reg=0.0)
-    metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME)
-    signature = metric.signature(References.from_texts(["a"]))
-    for part in ("|annotator-version:", "|sha256:", "|dtype:float32", "|gold:aligned"):
-        assert part in signature

@@ -232,11 +232,8 @@ def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
     }
     for field in dataclasses.fields(kind):
         # The value of a default factory depends on the installation; the parameter's meaning explains it.
-        plain, computed = (
-            default is not dataclasses.MISSING for default in (field.default, field.default_factory)
-        )
-        default = repr(field.default) if plain else None
-        required = not plain and not computed
+        default = None if field.default is dataclasses.MISSING else repr(field.default)
+        required = default is None and field.default_factory is dataclasses.MISSING
         yield Parameter(field.name, default, required, meanings.get(field.name, ""))
 
 
