@@ -1,6 +1,6 @@
 """Exact output of each command in each format, over the embedded sample.
 
-`PYTHONPATH=tests python tests/cli/test_transcript.py` writes `transcript.txt` anew after a change that was meant.
+`PYTHONPATH=tests python tests/cli/test_transcript.py` writes `transcript.txt` anew after an intended change.
 """
 
 from __future__ import annotations
