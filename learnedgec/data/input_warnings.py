@@ -133,7 +133,7 @@ def token_notices(
     texts: dict[str, Iterable[str]] = {"the sources": sources, **systems}
     if references is not None:
         texts["the references"] = [text for row in references.texts() for text in row]
-    all_shares = {name: _share(sentences) for name, sentences in texts.items()}
+    all_shares = {name: raw_share(sentences) for name, sentences in texts.items()}
     shares = {name: share for name, share in all_shares.items() if share is not None}
     if not shares:
         return []
@@ -153,7 +153,7 @@ def token_notices(
     ]
 
 
-def _share(texts: Iterable[str]) -> float | None:
+def raw_share(texts: Iterable[str]) -> float | None:
     """Return how many of the sentences with a full stop have it at the last word; `None` if none has one."""
     at_word = apart = 0
     for text in texts:

@@ -12,6 +12,7 @@ import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
+from learnedgec.evaluators.precision import has_bfloat16
 from learnedgec.runtime.progress import ProgressLines
 from learnedgec.training.memory import estimated_memory
 
@@ -56,6 +57,14 @@ class Announcement(lightning.Callback):
             f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
             f"{trainer.strategy.root_device}."
         )
+        for notice in data.notices():
+            self.notify(notice)
+        device = trainer.strategy.root_device
+        if trainer.precision.startswith("bf16") and not has_bfloat16(device):
+            self.notify(
+                f"{device} has no arithmetic in bfloat16, so trainer.precision {trainer.precision} takes "
+                "longer than float32, the default."
+            )
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Report the number of steps, what ends training, and the memory that a step needs."""

@@ -13,7 +13,7 @@ import weakref
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ from learnedgec.data.catalog.leakage import (
 )
 from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import Labelled, load_labelled
+from learnedgec.data.input_warnings import raw_share
 from learnedgec.data.records import is_saved_dataset
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
@@ -51,6 +52,9 @@ from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPa
 from learnedgec.training.pairs.rated import iterate_rated
 from learnedgec.training.storage import StoredExamples, joined, stored
 from learnedgec.types import Indices
+
+# The training examples in which text that is not tokenised is looked for.
+_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -285,6 +289,25 @@ class TrainingData(lightning.LightningDataModule):
             return float(low), float(high)
         values = [row.values[head] for row in self.load()["train"] if head in row.values]
         return (math.floor(min(values)), math.ceil(max(values))) if values else None
+
+    def notices(self) -> list[str]:
+        """Return sentences on training ratings outside their range, and on text that is not tokenised."""
+        notices = []
+        examples = self.load()["train"]
+        for head, (low, high) in self.ranges.items():
+            values = [row.values[head] for row in examples if head in row.values]
+            if outside := sum(not low <= value <= high for value in values):
+                notices.append(
+                    f"{outside:,} of {len(values):,} ratings of {head} are outside data.ranges, "
+                    f"{low:g} to {high:g}."
+                )
+        first = (text for row in islice(examples, _SAMPLE) for pair in row.texts for text in pair)
+        if (raw_share(first) or 0) > 0.5:
+            notices.append(
+                'The training texts are not tokenised (sentences end like "school."): train and score with '
+                "tokens separated by spaces, as learnedgec.tokenise gives them."
+            )
+        return notices
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""

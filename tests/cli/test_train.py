@@ -76,6 +76,21 @@ def test_what_is_learned_from_and_where_is_said_first(
     assert "v_num" not in err
 
 
+def test_data_and_precision_that_do_not_suit_are_told(
+    train: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_BFLOAT16", "0")
+    rows = [f"he go {n}.,he goes {n}.,{n}" for n in range(20)]
+    Path("mine.csv").write_text("\n".join(["source,hypothesis,fluency", *rows]))
+    options = "--data.ranges.fluency [4,19] --trainer.precision bf16-mixed"
+    told = " ".join(train(f"{TRAIN} --trainer.max_epochs 1 {options}").err.split())
+    ratings = re.search(r"(\d) of 16 ratings of fluency are outside data.ranges, 4 to 19.", told)
+    assert ratings is not None
+    assert 1 <= int(ratings[1]) <= 4
+    assert 'not tokenised (sentences end like "school.")' in told
+    assert "cpu has no arithmetic in bfloat16, so trainer.precision bf16-mixed takes longer" in told
+
+
 def test_a_head_no_better_than_chance_is_warned_about(train: Any, tiny_encoder: Path) -> None:
     # The dev part has the ratings of the training part, turned around.
     first = tiny_encoder.parent / "first"
