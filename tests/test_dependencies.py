@@ -90,7 +90,7 @@ def is_ours(module: str, importer: Path) -> bool:
     """Return whether a module is the package, or one of the scripts or tests."""
     if module == "learnedgec" or importer.is_relative_to(ROOT / "learnedgec"):
         return module == "learnedgec"
-    places = (importer.parent, ROOT / "tests", ROOT / "scripts" / "reliability")
+    places = (importer.parent, ROOT / "tests", ROOT / "scripts", ROOT / "scripts" / "reliability")
     return any((place / f"{module}.py").exists() for place in places)
 
 

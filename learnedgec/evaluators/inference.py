@@ -81,7 +81,7 @@ def run_distinct(
     description: str = "encoding",
     **options: Any,
 ) -> tuple[npt.NDArray[np.float32], list[int]]:
-    """Return the rows of `run` for distinct items, and the tokens to which each was truncated, or 0."""
+    """Return a row for each distinct item, and the tokens to which each was truncated or 0; see `run`."""
     encoded, limits = encode(tokenizer, items, **options)
     # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
     numbers: dict[tuple[tuple[int, ...], ...], int] = {}

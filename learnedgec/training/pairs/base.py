@@ -212,11 +212,17 @@ class PairSource(ABC):
         return pairs, read_json(summary_file)
 
 
-def warn_of_few(source: PairSource, found: int, requested: int | None) -> None:
-    """Warn where fewer pairs were found than requested."""
-    if found < (requested or 0):
+def warn_of_few(source: PairSource, number: int, requested: int | None) -> None:
+    """Warn where fewer pairs were found than requested.
+
+    Args:
+        source: the source of the pairs.
+        number: how many it has.
+        requested: how many were requested, if a number was.
+    """
+    if number < (requested or 0):
         names = ", ".join(source.datasets())
-        warnings.warn(f"{names}: found {found} pairs of {requested} requested.", stacklevel=3)
+        warnings.warn(f"{names}: found {number} pairs of {requested} requested.", stacklevel=3)
 
 
 def stored_scores(
