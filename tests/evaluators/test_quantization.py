@@ -50,6 +50,18 @@ def test_4_bits_are_the_nearest_of_the_best_scale(seed: int, spread: float) -> N
     assert 0.004 < float(errors.sum() / groups.square().sum()) < 0.014
 
 
+def test_what_a_rounded_matrix_learns_is_not_rounded_away() -> None:
+    matrix = torch.randn(64, 8 * GROUP, generator=torch.Generator().manual_seed(1))
+    first = unpack(pack({"dense": matrix}, 4))["dense"]
+    assert unpack(pack({"dense": first}, 4))["dense"].equal(first)
+    learned = 0.03 * torch.randn(matrix.shape, generator=torch.Generator().manual_seed(2))
+    second = unpack(pack({"dense": first + learned}, 4))["dense"]
+    # The slope of what is there on what was learned; with the old scales it is below 0.1.
+    slope = float(((second - first) * learned).sum() / learned.square().sum())
+    assert slope == pytest.approx(1.0, abs=0.3)
+    assert unpack(pack({"dense": second}, 4))["dense"].equal(second)
+
+
 def test_the_numbers_are_quantiles_of_a_normal_distribution() -> None:
     # The procedure of the paper's appendix E, with its offset.
     offset = (1 - 1 / 30 + 1 - 1 / 32) / 2
