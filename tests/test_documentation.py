@@ -424,7 +424,7 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
     (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
     registry = checkout / "learnedgec" / "metrics" / "registry.py"
     text = registry.read_text(encoding="utf-8")
-    (place,) = re.findall(r"^METRICS\b.*\{$", text, re.MULTILINE)
+    (place,) = re.findall(r"^_CLASSES\b.*\{$", text, re.MULTILINE)
     registry.write_text(text.replace(place, f"{place}\n{row}"), encoding="utf-8")
     stubs, contract = [line for line in commands(NEW_METRIC) if line.startswith(".venv/")]
     score = next(line for line in commands(NEW_METRIC) if line.endswith("--metric dice"))

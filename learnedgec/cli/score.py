@@ -246,7 +246,7 @@ def _explanations(scores: SystemScores, scoring: Scoring) -> Iterator[str]:
     for metric, systems in scores.items():
         reference = find_reference(metric)
         if reference is None:
-            yield f"{metric.label}: no reference is released for this metric with these parameters."
+            yield f"{metric.label}: no human ratings are known beside its values with these parameters."
             continue
         sources = metric.score(
             inputs.sources, inputs.sources, inputs.references, runtime=scoring.runtime

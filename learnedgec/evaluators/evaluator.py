@@ -76,6 +76,12 @@ class HeadConfig:
     objective: str | None = None
     range: Sequence[float] | None = None
 
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            # JSON has no tuples.
+            low, high = self.range
+            object.__setattr__(self, "range", (float(low), float(high)))
+
     @property
     def rated(self) -> bool:
         """Whether it learned from ratings rather than from ranked pairs."""

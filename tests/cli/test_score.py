@@ -86,7 +86,7 @@ def test_explain_says_what_a_score_means(run: Any, monkeypatch: pytest.MonkeyPat
         "sentences of gmeg:fce, and human raters there put 50% of such changes above the source (900 rated "
         "outputs).",
         f"gmeg:fce: {dataset('gmeg').about}.",
-        "gleu: no reference is released for this metric with these parameters.",
+        "gleu: no human ratings are known beside its values with these parameters.",
     ]
 
 
