@@ -91,6 +91,17 @@ METRICS: dict[str, MetricEntry] = {
     for name, target in _CLASSES.items()
 }
 
+# Metrics of translation and summaries that users of other tools ask for, and what is nearest here.
+_OF_OTHER_TASKS = {
+    "comet": "some and impara, which need no references",
+    "bleurt": "some and impara, which need no references",
+    "bleu": "gleu",
+    "sacrebleu": "gleu",
+    "chrf": "gleu(unit='char')",
+    "rouge": "gleu",
+    "ter": "hter",
+}
+
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
 
 _LARGEST = 1 << 64
@@ -135,11 +146,17 @@ def metric_class(name: str) -> type[Metric]:
 
     Raises:
         UnknownNameError: no metric has this name.
-        BadNameError: there is no metric at the import path.
+        BadNameError: there is no metric at the import path, or the name is that of one for another task.
         PluginError: the metric is from another installed package and cannot be loaded.
     """
     if ":" in name:
         return _imported(name)
+    nearest = _OF_OTHER_TASKS.get(name.lower())
+    if nearest and name not in REGISTRY:
+        raise BadNameError(
+            f"{name} rates translations or summaries and is no metric of corrections; nearest to it: "
+            f"{nearest}."
+        )
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
