@@ -74,7 +74,7 @@ class HeadConfig:
     reads: Literal["pooled", "tokens", "capitals"] = "pooled"
     layer: int | None = None
     objective: str | None = None
-    range: Sequence[float] | None = None
+    range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.range is not None:
