@@ -18,6 +18,8 @@ from measuring import Stopwatch
 from learnedgec.stats.resampling import resample
 from learnedgec.stats.trueskill import rate_games, rate_resamples
 
+RESAMPLES = 1000
+
 Game = tuple[int, int, int]
 
 
@@ -51,10 +53,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--games", type=int, default=60_000)
     parser.add_argument("--systems", type=int, default=12)
-    parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    scores = make_scores(options.systems, options.games, options.seed)
+    scores = make_scores(options.systems, options.games, 0)
     games = games_of(scores)
 
     watch = Stopwatch()
@@ -68,13 +68,13 @@ def main() -> None:
     print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
     print(f"largest difference of mu or sigma: {np.abs(ratings - expected).max():.1e}")
 
-    samples = resample(scores.shape[1], options.resamples, options.seed)
+    samples = resample(scores.shape[1], RESAMPLES, 0)
     watch = Stopwatch()
     rate_resamples(scores, samples)
     many = watch.wall
     print(
-        f"{options.resamples:,} resamples at once: {many:.1f} s, "
-        f"{options.resamples * package / many:,.0f} times as fast as the package on each"
+        f"{RESAMPLES:,} resamples at once: {many:.1f} s, "
+        f"{RESAMPLES * package / many:,.0f} times as fast as the package on each"
     )
 
 

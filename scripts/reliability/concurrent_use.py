@@ -1,7 +1,7 @@
 """Threads and processes at once: equal scores and whole files.
 
-Threads share a metric and a cache folder. A forked child and spawned workers score beside them. Whatever runs
-beside it, a score is the one computed alone.
+Threads share a metric and a cache folder, and spawned workers score beside them. Whatever runs beside it, a
+score is the one computed alone.
 """
 
 from __future__ import annotations
@@ -63,14 +63,6 @@ def threads_score(name: str, expected: float, folder: Path | None) -> None:
     assert set(values) == {expected}, f"{set(values)} and not {expected}"
 
 
-def threads_name(names: Sequence[str]) -> None:
-    """Load metrics by name from many threads."""
-    for name, metric in zip(
-        names, together([partial(load_metric, name) for name in names]), strict=True
-    ):
-        assert metric == load_metric(name), f"{name} is another metric"
-
-
 def threads_write(folder: Path, random: Random) -> None:
     """Write to one file and one entry of a cache from six threads, and read them."""
     path = folder / "f.txt"
@@ -87,24 +79,6 @@ def threads_write(folder: Path, random: Random) -> None:
     together([partial(write, text) for text in random.sample("abcdefghij", 6)])
     left = [file.name for file in folder.rglob(".*")]
     assert left == [], f"{left} are left"
-
-
-def fork_scores(name: str, expected: float) -> None:
-    """Score in a forked child while threads score here."""
-    metric = load_metric(name)
-
-    def child() -> None:
-        process = os.fork()
-        if process == 0:
-            code = 3
-            try:
-                code = 0 if score(metric, Runtime()) == expected else 4
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(process, 0)
-        assert os.waitstatus_to_exitcode(status) == 0, f"the child ended with {status}"
-
-    together([child, partial(score, metric, Runtime()), child])
 
 
 def length_of(text: str) -> int:
@@ -155,9 +129,7 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
         yield Trial(
             "threads, one cache", partial(threads_score, name, alone[name], trial / "cache")
         )
-        yield Trial("names", partial(threads_name, [random.choice(METRICS) for _ in range(12)]))
         yield Trial("one place", partial(threads_write, trial, random))
-        yield Trial("fork", partial(fork_scores, name, alone[name]))
         if number % 3 == 1:
             yield Trial("spawn", partial(spawn_maps, 2))
             yield Trial("processes", partial(processes_score, trial / "processes"))
