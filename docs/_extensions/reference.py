@@ -84,7 +84,7 @@ def toctree(entries: Sequence[str], *, caption: str = "") -> str:
 # -- the API -----------------------------------------------------------------------------------
 
 # Commands have a reference of their own.
-_NOT_PUBLIC = ("learnedgec.cli", "learnedgec._version")
+_NOT_PUBLIC = ("learnedgec.cli", "learnedgec.__main__", "learnedgec._version")
 
 
 def public_modules() -> Iterator[str]:

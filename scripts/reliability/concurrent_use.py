@@ -98,7 +98,7 @@ def spawn_maps(jobs: int) -> None:
 def processes_score(folder: Path) -> None:
     """Score by three command lines at once with one cache and one output file."""
     words = [
-        *(sys.executable, "-c", "from learnedgec.cli.main import run; run()", "score", "--quiet"),
+        *(sys.executable, "-m", "learnedgec", "score", "--quiet"),
         *("--src", str(sample_folder() / "source.txt"), "--gold", str(sample_folder() / "gold.m2")),
         *("--hyp", str(sample_folder() / "systems" / "weak.txt"), "--metric", "gleu", "m2"),
         *("--cache-dir", str(folder / "cache"), "--format", "csv"),

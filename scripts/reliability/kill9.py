@@ -60,7 +60,7 @@ class Job:
 
 
 def learnedgec(*words: str) -> list[str]:
-    return [sys.executable, "-c", "from learnedgec.cli.main import run; run()", *words, "--quiet"]
+    return [sys.executable, "-m", "learnedgec", *words, "--quiet"]
 
 
 PAIRS = """

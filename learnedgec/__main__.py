@@ -1,0 +1,5 @@
+"""`python -m learnedgec COMMAND …`, the command line without its script."""
+
+from learnedgec.cli.main import run
+
+run()
