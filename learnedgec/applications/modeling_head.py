@@ -81,14 +81,13 @@ class ExportedHead(PreTrainedModel):  # type: ignore[misc]
         if self.config.pooling == "tokens":
             # The logarithm of the probability that a token is not wrong.
             log_right = torch.nn.functional.logsigmoid(-self.classifier(states).squeeze(-1).float())
-            logits = (log_right * mask).sum(dim=1, keepdim=True)
-            logits = logits * self.config.scale + self.config.offset
+            label = (log_right * mask).sum(dim=1, keepdim=True)
         elif self.config.pooling == "pooler":
-            logits = self.classifier(output.pooler_output)
+            label = self.classifier(output.pooler_output)
         elif self.config.pooling == "cls":
-            logits = self.classifier(states[:, 0])
+            label = self.classifier(states[:, 0])
         else:
             weights = mask.unsqueeze(-1).to(states.dtype)
             mean = (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-            logits = self.classifier(mean)
-        return SequenceClassifierOutput(logits=logits)
+            label = self.classifier(mean)
+        return SequenceClassifierOutput(logits=label * self.config.scale + self.config.offset)
