@@ -232,8 +232,7 @@ class _Work:
         with quiet_lightning(), quiet():
             study = self.study()
             if begun is None:
-                plan, distributions = self.plan, self.space.distributions()
-                trial = ask(study, distributions, plan.sampler, plan.seed, self.storage)
+                trial = ask(study, self.space, self.plan.sampler, self.plan.seed, self.storage)
             else:
                 trial = optuna.Trial(study, begun)
             self.train(study, trial)
@@ -257,7 +256,7 @@ class _Work:
 
     def train(self, study: optuna.Study, trial: optuna.Trial) -> None:
         """Train a trial to its end, or until it is pruned."""
-        settings = self.space.decode(trial.params)
+        settings = self.space.suggest(trial)
         if self.notify:
             shown = ", ".join(f"{key} {value}" for key, value in settings.items())
             self.notify(f"Trial {trial.number + 1} of {self.plan.trials}: {shown}.")
@@ -319,4 +318,4 @@ class _Pruning(lightning.Callback):
 def _swept(space: Space, trial: FrozenTrial) -> SweptTrial:
     state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     scores = dict(sorted(trial.intermediate_values.items()))
-    return SweptTrial(trial.number, space.decode(trial.params), state, scores)
+    return SweptTrial(trial.number, space.suggest(trial), state, scores)

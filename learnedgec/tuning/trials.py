@@ -20,7 +20,6 @@ from typing import Any, Literal
 import optuna
 from filelock import FileLock
 from jsonargparse.typing import PositiveInt
-from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -145,10 +144,10 @@ def run_trials(
         InputError: the objective does not exist for any of the parameters tried.
     """
 
-    def run() -> Iterator[None]:
+    def run(study: optuna.Study) -> Iterator[None]:
         while len(finished_trials(study)) < plan.trials:
-            trial = ask(study, space.distributions(), plan.sampler, plan.seed, plan.storage)
-            value = trials_of.tried(space.decode(trial.params), target).value
+            trial = ask(study, space, plan.sampler, plan.seed, plan.storage)
+            value = trials_of.tried(space.suggest(trial), target).value
             if math.isnan(value):
                 study.tell(trial, state=TrialState.PRUNED)
             else:
@@ -157,21 +156,20 @@ def run_trials(
 
     with quiet():
         study = open_study(name, task or {}, space.starts(), storage=plan.storage)
-        for _ in track(run(), "trials", total=plan.trials, show=progress):
+        for _ in track(run(study), "trials", total=plan.trials, show=progress):
             pass
-        finished = finished_trials(study)
-    if all(trial.value is None for trial in finished):
+    tried = []
+    for trial in finished_trials(study):
+        parameters = space.suggest(trial)
+        metric = dataclasses.replace(trials_of.metric, **parameters)
+        value = math.nan if trial.value is None else trial.value
+        tried.append(TriedMetric(metric, parameters, value, trial.number))
+    if all(math.isnan(trial.value) for trial in tried):
         raise InputError(
             f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
             "of the parameters tried: it gives everything compared the same score, or all human judgements "
             "are equal. Choose another metric or benchmark."
         )
-    tried = []
-    for trial in finished:
-        parameters = space.decode(trial.params)
-        metric = dataclasses.replace(trials_of.metric, **parameters)
-        value = math.nan if trial.value is None else trial.value
-        tried.append(TriedMetric(metric, parameters, value, trial.number))
     return tried
 
 
@@ -237,17 +235,13 @@ def open_study(
 
 
 def ask(
-    study: optuna.Study,
-    distributions: Mapping[str, BaseDistribution],
-    sampler: Sampler,
-    seed: int,
-    storage: str | None,
+    study: optuna.Study, space: Space, sampler: Sampler, seed: int, storage: str | None
 ) -> optuna.Trial:
     """Return the next trial; processes that share a file take turns, so that no two draw the same point.
 
     Args:
         study: the study.
-        distributions: distribution of each parameter.
+        space: what the trial draws.
         sampler: name of the sampler.
         seed: seed of the study.
         storage: file or address of a shared study, or `None`.
@@ -256,7 +250,9 @@ def ask(
     shared = storage is not None and "://" not in storage
     with FileLock(f"{storage}.ask.lock") if shared else contextlib.nullcontext():
         study.sampler = _make_sampler(sampler, seed, len(study.get_trials(deepcopy=False)))
-        return study.ask(dict(distributions))
+        trial = study.ask()
+        space.suggest(trial)
+    return trial
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:

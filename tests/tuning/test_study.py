@@ -39,7 +39,7 @@ def work(
         study = open_study("x@test", {"metric": task}, SPACE.starts(), storage=storage)
         done = 0
         while len(finished_trials(study)) < limit:
-            trial = ask(study, SPACE.distributions(), sampler, 3, storage)  # type: ignore[arg-type]
+            trial = ask(study, SPACE, sampler, 3, storage)  # type: ignore[arg-type]
             done += 1
             if done == last:
                 end()
