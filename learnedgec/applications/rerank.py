@@ -220,30 +220,24 @@ def candidate_scores(
     check_candidates(sources, candidates)
     metric = by.utility if isinstance(by, MinimumBayesRisk) else by
     metric.check_alone()
-    # Each distinct candidate is scored once; in a minimum Bayes risk, with each of them as its reference.
     rows = [
         [*row, source] if with_sources else row
         for source, row in zip(sources, candidates, strict=True)
     ]
-    distinct = [list(dict.fromkeys(row)) for row in rows]
-    flat = [(number, text) for number, row in enumerate(distinct) for text in row]
-    used = None if references is None else references.select(number for number, _ in flat)
+    scored = [(number, text) for number, row in enumerate(rows) for text in row]
+    used = None if references is None else references.select(number for number, _ in scored)
+    counts = np.array([len(candidates[number]) for number, _ in scored])
     if isinstance(by, MinimumBayesRisk):
-        pairs = [(number, text, other) for number, text in flat for other in distinct[number]]
-        flat = [(number, text) for number, text, _ in pairs]
-        used = References(tuple((Reference(other),) for _, _, other in pairs))
-    originals = [sources[number] for number, _ in flat]
-    statistics = metric.statistics(originals, [text for _, text in flat], used, runtime=runtime)
+        # Each text is scored with each candidate of its source as the reference.
+        others = [other for number, _ in scored for other in candidates[number]]
+        used = References(tuple((Reference(other),) for other in others))
+        scored = [(number, text) for number, text in scored for _ in candidates[number]]
+    originals, texts = [sources[number] for number, _ in scored], [text for _, text in scored]
+    statistics = metric.statistics(originals, texts, used, runtime=runtime)
     values = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
-    sizes = np.bincount([number for number, _ in flat], minlength=len(sources))
-    scores = []
-    for number, scored in enumerate(np.split(values, np.cumsum(sizes)[:-1])):
-        texts = distinct[number]
-        if isinstance(by, MinimumBayesRisk):
-            counts = np.array([candidates[number].count(text) for text in texts])
-            scored = scored.reshape(len(texts), -1) @ (counts / counts.sum())
-        scores.append(scored[[texts.index(text) for text in rows[number]]])
-    return tuple(scores)
+    if isinstance(by, MinimumBayesRisk):
+        values = np.add.reduceat(values, np.cumsum(counts) - counts) / counts
+    return tuple(np.split(values, np.cumsum([len(row) for row in rows])[:-1]))
 
 
 def rerank(
