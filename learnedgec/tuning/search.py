@@ -77,7 +77,6 @@ class Tuning:
         gain: over the given metric, on what the folds held out.
         benchmark: name of the tuning data.
         notices: caveats about these data, one sentence each.
-        parts: names of the components of the metric's sentence scores, such as `fluency`.
         human: name of the human score there; for comparisons, `EW`.
         goal: what was maximised.
         space: what was tuned.
@@ -94,7 +93,6 @@ class Tuning:
     gain: Estimate
     benchmark: str
     notices: tuple[str, ...]
-    parts: tuple[str, ...]
     human: str
     goal: Goal
     space: Space
@@ -276,7 +274,6 @@ def tune(
             *contamination(metric, benchmark.name, benchmark.sources),
             *filter(None, [caveat]),
         ),
-        parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
         human=goal.human_on(benchmark),
         goal=goal,
         space=ranges,
@@ -407,23 +404,19 @@ def compare(
     trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
     if announce:
         _announce_scoring(trials_of, announce)
-    of_outputs = goal.of_sentences or goal.of_segments
-    values, many = {}, {}
-    for label, metric in metrics.items():
-        statistics = trials_of.statistics(metric)
-        values[label] = float(whole.values(metric, statistics)[0])
-        many[label] = parts.values(metric, statistics)
+    of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
+    values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
     return [
         Comparison(
             label,
             values[label],
-            interval(many[label], level)
-            if of_outputs
-            else interval_of_correlation(values[label], many[label], level),
+            interval(many, level)
+            if goal.of_sentences or goal.of_segments
+            else interval_of_correlation(values[label], many, level),
             values["tuned"] - values[label],
-            interval(many["tuned"] - many[label], level),
+            interval(of_resamples["tuned"] - many, level),
         )
-        for label in metrics
+        for label, many in of_resamples.items()
     ]
 
 

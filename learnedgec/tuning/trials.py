@@ -108,15 +108,14 @@ class MetricTrials:
             self._held[key] = benchmark_statistics(metric, self.benchmark, self.runtime)
         return self._held[key]
 
-    def values(self, parameters: Mapping[str, Any], target: Target) -> Floats:
-        """Return the objective of the metric with some parameters, on each sample of the target."""
-        metric = dataclasses.replace(self.metric, **parameters)
+    def values(self, metric: Metric, target: Target) -> Floats:
+        """Return the objective of the metric with other parameters, on each sample of the target."""
         return target.values(metric, self.statistics(metric))
 
     def tried(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
         """Return the metric with some parameters, and its value on the target's first sample."""
         metric = dataclasses.replace(self.metric, **parameters)
-        return TriedMetric(metric, parameters, float(self.values(parameters, target)[0]))
+        return TriedMetric(metric, parameters, float(self.values(metric, target)[0]))
 
 
 def run_trials(

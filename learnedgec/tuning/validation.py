@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,21 +87,26 @@ def cross_validate(
         resamples: bootstrap resamples of what is held out.
         level: of the interval.
     """
-    alone = dataclasses.replace(plan, storage=None)
+    benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
     folds, gains = [], []
-    for system, seen, held_out in _splits(goal, trials_of.benchmark, plan, resamples):
+    for system, seen, held_out in _splits(benchmark, plan):
+        search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
+        # The first sample is all that is held out; the others are resamples of it.
+        numbers = resample(len(held_out), resamples, plan.seed)
+        drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
+        others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
         try:
-            best = best_trial(run_trials(trials_of, seen, space, alone))
+            best = best_trial(run_trials(trials_of, search, space, alone))
         except InputError:
             continue
-        tuned, given = (trials_of.values(chosen, held_out) for chosen in (best.parameters, {}))
-        fold = Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system)
-        folds.append(fold)
-        if not math.isnan(fold.held_out - fold.given):
+        tuned, given = (
+            trials_of.values(metric, others) for metric in (best.metric, trials_of.metric)
+        )
+        folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
+        if not math.isnan(tuned[0] - given[0]):
             gains.append(tuned - given)
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan)
-    # The first number is of all that was held out, the others are of its resamples.
     whole, resampled = np.split(np.array(gains), [1], axis=1)
     if plan.validation == "systems":
         systems = resample(len(gains), resamples, plan.seed + 1)
@@ -109,31 +114,13 @@ def cross_validate(
     return folds, Estimate(float(whole.mean()), *interval(resampled.mean(axis=0), level))
 
 
-def _splits(
-    goal: Goal, benchmark: Benchmark, plan: SearchPlan, resamples: int
-) -> Iterator[tuple[str, Target, Target]]:
-    """Yield the system held out, if any, and the targets of what a search sees and of what is held out.
-
-    The first sample of the latter is all that is held out; the others are resamples of it.
-    """
+def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:
+    """Return the system held out, if any, the sentences that a search sees, and those that are held out."""
     everything = np.arange(len(benchmark.sources))
     if plan.validation == "systems":
-        splits = [(name, everything, everything) for name in benchmark.systems]
-    else:
-        splits = [("", *parts) for parts in _parts(len(everything), plan)]
-    for system, seen, held_out in splits:
-        numbers = resample(len(held_out), resamples, plan.seed)
-        drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
-        yield (
-            system,
-            Target(goal, benchmark, seen[None], without=system, seed=plan.seed),
-            Target(goal, benchmark, drawn, only=system, seed=plan.seed),
-        )
-
-
-def _parts(size: int, plan: SearchPlan) -> Iterator[tuple[Indices, Indices]]:
-    """Yield the sentences that a search sees and those that are held out."""
-    if plan.validation == "k-fold":
-        random = np.random.default_rng(plan.seed)
-        for part in np.array_split(random.permutation(size), plan.folds):
-            yield np.setdiff1d(np.arange(size), part), np.sort(part)
+        return [(system, everything, everything) for system in benchmark.systems]
+    if plan.validation == "none":
+        return []
+    shuffled = np.random.default_rng(plan.seed).permutation(everything)
+    parts = np.array_split(shuffled, plan.folds)
+    return [("", np.setdiff1d(everything, part), np.sort(part)) for part in parts]

@@ -25,7 +25,7 @@ from learnedgec.tuning import search
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
 from learnedgec.tuning.trials import SearchPlan
-from learnedgec.tuning.validation import _parts
+from learnedgec.tuning.validation import _splits
 from learnedgec.types import Floats
 
 PLANTED = (0.2, 0.5, 0.3)
@@ -165,7 +165,7 @@ def test_folds_value_the_choice_on_sentences_it_did_not_see(planted: Benchmark) 
     assert mean < tuning.best.value
     # The numbers are those of the choice on the parts.
     metric = Parts()
-    for fold, (seen, held) in zip(tuning.folds, _parts(80, plan), strict=True):
+    for fold, (_, seen, held) in zip(tuning.folds, _splits(chance, plan), strict=True):
         chosen = dataclasses.replace(metric, **fold.parameters)
         scores = np.stack(
             [chosen.score(chance.sources, t).sentences for t in chance.systems.values()]
@@ -234,10 +234,10 @@ def test_expected_time_is_announced(planted: Benchmark, monkeypatch: pytest.Monk
     assert said[1].startswith("12 trials take about ")
 
 
-def test_parts_do_not_overlap() -> None:
-    parts = list(_parts(23, SearchPlan(folds=4)))
-    assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(23))
-    for seen, held in parts:
+def test_parts_do_not_overlap(planted: Benchmark) -> None:
+    parts = _splits(planted.select(sentences=range(23)), SearchPlan(folds=4))
+    assert sorted(np.concatenate([held for _, _, held in parts]).tolist()) == list(range(23))
+    for _, seen, held in parts:
         assert sorted([*seen.tolist(), *held.tolist()]) == list(range(23))
 
 
