@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from learnedgec.applications.candidates import Candidates, as_candidates, check_candidates
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
 from learnedgec.data.rows import Row, as_frame, as_html, plain
-from learnedgec.data.sentences import Sentences, Systems, as_sentences
+from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.text import check_lengths
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
@@ -31,6 +31,9 @@ from learnedgec.types import Floats, Indices
 if TYPE_CHECKING:
     import pandas
 
+
+Candidates: TypeAlias = Sequence[Sequence[str]]
+"""For each of N sources, one or more corrections; their number may vary."""
 
 _MBR = re.compile(r"\s*mbr\s*\((.+)\)\s*", re.DOTALL)
 
@@ -172,6 +175,37 @@ class Reranking:
 
     def _repr_html_(self) -> str:
         return as_html(self.rows(), note=self.by)
+
+
+def as_candidates(systems: Systems | Candidates) -> Candidates:
+    """Return the candidates of each source, from systems' outputs by name or from lists of candidates.
+
+    Raises:
+        LengthError: the systems have outputs for different numbers of sources.
+
+    Example:
+        >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
+        [['He go .', 'He goes .'], ['Yes .', 'Yes .']]
+    """
+    if not isinstance(systems, Mapping):
+        return systems
+    outputs = as_systems(systems)
+    check_lengths(*outputs.items())
+    return [list(row) for row in zip(*outputs.values(), strict=True)]
+
+
+def check_candidates(sources: Sequence[str], candidates: Candidates) -> None:
+    """Raise `InputError` unless every source has a list of one or more candidates."""
+    if len(sources) != len(candidates):
+        raise InputError(
+            f"{len(sources)} sources have {len(candidates)} lists of candidates; give one list each."
+        )
+    for number, row in enumerate(candidates, 1):
+        if isinstance(row, str) or not row:
+            raise InputError(
+                f"sentence {number} has {'a text in place of a list' if row else 'no candidate'}; "
+                "give a list with at least one correction."
+            )
 
 
 def as_selector(metric: Selector | str) -> Selector:

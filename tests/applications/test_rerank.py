@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import References, load_metric
-from learnedgec.applications.candidates import as_candidates
 from learnedgec.applications.rerank import (
     Guards,
     MinimumBayesRisk,
+    as_candidates,
     as_selector,
     candidate_scores,
     rerank,
