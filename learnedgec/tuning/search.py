@@ -34,7 +34,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.resampling import Estimate, interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
-from learnedgec.tuning.space import Simplex, Space, read_space
+from learnedgec.tuning.space import Simplex, read_space
 from learnedgec.tuning.trials import (
     MetricTrials,
     SearchPlan,
@@ -77,13 +77,11 @@ class Tuning:
         gain: over the given metric, on what the folds held out.
         benchmark: name of the tuning data.
         notices: caveats about these data, one sentence each.
-        human: name of the human score there; for comparisons, `EW`.
         goal: what was maximised.
-        space: what was tuned.
         plan: the settings of the search.
+        settings: what the tuned metric's file says of them, and of the benchmark.
         tuned_on_test: whether the tuning data are test data.
         sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
-        signature: of the tuned metric on that data.
     """
 
     best: TriedMetric
@@ -93,13 +91,11 @@ class Tuning:
     gain: Estimate
     benchmark: str
     notices: tuple[str, ...]
-    human: str
     goal: Goal
-    space: Space
     plan: SearchPlan
+    settings: Mapping[str, Any]
     tuned_on_test: bool
     sentences: frozenset[bytes]
-    signature: str
 
     @property
     def candidates(self) -> dict[str, TriedMetric]:
@@ -124,20 +120,13 @@ class Tuning:
         """
         held_out, untuned = self.held_out, self.given_held_out
         study = {
-            "benchmark": self.benchmark,
-            "objective": self.goal.objective,
-            "aggregation": self.goal.aggregation,
-            "human": self.human,
-            "space": {name: str(range_) for name, range_ in self.space.ranges.items()},
-            "sampler": self.plan.sampler,
-            "seed": self.plan.seed,
+            **self.settings,
             "value": self.best.value,
             "parameters": self.best.parameters,
             "references": {
                 label: {"value": candidate.value, "parameters": candidate.parameters}
                 for label, candidate in self.references.items()
             },
-            "validation": self.plan.validation,
             "held_out": held_out[0],
             "held_out_deviation": held_out[1],
             "given_held_out": untuned[0],
@@ -149,7 +138,6 @@ class Tuning:
                 for benchmark, rows in (comparisons or {}).items()
             },
             "sentences": sorted(key.hex() for key in self.sentences),
-            "signature": self.signature,
             "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
             "trials": [
                 {"number": trial.number, "value": trial.value, "parameters": trial.parameters}
@@ -239,16 +227,19 @@ def tune(
     def signature(metric: Metric) -> str:
         return metric.signature(benchmark.references, runtime=runtime)
 
-    task = {
-        "metric": str(metric),
-        "space": str(ranges),
+    settings = {
         "benchmark": benchmark.name,
-        "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
         "objective": goal.objective,
         "aggregation": goal.aggregation,
         "human": goal.human_on(benchmark),
         "sampler": plan.sampler,
         "seed": plan.seed,
+    }
+    task = {
+        **settings,
+        "metric": str(metric),
+        "space": str(ranges),
+        "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
         "signature": signature(metric.for_statistics),
     }
     trials = run_trials(
@@ -274,13 +265,16 @@ def tune(
             *contamination(metric, benchmark.name, benchmark.sources),
             *filter(None, [caveat]),
         ),
-        human=goal.human_on(benchmark),
         goal=goal,
-        space=ranges,
         plan=plan,
+        settings={
+            **settings,
+            "space": {parameter: str(range_) for parameter, range_ in ranges.ranges.items()},
+            "validation": plan.validation,
+            "signature": signature(best.metric),
+        },
         tuned_on_test=marked,
         sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},
-        signature=signature(best.metric),
     )
 
 
