@@ -81,12 +81,10 @@ class JsonRows(LineRows):
 
     def read(self, block: int) -> list[Any]:
         """Return the records of a block."""
-        records = []
-        for number, line in enumerate(super().read(block), block * self.block_size + 1):
-            record = read_record(line, self.path, number, ("source", "hypothesis"))
-            check_sentence_record(record, f"{self.path}:{number}")
-            records.append(record)
-        return records
+        return [
+            read_record(line, self.path, number, ("source", "hypothesis"))
+            for number, line in enumerate(super().read(block), block * self.block_size + 1)
+        ]
 
 
 class ParquetRows:
@@ -132,8 +130,6 @@ class ParquetRows:
                     self._last = group, self._groups[group].to_table(columns=self._columns)
             table = self._last[1]
             records += table.slice(row - self._ends[group] + len(table), stop - row).to_pylist()
-        for number, record in enumerate(records, start + 1):
-            check_sentence_record(record, f"{self.path}:{number}")
         return records
 
 
@@ -227,9 +223,11 @@ class Corpus:
             references = References.from_texts(*texts) if texts else None
             sources = self.sources.read(block)
             return CorpusBlock(first, range(first, last + 1), sources, rows, references)
-        records, *others = rows.values()
-        for file, other in zip(self.files[1:], others, strict=True):
-            check_same_sentences((self.files[0].path, records), (file.path, other), line=first)
+        records = next(iter(rows.values()))
+        for file, others in zip(self.files, rows.values(), strict=True):
+            for number, record in enumerate(others, first):
+                check_sentence_record(record, f"{file.path}:{number}")
+            check_same_sentences((self.files[0].path, records), (file.path, others), line=first)
         lists = [record.get("references") for record in records]
         return CorpusBlock(
             first,
