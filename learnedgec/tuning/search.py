@@ -1,8 +1,8 @@
 """Tune a metric: compute statistics once, run trials that take milliseconds, and estimate the gain.
 
 The objective on the tuning data overestimates the gain. So the same search is run on parts of the judgements
-and its choice is evaluated on the others (`validation`), and the tuned metric is compared with the given one
-on another benchmark if one is named (`compare`).
+and its choice is evaluated on the others (`cross_validate`), and the tuned metric is compared with the given
+one on another benchmark if one is named (`compare`).
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ from learnedgec.stats.resampling import Estimate, interval, interval_of_correlat
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.space import Simplex, read_space
 from learnedgec.tuning.trials import (
+    Fold,
     MetricTrials,
     SearchPlan,
     TriedMetric,
     best_trial,
+    check_validation,
+    cross_validate,
     run_trials,
 )
-from learnedgec.tuning.validation import Fold, check_validation, cross_validate
 
 
 @dataclass(frozen=True, slots=True)

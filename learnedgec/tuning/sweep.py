@@ -25,7 +25,7 @@ from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.trials import Sampler, ask, explained_variance, open_study, quiet
+from learnedgec.tuning.study import Sampler, ask, explained_variance, open_study, quiet
 
 # In the run's folder.
 _JOURNAL = "sweep.journal"

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
-from learnedgec.tuning.trials import ask, finished_trials, open_study, quiet
+from learnedgec.tuning.study import ask, finished_trials, open_study, quiet
 
 FILES = ["study.journal", "study.db"]
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})

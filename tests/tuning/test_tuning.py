@@ -24,8 +24,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
-from learnedgec.tuning.trials import SearchPlan
-from learnedgec.tuning.validation import _splits
+from learnedgec.tuning.trials import SearchPlan, _splits
 from learnedgec.types import Floats
 
 PLANTED = (0.2, 0.5, 0.3)
