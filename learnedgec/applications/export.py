@@ -115,8 +115,10 @@ def _plain_model(model: EvaluatorModel, head: str) -> Any:
         weights["classifier.weight"] = linear.weight * config.scale
         weights["classifier.bias"] = linear.bias * config.scale + config.offset
     else:
+        # Only heads of tokens may read a lower layer.
+        layer = config.layer if pooling == "tokens" else None
         exported = ExportedHead(
-            ExportedHeadConfig(settings, pooling, config.scale, config.offset, **label)
+            ExportedHeadConfig(settings, pooling, config.scale, config.offset, layer, **label)
         )
     # Low-rank matrices are added where they apply to the head's input.
     encoder = merged(model.encoder.state_dict(), on=model.config.uses_lora(config.input))

@@ -76,6 +76,7 @@ def test_exported_heads_are_equal_without_learnedgec(
         "fluency": HeadConfig("hypothesis", 2.8, 0.5),
         "meaning": HeadConfig("pair", 3.5, 0.4),
         "wrong": HeadConfig("hypothesis", 0.3, 2.0, reads="tokens"),
+        "early": HeadConfig("hypothesis", 0.3, 2.0, reads="tokens", layer=1),
     }
     torch.manual_seed(0)
     config = tiny.configuration(len(tiny.tokenizer()))
