@@ -168,7 +168,7 @@ def sweep(
             trials[best],
             run.package,
             check_package(run.package)["results"],
-            sum(work.epochs - len(trial.scores) for trial in pruned),
+            sum(max(0, work.epochs - len(trial.scores)) for trial in pruned),
             explained_variance(study, plan.seed),
         )
 

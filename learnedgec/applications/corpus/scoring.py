@@ -163,7 +163,7 @@ class BlockScorer:
         """Return the `notices` and the least and largest number of `references` of a block, if it is done."""
         if self.sentences and not self._sentences_path(block).exists():
             return None
-        return self._arrays(block, "entry.")
+        return self._arrays(block, "entry.") or None
 
     def statistics(
         self, metric: Metric, system: str, blocks: Sequence[int]
