@@ -8,8 +8,8 @@
 
 transformers' own classifiers put a layer with a non-linearity between the states and the label, or read the
 first token; ours read the mean of all states directly. So most heads need their own class, in
-`modeling_head.py`, which transformers loads with `trust_remote_code=True`. A head that reads its encoder's
-pooler (`pooling: pooler`, such as BERT's) needs none.
+`modeling_head.py`, which transformers loads with `trust_remote_code=True`. A head that reads BERT's pooler
+(`pooling: pooler`) needs none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 import yaml
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, BertModel
 
 from learnedgec.applications.modeling_head import ExportedHead, ExportedHeadConfig
 from learnedgec.errors import ConfigError, UnknownNameError
@@ -66,13 +66,17 @@ def export_evaluator(
     """
     package = open_package(name)
     model = Evaluator.of(package, Runtime(device="cpu")).model
-    all_heads = model.config.heads
-    for head in heads or ():
-        if head not in all_heads:
-            raise UnknownNameError(f"head of {name}", head, all_heads)
-    marked = [head for head in all_heads if _needs_marks(model.config.head(head))]
-    chosen = list(heads or [head for head in all_heads if head not in marked])
+    configs = {head: model.config.head(head) for head in model.config.heads}
+    # The marks that say which tokens have capitals, or belong to the hypothesis, are our own.
+    marked = {
+        head
+        for head, config in configs.items()
+        if config.reads == "capitals" or (config.reads, config.input) == ("tokens", "pair")
+    }
+    chosen = heads or [head for head in configs if head not in marked]
     for head in chosen:
+        if head not in configs:
+            raise UnknownNameError(f"head of {name}", head, configs)
         if head in marked:
             raise ConfigError(
                 f"the head {head!r} cannot be exported: it reads capitals or the tokens of pairs, whose "
@@ -80,110 +84,48 @@ def export_evaluator(
             )
         if Path(head).name != head or head.startswith("."):
             raise ConfigError(f"the head {head!r} cannot be exported: no folder can have its name.")
-    return {head: _export(package, model, head, Path(output) / head) for head in chosen}
+    folders = {head: Path(output) / head for head in chosen}
+    for head, target in folders.items():
+        exported = _plain_model(model, head)
+        with atomic_folder(target) as folder:
+            with quiet_transformers():
+                exported.save_pretrained(folder, state_dict=_stored(exported.state_dict()))
+                tokenizer = AutoTokenizer.from_pretrained(
+                    package.path, model_max_length=model.config.max_tokens
+                )
+                tokenizer.save_pretrained(folder)
+            card = _card(package, head, configs[head], own_class=isinstance(exported, ExportedHead))
+            (folder / CARD).write_text(card, encoding="utf-8")
+            for file in folder.iterdir():
+                file.chmod(0o644)
+    return folders
 
 
-def _needs_marks(head: HeadConfig) -> bool:
-    """Return whether a head reads which tokens have capitals, or which belong to the hypothesis."""
-    return head.reads == "capitals" or (head.reads, head.input) == ("tokens", "pair")
-
-
-def _export(package: Package, model: EvaluatorModel, head: str, target: Path) -> Path:
-    """Write one head, and return where."""
-    head_config = model.config.head(head)
-    classifier = _classifier(model.heads[head], head_config)
-    plain = _plain(model, head, head_config, classifier)
-    exported = plain or _with_own_class(model, head, head_config, classifier)
-    with atomic_folder(target) as folder:
-        with quiet_transformers():
-            exported.save_pretrained(folder, state_dict=_stored(exported.state_dict()))
-            tokenizer = AutoTokenizer.from_pretrained(
-                package.path, model_max_length=model.config.max_tokens
-            )
-            tokenizer.save_pretrained(folder)
-        card = _card(package, head, head_config, own_class=plain is None)
-        (folder / CARD).write_text(card, encoding="utf-8")
-        for file in folder.iterdir():
-            file.chmod(0o644)
-    return target
-
-
-def _classifier(linear: Any, head_config: HeadConfig) -> dict[str, torch.Tensor]:
-    """Return the weights of the classifier, with offset and scale unless the head reads tokens.
-
-    The value of a head of tokens is a sum over them, which its own class scales.
-    """
-    reads_tokens = head_config.reads == "tokens"
-    scale, offset = (1.0, 0.0) if reads_tokens else (head_config.scale, head_config.offset)
-    return {
-        "classifier.weight": linear.weight * scale,
-        "classifier.bias": linear.bias * scale + offset,
-    }
-
-
-def _encoder_weights(model: EvaluatorModel, head_config: HeadConfig) -> dict[str, torch.Tensor]:
-    """Return the encoder's weights for a head's input, with low-rank matrices added where they apply."""
-    return merged(model.encoder.state_dict(), on=model.config.uses_lora(head_config.input))
-
-
-def _plain(
-    model: EvaluatorModel,
-    head: str,
-    head_config: HeadConfig,
-    classifier: dict[str, torch.Tensor],
-) -> Any | None:
-    """Return the head as one of transformers' own sequence classifiers, if one computes the same."""
-    if head_config.reads != "pooled" or model.config.pooling != "pooler":
-        return None
-    config = type(model.encoder.config)(**{**model.encoder.config.to_dict(), **_labels(head)})
-    try:
-        plain: Any = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
-        prefix = plain.base_model_prefix
-        encoder = _encoder_weights(model, head_config)
-        plain.load_state_dict({f"{prefix}.{key}": encoder[key] for key in encoder} | classifier)
-    except (ValueError, RuntimeError):  # there is no such class, or it has other weights
-        return None
-    plain.eval()
-    # Another class may compute something else from the same weights, so its output is compared.
-    numbers = torch.Generator().manual_seed(0)
-    ids = torch.randint(0, config.vocab_size, (4, 12), generator=numbers)
-    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    with torch.inference_mode():
-        pooled = model.pool(model.encode(batch, head_config.input), batch)
-        expected = torch.nn.functional.linear(
-            pooled, classifier["classifier.weight"], classifier["classifier.bias"]
+def _plain_model(model: EvaluatorModel, head: str) -> Any:
+    """Return a head as a sequence classifier: BERT's if that computes the same, else one of its own class."""
+    config = model.config.head(head)
+    linear = model.heads[head]
+    weights = {"classifier.weight": linear.weight, "classifier.bias": linear.bias}
+    settings = model.encoder.config.to_dict()
+    label = {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
+    pooling = "tokens" if config.reads == "tokens" else model.config.pooling
+    exported: Any
+    if pooling == "pooler" and isinstance(model.encoder, BertModel):
+        exported = BertForSequenceClassification(BertConfig(**(settings | label)))
+        weights["classifier.weight"] = linear.weight * config.scale
+        weights["classifier.bias"] = linear.bias * config.scale + config.offset
+    else:
+        # Only heads of tokens may read a lower layer.
+        layer = config.layer if pooling == "tokens" else None
+        exported = ExportedHead(
+            ExportedHeadConfig(settings, pooling, config.scale, config.offset, layer, **label)
         )
-        equal = torch.allclose(plain(**batch).logits, expected, rtol=1e-5, atol=1e-6)
-    return plain if equal else None
-
-
-def _with_own_class(
-    model: EvaluatorModel,
-    head: str,
-    head_config: HeadConfig,
-    classifier: dict[str, torch.Tensor],
-) -> ExportedHead:
-    """Return the head as a model of its own class, which transformers saves beside the weights."""
-    tokens = head_config.reads == "tokens"
-    exported = ExportedHead(
-        ExportedHeadConfig(
-            encoder=model.encoder.config.to_dict(),
-            pooling="tokens" if tokens else model.config.pooling,
-            scale=head_config.scale if tokens else 1.0,
-            offset=head_config.offset if tokens else 0.0,
-            **_labels(head),
-        )
-    )
-    encoder = _encoder_weights(model, head_config)
-    weights = {f"encoder.{key}": value for key, value in encoder.items()} | classifier
+    # Low-rank matrices are added where they apply to the head's input.
+    encoder = merged(model.encoder.state_dict(), on=model.config.uses_lora(config.input))
+    weights |= {f"{exported.base_model_prefix}.{key}": encoder[key] for key in encoder}
     # A pooler that the head does not read is left out.
     exported.load_state_dict({key: weights[key] for key in exported.state_dict()})
     return exported
-
-
-def _labels(head: str) -> dict[str, Any]:
-    """Return what the configuration of a classifier says of its only label."""
-    return {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
 
 
 def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -191,8 +133,7 @@ def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     stored = {}
     for name, tensor in weights.items():
         half = tensor.half() if tensor.is_floating_point() else tensor
-        exact = torch.equal(half.to(tensor.dtype), tensor)
-        stored[name] = (half if exact else tensor).detach().clone().contiguous()
+        stored[name] = half if torch.equal(half.to(tensor.dtype), tensor) else tensor
     return stored
 
 

@@ -22,6 +22,7 @@ class ExportedHeadConfig(PretrainedConfig):  # type: ignore[misc]
             output; or it is the logarithm of the probability that none of the `tokens` is wrong.
         scale: the factor of the label.
         offset: added to the scaled label.
+        layer: the encoder's layer whose states are read, counted from 1; the last one by default.
         others: what every configuration of transformers has.
     """
 
@@ -33,12 +34,14 @@ class ExportedHeadConfig(PretrainedConfig):  # type: ignore[misc]
         pooling: str = "mean",
         scale: float = 1.0,
         offset: float = 0.0,
+        layer: int | None = None,
         **others: Any,
     ) -> None:
         self.encoder = dict(encoder or {})
         self.pooling = pooling
         self.scale = scale
         self.offset = offset
+        self.layer = layer
         super().__init__(**others)
 
 
@@ -76,19 +79,24 @@ class ExportedHead(PreTrainedModel):  # type: ignore[misc]
             if token_type_ids is not None and getattr(self.encoder.config, "type_vocab_size", 0) > 1
             else {}
         )
-        output = self.encoder(input_ids=input_ids, attention_mask=mask, **types)
-        states = output.last_hidden_state
+        layer = self.config.layer
+        output = self.encoder(
+            input_ids=input_ids,
+            attention_mask=mask,
+            output_hidden_states=layer is not None,
+            **types,
+        )
+        states = output.last_hidden_state if layer is None else output.hidden_states[layer]
         if self.config.pooling == "tokens":
             # The logarithm of the probability that a token is not wrong.
             log_right = torch.nn.functional.logsigmoid(-self.classifier(states).squeeze(-1).float())
-            logits = (log_right * mask).sum(dim=1, keepdim=True)
-            logits = logits * self.config.scale + self.config.offset
+            label = (log_right * mask).sum(dim=1, keepdim=True)
         elif self.config.pooling == "pooler":
-            logits = self.classifier(output.pooler_output)
+            label = self.classifier(output.pooler_output)
         elif self.config.pooling == "cls":
-            logits = self.classifier(states[:, 0])
+            label = self.classifier(states[:, 0])
         else:
             weights = mask.unsqueeze(-1).to(states.dtype)
             mean = (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-            logits = self.classifier(mean)
-        return SequenceClassifierOutput(logits=logits)
+            label = self.classifier(mean)
+        return SequenceClassifierOutput(logits=label * self.config.scale + self.config.offset)

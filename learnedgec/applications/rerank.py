@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from learnedgec.applications.candidates import Candidates, as_candidates, check_candidates
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
 from learnedgec.data.rows import Row, as_frame, as_html, plain
-from learnedgec.data.sentences import Sentences, Systems, as_sentences
+from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.text import check_lengths
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
@@ -31,6 +31,9 @@ from learnedgec.types import Floats, Indices
 if TYPE_CHECKING:
     import pandas
 
+
+Candidates: TypeAlias = Sequence[Sequence[str]]
+"""For each of N sources, one or more corrections; their number may vary."""
 
 _MBR = re.compile(r"\s*mbr\s*\((.+)\)\s*", re.DOTALL)
 
@@ -174,6 +177,37 @@ class Reranking:
         return as_html(self.rows(), note=self.by)
 
 
+def as_candidates(systems: Systems | Candidates) -> Candidates:
+    """Return the candidates of each source, from systems' outputs by name or from lists of candidates.
+
+    Raises:
+        LengthError: the systems have outputs for different numbers of sources.
+
+    Example:
+        >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
+        [['He go .', 'He goes .'], ['Yes .', 'Yes .']]
+    """
+    if not isinstance(systems, Mapping):
+        return systems
+    outputs = as_systems(systems)
+    check_lengths(*outputs.items())
+    return [list(row) for row in zip(*outputs.values(), strict=True)]
+
+
+def check_candidates(sources: Sequence[str], candidates: Candidates) -> None:
+    """Raise `InputError` unless every source has a list of one or more candidates."""
+    if len(sources) != len(candidates):
+        raise InputError(
+            f"{len(sources)} sources have {len(candidates)} lists of candidates; give one list each."
+        )
+    for number, row in enumerate(candidates, 1):
+        if isinstance(row, str) or not row:
+            raise InputError(
+                f"sentence {number} has {'a text in place of a list' if row else 'no candidate'}; "
+                "give a list with at least one correction."
+            )
+
+
 def as_selector(metric: Selector | str) -> Selector:
     """Return a selector, or the metric or the minimum Bayes risk by a metric that a name denotes.
 
@@ -220,30 +254,24 @@ def candidate_scores(
     check_candidates(sources, candidates)
     metric = by.utility if isinstance(by, MinimumBayesRisk) else by
     metric.check_alone()
-    # Each distinct candidate is scored once; in a minimum Bayes risk, with each of them as its reference.
     rows = [
         [*row, source] if with_sources else row
         for source, row in zip(sources, candidates, strict=True)
     ]
-    distinct = [list(dict.fromkeys(row)) for row in rows]
-    flat = [(number, text) for number, row in enumerate(distinct) for text in row]
-    used = None if references is None else references.select(number for number, _ in flat)
+    scored = [(number, text) for number, row in enumerate(rows) for text in row]
+    used = None if references is None else references.select(number for number, _ in scored)
+    counts = np.array([len(candidates[number]) for number, _ in scored])
     if isinstance(by, MinimumBayesRisk):
-        pairs = [(number, text, other) for number, text in flat for other in distinct[number]]
-        flat = [(number, text) for number, text, _ in pairs]
-        used = References(tuple((Reference(other),) for _, _, other in pairs))
-    originals = [sources[number] for number, _ in flat]
-    statistics = metric.statistics(originals, [text for _, text in flat], used, runtime=runtime)
+        # Each text is scored with each candidate of its source as the reference.
+        others = [other for number, _ in scored for other in candidates[number]]
+        used = References(tuple((Reference(other),) for other in others))
+        scored = [(number, text) for number, text in scored for _ in candidates[number]]
+    originals, texts = [sources[number] for number, _ in scored], [text for _, text in scored]
+    statistics = metric.statistics(originals, texts, used, runtime=runtime)
     values = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
-    sizes = np.bincount([number for number, _ in flat], minlength=len(sources))
-    scores = []
-    for number, scored in enumerate(np.split(values, np.cumsum(sizes)[:-1])):
-        texts = distinct[number]
-        if isinstance(by, MinimumBayesRisk):
-            counts = np.array([candidates[number].count(text) for text in texts])
-            scored = scored.reshape(len(texts), -1) @ (counts / counts.sum())
-        scores.append(scored[[texts.index(text) for text in rows[number]]])
-    return tuple(scores)
+    if isinstance(by, MinimumBayesRisk):
+        values = np.add.reduceat(values, np.cumsum(counts) - counts) / counts
+    return tuple(np.split(values, np.cumsum([len(row) for row in rows])[:-1]))
 
 
 def rerank(

@@ -190,7 +190,10 @@ class Reward:
         if not texts:
             return []
         sources = self._column(columns, self.source, len(texts))
-        references = self._references(columns, len(texts))
+        references = None
+        if self.references is not None:
+            rows = self._column(columns, self.references, len(texts))
+            references = [[row] if isinstance(row, str) else list(row) for row in rows]
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         statistics = self.metric.statistics_of_systems(
             sources, systems, references, runtime=self.runtime
@@ -210,8 +213,8 @@ class Reward:
             rewards[rejected] = self.floor
         watched = np.array([np.nan])
         if self.watch is not None:
-            rows = self.watch.statistics(sources, texts, references, runtime=self.runtime)
-            watched = _sentence_scores(self.watch, rows)
+            seen = self.watch.statistics(sources, texts, references, runtime=self.runtime)
+            watched = _sentence_scores(self.watch, seen)
         means = (rewards, scores, watched, rejected)
         step = Watched(*(float(np.mean(values)) for values in means))
         self.history.append(step)
@@ -221,13 +224,6 @@ class Reward:
             if self.watch is not None:
                 log(f"{self.watch.name}/watched", step.watched)
         return list(map(float, rewards))
-
-    def _references(self, columns: Mapping[str, Any], size: int) -> list[list[str]] | None:
-        """Return each completion's references, or `None` if no column is named for them."""
-        if self.references is None:
-            return None
-        rows = self._column(columns, self.references, size)
-        return [[row] if isinstance(row, str) else list(row) for row in rows]
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
         """Return a column of the data set, or raise `InputError`."""

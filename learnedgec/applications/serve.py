@@ -17,7 +17,6 @@ import asyncio
 import signal
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from learnedgec._version import __version__
@@ -98,74 +97,84 @@ def application(
         raise ConfigError("there is no metric to serve; name one or more, such as impara.")
     for metric in metrics:
         metric.check_alone()
-    limits = (request_sentences, text_characters, waiting_requests)
-    service = _Service({metric.label: metric for metric in metrics}, *limits, runtime)
-    summary = f"Scores of corrections, by {', '.join(service.metrics)}"
+    served = {metric.label: metric for metric in metrics}
+    summary = f"Scores of corrections, by {', '.join(served)}"
     app = FastAPI(title="learnedgec", summary=summary, version=__version__, redoc_url=None)
-    _explain_errors(app)
-    app.post("/score", responses={200: {"model": ScoreResponse}})(service.score)
-    app.get("/scorers")(service.scorers)
-    app.get("/health")(service.ready)
-    app.get("/ready")(service.ready)
-    return app
+    scoring = asyncio.Lock()
+    waiting = 0  # requests that are scored or wait
 
-
-@dataclass
-class _Service:
-    """What answers requests; see `application` for the limits.
-
-    Attributes:
-        metrics: label -> metric.
-        waiting: number of requests that are scored or wait.
-    """
-
-    metrics: dict[str, Metric]
-    request_sentences: int
-    text_characters: int
-    waiting_requests: int
-    runtime: Runtime
-    waiting: int = 0
-    scoring: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def score(self, request: ScoreRequest) -> Response:
+    @app.post("/score", responses={200: {"model": ScoreResponse}})
+    async def score(request: ScoreRequest) -> Response:
         """Score corrections of sentences."""
-        _check(request, self.request_sentences, self.text_characters)
-        names = list(self.metrics) if request.metrics is None else request.metrics
-        if not names or not self.metrics.keys() >= set(names):
+        nonlocal waiting
+        _check_size(request, request_sentences, text_characters)
+        names = list(served) if request.metrics is None else request.metrics
+        if not names or not served.keys() >= set(names):
             raise InputError(
-                f"metrics is {names}; ask for one or more of {', '.join(self.metrics)}, which are served."
+                f"metrics is {names}; ask for one or more of {', '.join(served)}, which are served."
             )
-        chosen = list(dict.fromkeys(self.metrics[name] for name in names))
-        if self.waiting >= self.waiting_requests:
-            detail = f"the service is busy: {self.waiting} requests are waiting; try again in 1 s."
+        chosen = list(dict.fromkeys(served[name] for name in names))
+        if waiting >= waiting_requests:
+            detail = f"the service is busy: {waiting} requests are waiting; try again in 1 s."
             raise HTTPException(429, detail, {"Retry-After": "1"})
-        self.waiting += 1
+        systems = {"hypotheses": request.hypotheses}
+        inputs = (chosen, request.sources, systems, request.references)
+        waiting += 1
         try:
-            async with self.scoring:
-                scores = await run_in_threadpool(
-                    score_metrics,
-                    chosen,
-                    request.sources,
-                    {"hypotheses": request.hypotheses},
-                    request.references,
-                    runtime=self.runtime,
-                )
+            async with scoring:
+                scores = await run_in_threadpool(score_metrics, *inputs, runtime=runtime)
         finally:
-            self.waiting -= 1
+            waiting -= 1
         return JSONResponse(
             {"scores": {metric.label: scores[metric]["hypotheses"].to_dict() for metric in chosen}}
         )
 
-    async def scorers(self) -> list[dict[str, Any]]:
+    @app.get("/scorers")
+    async def scorers() -> list[dict[str, Any]]:
         """List the served metrics, and whether they need references."""
         return [
             {"name": name, "metric": str(metric), "needs_references": metric.needs_references}
-            for name, metric in self.metrics.items()
+            for name, metric in served.items()
         ]
 
-    async def ready(self) -> dict[str, str]:
+    @app.get("/ready")
+    @app.get("/health")
+    async def ready() -> dict[str, str]:
         """Say that the process works and takes requests; models are loaded before the service listens."""
         return {"status": "ready"}
+
+    # Every error is answered with one sentence.
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        return JSONResponse({"detail": f"{place or 'the body'}: {first['msg']}."}, 422)
+
+    @app.exception_handler(LearnedgecError)
+    async def refused(_: Request, error: LearnedgecError) -> Response:
+        return JSONResponse({"detail": str(error)}, 422 if isinstance(error, InputError) else 500)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        detail = f"scoring failed ({type(error).__name__}); the service's log has more."
+        return JSONResponse({"detail": detail}, 500)
+
+    return app
+
+
+def _check_size(request: ScoreRequest, sentences: int, characters: int) -> None:
+    """Raise `InputError` if the request is larger than the limits."""
+    if len(request.sources) > sentences:
+        raise InputError(
+            f"the request has {len(request.sources)} sentences; at most {sentences} are accepted: send "
+            "several requests."
+        )
+    texts = [request.sources, request.hypotheses, *(request.references or ())]
+    longest = max((len(text) for row in texts for text in row), default=0)
+    if longest > characters:
+        raise InputError(
+            f"a text has {longest} characters; at most {characters} are accepted: send one sentence per text."
+        )
 
 
 def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:
@@ -215,37 +224,3 @@ def run(app: FastAPI, listening: socket.socket, *, grace: int = 30) -> None:
     finally:
         for number, handler in zip(signals, handlers, strict=True):
             signal.signal(number, handler)
-
-
-def _check(request: ScoreRequest, sentences: int, characters: int) -> None:
-    """Raise `InputError` if the request is larger than the limits."""
-    if len(request.sources) > sentences:
-        raise InputError(
-            f"the request has {len(request.sources)} sentences; at most {sentences} are accepted: send "
-            "several requests."
-        )
-    texts = [request.sources, request.hypotheses, *(request.references or ())]
-    longest = max((len(text) for row in texts for text in row), default=0)
-    if longest > characters:
-        raise InputError(
-            f"a text has {longest} characters; at most {characters} are accepted: send one sentence per text."
-        )
-
-
-def _explain_errors(app: FastAPI) -> None:
-    """Answer every error with one sentence."""
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:])
-        return JSONResponse({"detail": f"{place or 'the body'}: {first['msg']}."}, 422)
-
-    @app.exception_handler(LearnedgecError)
-    async def refused(_: Request, error: LearnedgecError) -> Response:
-        return JSONResponse({"detail": str(error)}, 422 if isinstance(error, InputError) else 500)
-
-    @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> Response:
-        detail = f"scoring failed ({type(error).__name__}); the service's log has more."
-        return JSONResponse({"detail": detail}, 500)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from learnedgec.applications.candidates import Candidates, as_candidates, check_candidates
+from learnedgec.applications.rerank import Candidates, as_candidates, check_candidates
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Systems
 from learnedgec.edits.annotator import extract_edits

@@ -2,6 +2,8 @@
 
 - `space`: what is tuned: weights on the simplex, numbers, choices
 - `objective`: what is maximised: agreement with human judgements on one benchmark
-- `trials`: trials in a study that several processes may share, from statistics that are computed once
-- `search`: all of it: trials, held-out folds, the tuned metric and its comparison
+- `study`: the trials of a search or a sweep in Optuna, which several processes may share
+- `trials`: trials of a metric, from statistics that are computed once, and held-out folds
+- `search`: all of it: trials, the tuned metric and its comparison
+- `sweep`: training runs with other settings
 """

@@ -1,8 +1,8 @@
 """Tune a metric: compute statistics once, run trials that take milliseconds, and estimate the gain.
 
 The objective on the tuning data overestimates the gain. So the same search is run on parts of the judgements
-and its choice is evaluated on the others (`validation`), and the tuned metric is compared with the given one
-on another benchmark if one is named (`compare`).
+and its choice is evaluated on the others (`cross_validate`), and the tuned metric is compared with the given
+one on another benchmark if one is named (`compare`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.resampling import Estimate, interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
-from learnedgec.tuning.space import Simplex, Space, read_space
+from learnedgec.tuning.space import Simplex, read_space
 from learnedgec.tuning.trials import (
+    Fold,
     MetricTrials,
     SearchPlan,
     TriedMetric,
     best_trial,
+    check_validation,
+    cross_validate,
     run_trials,
 )
-from learnedgec.tuning.validation import Fold, check_validation, cross_validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,11 @@ class Tuning:
         gain: over the given metric, on what the folds held out.
         benchmark: name of the tuning data.
         notices: caveats about these data, one sentence each.
-        parts: names of the components of the metric's sentence scores, such as `fluency`.
-        human: name of the human score there; for comparisons, `EW`.
         goal: what was maximised.
-        space: what was tuned.
         plan: the settings of the search.
+        settings: what the tuned metric's file says of them, and of the benchmark.
         tuned_on_test: whether the tuning data are test data.
         sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
-        signature: of the tuned metric on that data.
     """
 
     best: TriedMetric
@@ -94,14 +93,11 @@ class Tuning:
     gain: Estimate
     benchmark: str
     notices: tuple[str, ...]
-    parts: tuple[str, ...]
-    human: str
     goal: Goal
-    space: Space
     plan: SearchPlan
+    settings: Mapping[str, Any]
     tuned_on_test: bool
     sentences: frozenset[bytes]
-    signature: str
 
     @property
     def candidates(self) -> dict[str, TriedMetric]:
@@ -126,20 +122,13 @@ class Tuning:
         """
         held_out, untuned = self.held_out, self.given_held_out
         study = {
-            "benchmark": self.benchmark,
-            "objective": self.goal.objective,
-            "aggregation": self.goal.aggregation,
-            "human": self.human,
-            "space": {name: str(range_) for name, range_ in self.space.ranges.items()},
-            "sampler": self.plan.sampler,
-            "seed": self.plan.seed,
+            **self.settings,
             "value": self.best.value,
             "parameters": self.best.parameters,
             "references": {
                 label: {"value": candidate.value, "parameters": candidate.parameters}
                 for label, candidate in self.references.items()
             },
-            "validation": self.plan.validation,
             "held_out": held_out[0],
             "held_out_deviation": held_out[1],
             "given_held_out": untuned[0],
@@ -151,7 +140,6 @@ class Tuning:
                 for benchmark, rows in (comparisons or {}).items()
             },
             "sentences": sorted(key.hex() for key in self.sentences),
-            "signature": self.signature,
             "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
             "trials": [
                 {"number": trial.number, "value": trial.value, "parameters": trial.parameters}
@@ -241,16 +229,19 @@ def tune(
     def signature(metric: Metric) -> str:
         return metric.signature(benchmark.references, runtime=runtime)
 
-    task = {
-        "metric": str(metric),
-        "space": str(ranges),
+    settings = {
         "benchmark": benchmark.name,
-        "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
         "objective": goal.objective,
         "aggregation": goal.aggregation,
         "human": goal.human_on(benchmark),
         "sampler": plan.sampler,
         "seed": plan.seed,
+    }
+    task = {
+        **settings,
+        "metric": str(metric),
+        "space": str(ranges),
+        "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
         "signature": signature(metric.for_statistics),
     }
     trials = run_trials(
@@ -276,14 +267,16 @@ def tune(
             *contamination(metric, benchmark.name, benchmark.sources),
             *filter(None, [caveat]),
         ),
-        parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
-        human=goal.human_on(benchmark),
         goal=goal,
-        space=ranges,
         plan=plan,
+        settings={
+            **settings,
+            "space": {parameter: str(range_) for parameter, range_ in ranges.ranges.items()},
+            "validation": plan.validation,
+            "signature": signature(best.metric),
+        },
         tuned_on_test=marked,
         sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},
-        signature=signature(best.metric),
     )
 
 
@@ -407,23 +400,19 @@ def compare(
     trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
     if announce:
         _announce_scoring(trials_of, announce)
-    of_outputs = goal.of_sentences or goal.of_segments
-    values, many = {}, {}
-    for label, metric in metrics.items():
-        statistics = trials_of.statistics(metric)
-        values[label] = float(whole.values(metric, statistics)[0])
-        many[label] = parts.values(metric, statistics)
+    of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
+    values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
     return [
         Comparison(
             label,
             values[label],
-            interval(many[label], level)
-            if of_outputs
-            else interval_of_correlation(values[label], many[label], level),
+            interval(many, level)
+            if goal.of_sentences or goal.of_segments
+            else interval_of_correlation(values[label], many, level),
             values["tuned"] - values[label],
-            interval(many["tuned"] - many[label], level),
+            interval(of_resamples["tuned"] - many, level),
         )
-        for label in metrics
+        for label, many in of_resamples.items()
     ]
 
 

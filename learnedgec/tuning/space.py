@@ -1,8 +1,9 @@
 """What is tuned: the ranges of a metric's parameters, and the points that a search starts from.
 
-A range has coordinates, which a sampler draws independently of each other, and values, which the metric
-gets. `distributions` says what each coordinate is drawn from, `decode` turns a point into a value and
-`encode` a value into a point, and `starts` are the values to try first. A space is one range per parameter:
+A range has coordinates, which a trial draws independently of each other, and values, which the metric
+gets. `suggest` draws the coordinates of a trial, or reads those that it has, and returns their value;
+`encode` turns a value into coordinates, and `starts` are the values to try first. A space is one range per
+parameter:
 
     weights: simplex                          non-negative, sum 1
     threshold: {low: 0, high: 1}              a number; {…, log: true} where ratios matter
@@ -19,12 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import yaml
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.trial import BaseTrial, FixedTrial
 
 from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
@@ -43,7 +39,7 @@ class Simplex:
     coordinates reach the corners.
 
     Example:
-        >>> Simplex(3).decode("w", {"w.0": 0.0, "w.1": 1.0})
+        >>> Simplex(3).suggest("w", FixedTrial({"w.0": 0.0, "w.1": 1.0}))
         (0.0, 1.0, 0.0)
     """
 
@@ -52,15 +48,12 @@ class Simplex:
     def __str__(self) -> str:
         return "simplex"
 
-    def distributions(self, name: str) -> dict[str, BaseDistribution]:
-        """Return K − 1 uniform coordinates."""
-        return {f"{name}.{k}": FloatDistribution(0.0, 1.0) for k in range(self.size - 1)}
-
-    def decode(self, name: str, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the weights, with four decimals that sum to 1."""
+    def suggest(self, name: str, trial: BaseTrial) -> tuple[float, ...]:
+        """Return the weights, with four decimals that sum to 1, from K − 1 uniform coordinates."""
         weights, rest = [], 1.0
         for k in range(self.size - 1):
-            part = 1 - (1 - point[f"{name}.{k}"]) ** (1 / (self.size - 1 - k))
+            drawn = trial.suggest_float(f"{name}.{k}", 0.0, 1.0)
+            part = 1 - (1 - drawn) ** (1 / (self.size - 1 - k))
             weights.append(rest * part)
             rest *= 1 - part
         return self.rounded([*weights, rest])
@@ -116,17 +109,12 @@ class Number:
     def __str__(self) -> str:
         return f"{self.low:g} to {self.high:g}" + (", logarithmic" if self.log else "")
 
-    def distributions(self, name: str) -> dict[str, BaseDistribution]:
-        """Return one coordinate, the number."""
+    def suggest(self, name: str, trial: BaseTrial) -> float | int:
+        """Return the number, its only coordinate, with four significant digits."""
         if self.whole:
-            return {name: IntDistribution(int(self.low), int(self.high), log=self.log)}
-        return {name: FloatDistribution(self.low, self.high, log=self.log)}
-
-    def decode(self, name: str, point: Mapping[str, Any]) -> float | int:
-        """Return the number, with four significant digits."""
-        if self.whole:
-            return int(point[name])
-        return min(max(float(f"{point[name]:.{_DIGITS}g}"), self.low), self.high)
+            return trial.suggest_int(name, int(self.low), int(self.high), log=self.log)
+        number = trial.suggest_float(name, self.low, self.high, log=self.log)
+        return min(max(float(f"{number:.{_DIGITS}g}"), self.low), self.high)
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
         """Return the number, or the end of the range that is nearest to it; the low end for no number."""
@@ -150,13 +138,10 @@ class Choice:
     def __str__(self) -> str:
         return " | ".join(map(repr, self.values))
 
-    def distributions(self, name: str) -> dict[str, BaseDistribution]:
-        """Return one coordinate, the value as Python writes it."""
-        return {name: CategoricalDistribution(tuple(map(repr, self.values)))}
-
-    def decode(self, name: str, point: Mapping[str, Any]) -> Any:
-        """Return the value."""
-        return {repr(value): value for value in self.values}[point[name]]
+    def suggest(self, name: str, trial: BaseTrial) -> Any:
+        """Return the value; its only coordinate is the value as Python writes it."""
+        values = {repr(value): value for value in self.values}
+        return values[trial.suggest_categorical(name, list(values))]
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
         """Return the value as Python writes it, or the first value if it is not among them."""
@@ -182,17 +167,9 @@ class Space:
     ranges: Mapping[str, Range]
     given: Mapping[str, Any]
 
-    def distributions(self) -> dict[str, BaseDistribution]:
-        """Return what a sampler draws each coordinate from."""
-        return {
-            coordinate: distribution
-            for name, range_ in self.ranges.items()
-            for coordinate, distribution in range_.distributions(name).items()
-        }
-
-    def decode(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters at a point."""
-        return {name: range_.decode(name, point) for name, range_ in self.ranges.items()}
+    def suggest(self, trial: BaseTrial) -> dict[str, Any]:
+        """Return the parameters that a trial draws, or has drawn."""
+        return {name: range_.suggest(name, trial) for name, range_ in self.ranges.items()}
 
     def encode(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the point of some parameters."""
@@ -225,7 +202,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
     Example:
         >>> from learnedgec import load_metric
         >>> space = read_space(load_metric("ensemble(length=0.5, random=0.5)"))
-        >>> [space.decode(point)["weights"] for point in space.starts()]
+        >>> [space.suggest(FixedTrial(point))["weights"] for point in space.starts()]
         [(0.5, 0.5), (1.0, 0.0), (0.0, 1.0)]
     """
     fields = {field.name: field for field in dataclasses.fields(metric)}
@@ -252,7 +229,8 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
                 f"space.{name}: {error} Write simplex, {{low: 0, high: 1}} or a list of values."
             ) from None
         ranges[name], given[name] = range_, value
-        for tried in (*range_.starts(), range_.decode(name, range_.encode(name, value))):
+        nearest = range_.suggest(name, FixedTrial(range_.encode(name, value)))
+        for tried in (*range_.starts(), nearest):
             try:
                 with_parameters(metric, {name: tried})
             except ParameterError as error:

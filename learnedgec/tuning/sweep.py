@@ -14,7 +14,7 @@ import pytorch_lightning as lightning
 import torch
 import yaml
 from filelock import FileLock
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
@@ -25,7 +25,7 @@ from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.trials import Sampler, ask, explained_variance, open_study, quiet
+from learnedgec.tuning.study import Sampler, ask, explained_variance, open_study, quiet
 
 # In the run's folder.
 _JOURNAL = "sweep.journal"
@@ -87,7 +87,7 @@ class Sweep:
         best: the one with the highest dev score.
         package: its evaluator's folder.
         results: its results, part -> head -> figures. The test part chose nothing.
-        epochs: number of epochs that a trial has if nothing ends it.
+        saved: number of epochs that pruned trials were not trained.
         importances: setting -> share of the dev score's variance that it explains (fANOVA).
     """
 
@@ -95,14 +95,8 @@ class Sweep:
     best: SweptTrial
     package: Path
     results: Mapping[str, Any]
-    epochs: int | None
+    saved: int
     importances: Mapping[str, float]
-
-    @property
-    def saved(self) -> int:
-        """The number of epochs that pruned trials were not trained."""
-        pruned = [trial for trial in self.trials if trial.state == "pruned"]
-        return sum((self.epochs or 0) - len(trial.scores) for trial in pruned)
 
 
 def sweep(
@@ -134,17 +128,16 @@ def sweep(
         run = Run(parse(arguments, progress=False))
         _check(run)
         settings = _read_space(space, run.config)
-        epochs = run.trainer.max_epochs or 0
         work = _Work(
-            tuple(arguments),
-            settings,
-            plan,
-            run.folder,
-            _task(run, settings, plan),
-            epochs if epochs > 0 else None,
-            notify,
-            progress and plan.jobs == 1,
-            max(1, torch.get_num_threads() // plan.jobs),
+            arguments=tuple(arguments),
+            space=settings,
+            plan=plan,
+            folder=run.folder,
+            task=_task(run, settings, plan),
+            epochs=max(run.trainer.max_epochs or 0, 0),
+            notify=notify,
+            progress=progress and plan.jobs == 1,
+            threads=max(1, torch.get_num_threads() // plan.jobs),
         )
         study = work.study()
         # Another process that works on this sweep is waited for; the lock ends with its process.
@@ -161,14 +154,21 @@ def sweep(
         with atomic_folder(run.package) as folder:
             shutil.copytree(work.package(best), folder, dirs_exist_ok=True)
         trials = {
-            trial.number: _swept(settings, trial) for trial in study.get_trials(False, _ENDED)
+            trial.number: SweptTrial(
+                trial.number,
+                settings.suggest(trial),
+                "failed" if trial.state == TrialState.FAIL else trial.state.name.lower(),
+                dict(sorted(trial.intermediate_values.items())),
+            )
+            for trial in study.get_trials(False, _ENDED)
         }
+        pruned = [trial for trial in trials.values() if trial.state == "pruned"]
         return Sweep(
             tuple(trials.values()),
             trials[best],
             run.package,
             check_package(run.package)["results"],
-            work.epochs,
+            sum(max(0, work.epochs - len(trial.scores)) for trial in pruned),
             explained_variance(study, plan.seed),
         )
 
@@ -212,16 +212,16 @@ def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
     return task | {"sampler": plan.sampler, "pruner": plan.pruner, "seed": plan.seed}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """The work on one trial after the other."""
+    """The work on one trial after the other; `epochs` is 0 if nothing limits their number."""
 
     arguments: tuple[str, ...]
     space: Space
     plan: SweepPlan
     folder: Path
     task: Mapping[str, Any]
-    epochs: int | None
+    epochs: int
     notify: Callable[[str], None] | None
     progress: bool
     threads: int
@@ -231,17 +231,17 @@ class _Work:
         torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
             study = self.study()
-            if begun is None:
-                plan, distributions = self.plan, self.space.distributions()
-                trial = ask(study, distributions, plan.sampler, plan.seed, self.storage)
-            else:
-                trial = optuna.Trial(study, begun)
+            trial = (
+                ask(study, self.space, self.plan.sampler, self.plan.seed, self.storage)
+                if begun is None
+                else optuna.Trial(study, begun)
+            )
             self.train(study, trial)
             self.keep_best(study)
 
     def study(self) -> optuna.Study:
         """Create the study, or join it."""
-        pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
+        pruner: optuna.pruners.BasePruner | None = None
         if self.plan.pruner == "hyperband":
             most = self.epochs or "auto"
             pruner = optuna.pruners.HyperbandPruner(1, most, reduction_factor=_REDUCTION)
@@ -257,7 +257,7 @@ class _Work:
 
     def train(self, study: optuna.Study, trial: optuna.Trial) -> None:
         """Train a trial to its end, or until it is pruned."""
-        settings = self.space.decode(trial.params)
+        settings = self.space.suggest(trial)
         if self.notify:
             shown = ", ".join(f"{key} {value}" for key, value in settings.items())
             self.notify(f"Trial {trial.number + 1} of {self.plan.trials}: {shown}.")
@@ -301,7 +301,7 @@ class _Work:
 class _Pruning(lightning.Callback):
     """Report the dev score after each epoch, and end a trial that the pruner gives up."""
 
-    def __init__(self, trial: optuna.Trial, epochs: int | None) -> None:
+    def __init__(self, trial: optuna.Trial, epochs: int) -> None:
         self.trial, self.epochs = trial, epochs
         begun = trial.study.get_trials(False)[trial.number]
         self.scores: dict[int, float] = dict(begun.intermediate_values)
@@ -314,9 +314,3 @@ class _Pruning(lightning.Callback):
             self.trial.report(self.scores[epoch], epoch)
         if epoch != self.epochs and self.trial.should_prune():
             raise optuna.TrialPruned
-
-
-def _swept(space: Space, trial: FrozenTrial) -> SweptTrial:
-    state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
-    scores = dict(sorted(trial.intermediate_values.items()))
-    return SweptTrial(trial.number, space.decode(trial.params), state, scores)

@@ -1,44 +1,35 @@
-"""Trials of a search: a metric with other parameters, in an optuna study.
+"""Trials of a search: a metric with other parameters, on all judgements or on folds of them.
 
-A study is in memory, or in a file or database that several processes share. `MetricTrials` computes the
-metric's statistics once, so that a trial takes milliseconds.
+`MetricTrials` computes the metric's statistics once, so that a trial takes milliseconds. How much a search
+gains on judgements that it has not seen, `cross_validate` estimates: the search is repeated on a part of the
+judgements, and its choice is evaluated on the rest, which are of other sentences or of another system.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import importlib.util
-import json
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import optuna
-from filelock import FileLock
 from jsonargparse.typing import PositiveInt
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import ConfigError, FormatError, InputError, MissingDependencyError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import check_writable
-from learnedgec.tuning.objective import Target
+from learnedgec.stats.resampling import Estimate, interval, resample
+from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
-from learnedgec.types import Floats
-
-Sampler = Literal["tpe", "cma-es", "gp"]
+from learnedgec.tuning.study import Sampler, ask, finished_trials, open_study, quiet
+from learnedgec.types import Floats, Indices
 
 # Number of metrics whose statistics are kept in memory, if trials need their own statistics.
 _HELD = 32
@@ -109,15 +100,14 @@ class MetricTrials:
             self._held[key] = benchmark_statistics(metric, self.benchmark, self.runtime)
         return self._held[key]
 
-    def values(self, parameters: Mapping[str, Any], target: Target) -> Floats:
-        """Return the objective of the metric with some parameters, on each sample of the target."""
-        metric = dataclasses.replace(self.metric, **parameters)
+    def values(self, metric: Metric, target: Target) -> Floats:
+        """Return the objective of the metric with other parameters, on each sample of the target."""
         return target.values(metric, self.statistics(metric))
 
     def tried(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
         """Return the metric with some parameters, and its value on the target's first sample."""
         metric = dataclasses.replace(self.metric, **parameters)
-        return TriedMetric(metric, parameters, float(self.values(parameters, target)[0]))
+        return TriedMetric(metric, parameters, float(self.values(metric, target)[0]))
 
 
 def run_trials(
@@ -145,10 +135,10 @@ def run_trials(
         InputError: the objective does not exist for any of the parameters tried.
     """
 
-    def run() -> Iterator[None]:
+    def run(study: optuna.Study) -> Iterator[None]:
         while len(finished_trials(study)) < plan.trials:
-            trial = ask(study, space.distributions(), plan.sampler, plan.seed, plan.storage)
-            value = trials_of.tried(space.decode(trial.params), target).value
+            trial = ask(study, space, plan.sampler, plan.seed, plan.storage)
+            value = trials_of.tried(space.suggest(trial), target).value
             if math.isnan(value):
                 study.tell(trial, state=TrialState.PRUNED)
             else:
@@ -157,21 +147,20 @@ def run_trials(
 
     with quiet():
         study = open_study(name, task or {}, space.starts(), storage=plan.storage)
-        for _ in track(run(), "trials", total=plan.trials, show=progress):
+        for _ in track(run(study), "trials", total=plan.trials, show=progress):
             pass
-        finished = finished_trials(study)
-    if all(trial.value is None for trial in finished):
+    tried = []
+    for trial in finished_trials(study):
+        parameters = space.suggest(trial)
+        metric = dataclasses.replace(trials_of.metric, **parameters)
+        value = math.nan if trial.value is None else trial.value
+        tried.append(TriedMetric(metric, parameters, value, trial.number))
+    if all(math.isnan(trial.value) for trial in tried):
         raise InputError(
             f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
             "of the parameters tried: it gives everything compared the same score, or all human judgements "
             "are equal. Choose another metric or benchmark."
         )
-    tried = []
-    for trial in finished:
-        parameters = space.decode(trial.params)
-        metric = dataclasses.replace(trials_of.metric, **parameters)
-        value = math.nan if trial.value is None else trial.value
-        tried.append(TriedMetric(metric, parameters, value, trial.number))
     return tried
 
 
@@ -180,136 +169,108 @@ def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
     return max(trials, key=lambda trial: -math.inf if math.isnan(trial.value) else trial.value)
 
 
-# -- studies ---------------------------------------------------------------------------------------
+# -- held-out judgements ---------------------------------------------------------------------------
 
 
-def open_study(
-    name: str,
-    task: Mapping[str, Any],
-    starts: Sequence[Mapping[str, Any]],
-    *,
-    storage: str | None = None,
-    pruner: optuna.pruners.BasePruner | None = None,
-) -> optuna.Study:
-    """Create a study or join it.
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One search on a part of the judgements.
+
+    Attributes:
+        parameters: the chosen parameters.
+        value: the objective on the judgements that the search used.
+        held_out: the objective on the others; NaN where it does not exist there.
+        given: the objective of the given metric on the others.
+        system: the system whose judgements were held out; empty where sentences were.
+    """
+
+    parameters: Mapping[str, Any]
+    value: float
+    held_out: float
+    given: float
+    system: str = ""
+
+
+def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None:
+    """Raise `ConfigError` unless the judgements can be held out as the plan says.
 
     Args:
-        name: of the study in its storage.
-        task: what its trials depend on; a study of the same name must have the same task.
-        starts: the points of the first trials.
-        storage: nothing for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite, the
-            address of a database such as `postgresql://HOST/NAME`, any other path for a journal.
-        pruner: decides about trials that report early values; by default, none is pruned.
-
-    Raises:
-        ConfigError: the storage holds a study of this name with another task.
-        FormatError: the storage cannot be read.
-        OutputError: the storage cannot be written.
+        goal: what is tuned for.
+        benchmark: the human judgements.
+        plan: how judgements are held out.
     """
-    if storage is not None and "://" not in storage:
-        check_writable(storage)
-        Path(storage).parent.mkdir(parents=True, exist_ok=True)
-    try:
-        study = optuna.create_study(
-            storage=_open_storage(storage),
-            study_name=name,
-            direction="maximize",
-            load_if_exists=True,
-            pruner=pruner or optuna.pruners.NopPruner(),
-        )
-    except Exception as error:  # Each kind of storage has its own errors.
-        raise FormatError(
-            f"{storage}:1: not a storage of studies ({error}); give another path."
-        ) from None
-    # Convert the task as the storage does, so that both can be compared.
-    plain = json.loads(json.dumps(task))
-    stored = study.user_attrs.get("task", plain)
-    if stored != plain:
-        changed = sorted(key for key in plain if stored.get(key) != plain[key])
+    if plan.validation == "systems" and (
+        benchmark.anonymous
+        or len(benchmark.systems) < 3
+        or not goal.objective.startswith(("sentence-", "segment-"))
+    ):
         raise ConfigError(
-            f"storage: {storage} holds a study {name} with another {' and '.join(changed)}; "
-            "give the same settings to continue it, or another name or storage."
+            f"validation: {goal.objective} on {benchmark.name} cannot be evaluated on a system that is left "
+            "out; that needs three systems and an objective that begins with sentence- or segment-. Hold "
+            "out sentences (k-fold)."
         )
-    study.set_user_attr("task", plain)
-    for point in starts:
-        study.enqueue_trial(dict(point), skip_if_exists=True)
-    return study
+    size = len(benchmark.sources)
+    if plan.validation == "k-fold" and not 2 <= plan.folds <= size:
+        raise ConfigError(f"folds: {plan.folds} of {size} sentences; give 2 or more, up to {size}.")
 
 
-def ask(
-    study: optuna.Study,
-    distributions: Mapping[str, BaseDistribution],
-    sampler: Sampler,
-    seed: int,
-    storage: str | None,
-) -> optuna.Trial:
-    """Return the next trial; processes that share a file take turns, so that no two draw the same point.
+def cross_validate(
+    trials_of: MetricTrials,
+    goal: Goal,
+    space: Space,
+    plan: SearchPlan,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> tuple[list[Fold], Estimate]:
+    """Search on parts of the judgements; return the folds, and the mean gain over the given metric.
+
+    Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
+    held-out sentences, and over the systems where these are held out. It is paired: both metrics are
+    evaluated on the same resamples. It does not include what another search would have chosen.
 
     Args:
-        study: the study.
-        distributions: distribution of each parameter.
-        sampler: name of the sampler.
-        seed: seed of the study.
-        storage: file or address of a shared study, or `None`.
+        trials_of: the metric on the benchmark.
+        goal: what is maximised.
+        space: what is tuned.
+        plan: the settings of the search; `validation` says what is held out.
+        resamples: bootstrap resamples of what is held out.
+        level: of the interval.
     """
-    # Optuna locks a journal by the file that ends in `.lock`.
-    shared = storage is not None and "://" not in storage
-    with FileLock(f"{storage}.ask.lock") if shared else contextlib.nullcontext():
-        study.sampler = _make_sampler(sampler, seed, len(study.get_trials(deepcopy=False)))
-        return study.ask(dict(distributions))
+    benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
+    folds, gains = [], []
+    for system, seen, held_out in _splits(benchmark, plan):
+        search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
+        # The first sample is all that is held out; the others are resamples of it.
+        numbers = resample(len(held_out), resamples, plan.seed)
+        drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
+        others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
+        try:
+            best = best_trial(run_trials(trials_of, search, space, alone))
+        except InputError:
+            continue
+        tuned, given = (
+            trials_of.values(metric, others) for metric in (best.metric, trials_of.metric)
+        )
+        folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
+        if not math.isnan(tuned[0] - given[0]):
+            gains.append(tuned - given)
+    if not gains:
+        return folds, Estimate(math.nan, math.nan, math.nan)
+    whole, resampled = np.split(np.array(gains), [1], axis=1)
+    if plan.validation == "systems":
+        systems = resample(len(gains), resamples, plan.seed + 1)
+        resampled = np.take_along_axis(resampled, systems.T, axis=0)
+    return folds, Estimate(float(whole.mean()), *interval(resampled.mean(axis=0), level))
 
 
-def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
-    """Return the trials that have a value, or whose value does not exist, by number."""
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-
-
-def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
-    """Return the sampler of one trial.
-
-    It is seeded by the study's seed and the trial's number, so that a study that was stopped continues as if
-    it had not been.
-    """
-    seed = (seed * 1_000_003 + number) % 2**32
-    if kind == "gp":
-        return optuna.samplers.GPSampler(seed=seed)
-    if kind == "cma-es":
-        if importlib.util.find_spec("cmaes") is None:
-            raise MissingDependencyError("cmaes", "tune", "sampler: cma-es")
-        return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
-    # The distance to points that others are trying keeps processes apart.
-    return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
-
-
-def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
-    """Return which share of the values' variance over complete trials each parameter explains (fANOVA).
-
-    Empty where fewer than two trials differ in value.
-    """
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len({trial.value for trial in complete}) < 2:
-        return {}
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(level)
-
-
-def _open_storage(storage: str | None) -> str | JournalStorage | None:
-    """Return a storage as `optuna.create_study` takes it."""
-    if storage is None or "://" in storage:
-        return storage
-    if storage.endswith((".db", ".sqlite", ".sqlite3")):
-        return f"sqlite:///{storage}"
-    return JournalStorage(JournalFileBackend(storage))
+def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:
+    """Return the system held out, if any, the sentences that a search sees, and those that are held out."""
+    everything = np.arange(len(benchmark.sources))
+    if plan.validation == "systems":
+        return [(system, everything, everything) for system in benchmark.systems]
+    if plan.validation == "none":
+        return []
+    shuffled = np.random.default_rng(plan.seed).permutation(everything)
+    parts = np.array_split(shuffled, plan.folds)
+    return [("", np.setdiff1d(everything, part), np.sort(part)) for part in parts]

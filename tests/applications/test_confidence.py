@@ -35,15 +35,8 @@ def test_contributions_are_differences_of_the_text_with_and_without_an_edit(
             others = [other for other in row if other != edit]
             texts = [apply_edits(source, chosen) for chosen in (row, others, [edit], [])]
             values = evaluator.predict([source] * 4, texts, HEADS)
-            expected = [
-                difference
-                for head in HEADS
-                for difference in (
-                    values[head][0] - values[head][1],
-                    values[head][2] - values[head][3],
-                )
-            ]
-            assert next(rows).tolist() == pytest.approx(expected, abs=1e-5)
+            expected = [values[head][::2] - values[head][1::2] for head in HEADS]
+            assert next(rows) == pytest.approx(np.concatenate(expected), abs=1e-5)
     assert edit_contributions(evaluator, HEADS, [], []).shape == (0, 4)
 
 

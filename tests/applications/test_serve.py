@@ -95,13 +95,13 @@ def test_many_clients_get_the_librarys_scores(tiny_evaluator: Path, sample: Samp
         answer = response.json()["scores"]
         assert list(answer) == [metric.label for metric in metrics]
         for metric in metrics:
-            expected = metric.score(**request).to_dict()
-            scores = answer[metric.label]
-            assert scores["score"] == pytest.approx(expected["score"], abs=1e-5)
-            assert scores["details"] == pytest.approx(expected["details"], abs=1e-5)
-            for key in ("metric", "signature"):
-                assert scores[key] == expected[key]
-            for row, alone in zip(scores["sentences"], expected["sentences"], strict=True):
+            expected, scores = metric.score(**request), answer[metric.label]
+            assert (scores["metric"], scores["signature"]) == (str(metric), expected.signature)
+            assert scores["score"] == pytest.approx(expected.value, abs=1e-5)
+            assert scores["details"] == pytest.approx(expected.details, abs=1e-5)
+            for row, alone in zip(
+                scores["sentences"], expected.to_dict()["sentences"], strict=True
+            ):
                 assert row == pytest.approx(alone, abs=1e-5)
 
 

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
-from learnedgec.tuning.trials import ask, finished_trials, open_study, quiet
+from learnedgec.tuning.study import ask, finished_trials, open_study, quiet
 
 FILES = ["study.journal", "study.db"]
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
@@ -39,7 +39,7 @@ def work(
         study = open_study("x@test", {"metric": task}, SPACE.starts(), storage=storage)
         done = 0
         while len(finished_trials(study)) < limit:
-            trial = ask(study, SPACE.distributions(), sampler, 3, storage)  # type: ignore[arg-type]
+            trial = ask(study, SPACE, sampler, 3, storage)  # type: ignore[arg-type]
             done += 1
             if done == last:
                 end()

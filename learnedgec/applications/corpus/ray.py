@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +21,22 @@ from learnedgec.applications.corpus.scoring import BlockScorer
 from learnedgec.errors import ConfigError, MissingDependencyError
 
 
+@dataclass(frozen=True, kw_only=True)
 class RayBlocks:
-    """Process blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
+    """Process blocks with a pool of actors; a context manager, connected to the cluster while it is open.
 
-    def __init__(
-        self,
-        *,
-        address: str | None = None,
-        workers: int = 1,
-        cpus: float = 1.0,
-        gpus: float = 0.0,
-    ) -> None:
-        """Describe the pool.
+    Attributes:
+        address: address of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. By default the one in
+            RAY_ADDRESS; if that is not set, a cluster is started on this machine and ends with the context.
+        workers: number of actors.
+        cpus: number of processor cores per actor.
+        gpus: number of GPUs per actor; 0.25 puts four actors on one.
+    """
 
-        Args:
-            address: address of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. By default the one in
-                RAY_ADDRESS; if that is not set, a cluster is started on this machine and ends with the
-                context.
-            workers: number of actors.
-            cpus: number of processor cores per actor.
-            gpus: number of GPUs per actor; 0.25 puts four actors on one.
-        """
-        self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
+    address: str | None = None
+    workers: int = 1
+    cpus: float = 1.0
+    gpus: float = 0.0
 
     def __enter__(self) -> RayBlocks:
         # Ray's usage statistics are switched off, and warnings of its C++ part about what Ray Data does.

@@ -7,6 +7,7 @@ URL is opened by Arrow's file systems, which know `s3://`, `gs://`, `abfss://`, 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import shutil
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,8 +25,6 @@ from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import read_record
 from learnedgec.errors import FormatError, InputError, LengthError
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class LineRows:
@@ -48,23 +47,24 @@ class LineRows:
         """
         self.path, self.block_size, self._place = shown or path, block_size, path
         digest = hashlib.sha256()
-        starts: list[int] = []
-        size = end = 0
+        self._bounds: list[int] = []
+        self.size = end = 0
         with _opened(path, self.path) as file:
             for line in io.BufferedReader(file, 1 << 20):
-                if size % block_size == 0:
-                    mark = not size and line.startswith(_BYTE_ORDER_MARK)
-                    starts.append(len(_BYTE_ORDER_MARK) if mark else end)
-                size, end = size + 1, end + len(line)
+                if self.size % block_size == 0:
+                    self._bounds.append(end)
+                self.size, end = self.size + 1, end + len(line)
                 digest.update(line)
-        self.size, self.sha256, self._bounds = size, digest.hexdigest(), [*starts, end]
+        self._bounds.append(end)
+        self.sha256 = digest.hexdigest()
 
     def read(self, block: int) -> list[Any]:
         """Return the lines of a block, or raise `FormatError` if one is not UTF-8."""
         start, end = self._bounds[block : block + 2]
         with _opened(self._place, self.path) as file:
-            file.seek(start)
-            content: bytes = file.read(end - start)
+            content: bytes = file.read_at(end - start, start)
+        if block == 0:
+            content = content.removeprefix(codecs.BOM_UTF8)
         try:
             lines = content.decode("utf-8").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
@@ -81,12 +81,10 @@ class JsonRows(LineRows):
 
     def read(self, block: int) -> list[Any]:
         """Return the records of a block."""
-        records = []
-        for number, line in enumerate(super().read(block), block * self.block_size + 1):
-            record = read_record(line, self.path, number, ("source", "hypothesis"))
-            check_sentence_record(record, f"{self.path}:{number}")
-            records.append(record)
-        return records
+        return [
+            read_record(line, self.path, number, ("source", "hypothesis"))
+            for number, line in enumerate(super().read(block), block * self.block_size + 1)
+        ]
 
 
 class ParquetRows:
@@ -101,18 +99,15 @@ class ParquetRows:
         import pyarrow.dataset  # loads pandas, which no other input needs
 
         self.path, self.block_size = path, block_size
-        digest = hashlib.sha256()
-        self._groups: list[Any] = []
         with _reported(path):
-            system, place = _place(path)
-            dataset = pyarrow.dataset.dataset(place, filesystem=system, format="parquet")
-            for file in sorted(dataset.get_fragments(), key=lambda file: file.path):
-                about = file.path.rpartition("/")[2], file.metadata.to_dict()
-                digest.update(repr(about).encode())
-                self._groups += file.split_by_row_group()
-            sizes = [group.row_groups[0].num_rows for group in self._groups]
-        self._ends = np.cumsum(np.array(sizes, dtype=np.int64))
-        self.size, self.sha256 = sum(sizes), digest.hexdigest()
+            dataset = pyarrow.dataset.dataset(path, format="parquet")
+            files = sorted(dataset.get_fragments(), key=lambda file: file.path)
+            footers = [(PurePath(file.path).name, file.metadata.to_dict()) for file in files]
+            self._groups = [group for file in files for group in file.split_by_row_group()]
+        self.sha256 = hashlib.sha256("".join(map(repr, footers)).encode()).hexdigest()
+        sizes = [group.row_groups[0].num_rows for group in self._groups]
+        self._ends = np.cumsum(sizes, dtype=np.int64)
+        self.size = sum(sizes)
         names = dataset.schema.names
         for column in ("source", "hypothesis"):
             if column not in names:
@@ -130,19 +125,12 @@ class ParquetRows:
         records: list[dict[str, Any]] = []
         while (row := start + len(records)) < stop:
             group = int(np.searchsorted(self._ends, row, side="right"))
-            table = self._table(group)
-            first = int(self._ends[group]) - len(table)
-            records += table.slice(row - first, stop - row).to_pylist()
-        for number, record in enumerate(records, start + 1):
-            check_sentence_record(record, f"{self.path}:{number}")
+            if self._last is None or self._last[0] != group:
+                with _reported(self.path):
+                    self._last = group, self._groups[group].to_table(columns=self._columns)
+            table = self._last[1]
+            records += table.slice(row - self._ends[group] + len(table), stop - row).to_pylist()
         return records
-
-    def _table(self, group: int) -> Any:
-        """Return a row group as a table."""
-        if self._last is None or self._last[0] != group:
-            with _reported(self.path):
-                self._last = group, self._groups[group].to_table(columns=self._columns)
-        return self._last[1]
 
 
 RowFile: TypeAlias = LineRows | ParquetRows
@@ -212,19 +200,14 @@ class Corpus:
         return self.files[0].size
 
     @property
-    def block_size(self) -> int:
-        """The number of sentences in each block but the last."""
-        return self.files[0].block_size
-
-    @property
     def blocks(self) -> int:
         """The number of blocks."""
-        return -(-self.size // self.block_size)
+        return -(-self.size // self.files[0].block_size)
 
     def lines(self, block: int) -> tuple[int, int]:
         """Return the numbers of a block's first and last sentence, counted from 1."""
-        start = block * self.block_size
-        return start + 1, min(start + self.block_size, self.size)
+        start = block * self.files[0].block_size
+        return start + 1, min(start + self.files[0].block_size, self.size)
 
     def read(self, block: int) -> CorpusBlock:
         """Return the sentences of a block; blocks are counted from 0.
@@ -240,9 +223,11 @@ class Corpus:
             references = References.from_texts(*texts) if texts else None
             sources = self.sources.read(block)
             return CorpusBlock(first, range(first, last + 1), sources, rows, references)
-        records, *others = rows.values()
-        for file, other in zip(self.files[1:], others, strict=True):
-            check_same_sentences((self.files[0].path, records), (file.path, other), line=first)
+        records = next(iter(rows.values()))
+        for file, others in zip(self.files, rows.values(), strict=True):
+            for number, record in enumerate(others, first):
+                check_sentence_record(record, f"{file.path}:{number}")
+            check_same_sentences((self.files[0].path, records), (file.path, others), line=first)
         lists = [record.get("references") for record in records]
         return CorpusBlock(
             first,
@@ -274,11 +259,10 @@ def open_lines(
         LengthError: the files are not parallel.
         InputError: a file cannot be read or is empty.
     """
-    with ExitStack() as stack:
+    with ExitStack() as copies:
 
         def rows(path: str) -> LineRows:
-            place = stack.enter_context(_seekable(path, folder))
-            return LineRows(place, block_size, shown=path)
+            return LineRows(_seekable(path, folder, copies), block_size, shown=path)
 
         yield Corpus(
             {name: rows(path) for name, path in systems.items()},
@@ -304,45 +288,41 @@ def open_records(
         LengthError: the files are not parallel.
         InputError: a file cannot be read or is empty.
     """
-    with ExitStack() as stack:
+    with ExitStack() as copies:
+        yield Corpus(
+            {
+                name: ParquetRows(path, block_size)
+                if kind == "parquet"
+                else JsonRows(_seekable(path, folder, copies), block_size, shown=path)
+                for name, path in systems.items()
+            }
+        )
 
-        def rows(path: str) -> RowFile:
-            if kind == "parquet":
-                return ParquetRows(path, block_size)
-            place = stack.enter_context(_seekable(path, folder))
-            return JsonRows(place, block_size, shown=path)
 
-        yield Corpus({name: rows(path) for name, path in systems.items()})
-
-
-@contextmanager
-def _seekable(path: str, folder: Path) -> Iterator[str]:
-    """Yield a path with random access: the given one, or that of a temporary copy in a folder."""
+def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
+    """Return a path with random access: the given one, or that of a copy in a folder, till `copies` ends."""
     if path != "-" and not path.endswith((".gz", ".zst")):
-        yield path
-        return
+        return path
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        copy = Path(temporary) / "input"
-        with copy.open("wb") as target, _reported(path):
-            if path == "-":
-                shutil.copyfileobj(sys.stdin.buffer, target)
-            else:
-                system, place = _place(path)
-                # Arrow decompresses by the ending of the name.
-                with system.open_input_stream(place) as content:
-                    shutil.copyfileobj(content, target)
-        yield str(copy)
+    copy = Path(copies.enter_context(tempfile.TemporaryDirectory(dir=folder))) / "input"
+    with copy.open("wb") as target, _reported(path):
+        if path == "-":
+            shutil.copyfileobj(sys.stdin.buffer, target)
+        else:
+            system, place = _place(path)
+            # Arrow decompresses by the ending of the name.
+            with system.open_input_stream(place) as content:
+                shutil.copyfileobj(content, target)
+    return str(copy)
 
 
 def _place(path: str) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path there."""
     import pyarrow.fs
 
-    if "://" in path:
-        system, place = pyarrow.fs.FileSystem.from_uri(path)
-        return system, place
-    return pyarrow.fs.LocalFileSystem(), path
+    address = path if "://" in path else str(Path(path).absolute())
+    system, place = pyarrow.fs.FileSystem.from_uri(address)
+    return system, place
 
 
 @contextmanager

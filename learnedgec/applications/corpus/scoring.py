@@ -14,7 +14,6 @@ the scores are those of the other blocks, and the next run tries it again.
 from __future__ import annotations
 
 import dataclasses
-import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -160,12 +159,11 @@ class BlockScorer:
                 return block, ""
         return block, reason
 
-    def entry(self, block: int) -> dict[str, Any] | None:
-        """Return the notices and the least and largest number of references of a block, if it is done."""
+    def entry(self, block: int) -> dict[str, Array] | None:
+        """Return the `notices` and the least and largest number of `references` of a block, if it is done."""
         if self.sentences and not self._sentences_path(block).exists():
             return None
-        arrays = self._arrays(block, "entry")
-        return json.loads(arrays["entry"].tobytes()) if arrays else None
+        return self._arrays(block, "entry.") or None
 
     def statistics(
         self, metric: Metric, system: str, blocks: Sequence[int]
@@ -180,19 +178,19 @@ class BlockScorer:
         Raises:
             InputError: a file is damaged.
         """
-        prefix = self._prefix(metric, system)
         for block in blocks:
-            arrays = self._arrays(block, prefix)
+            arrays = self._arrays(block, self._prefix(metric, system))
             if arrays is None:
                 raise InputError(f"{self._path(block)} is damaged; delete it and run again.")
-            yield Statistics({name.removeprefix(prefix): array for name, array in arrays.items()})
+            yield Statistics(arrays)
 
     def _arrays(self, block: int, prefix: str) -> dict[str, Array] | None:
-        """Return a block's arrays whose names have a prefix; `None` if its file is absent or damaged."""
+        """Return a block's arrays whose names have a prefix, without it; `None` for a damaged file."""
         try:
             # NumPy would leave a damaged file open.
             with self._path(block).open("rb") as opened, np.load(opened) as file:
-                return {name: file[name] for name in file.files if name.startswith(prefix)}
+                names = [name for name in file.files if name.startswith(prefix)]
+                return {name.removeprefix(prefix): file[name] for name in names}
         except _DAMAGED:
             return None
 
@@ -215,11 +213,8 @@ class BlockScorer:
                         scores[system, metric] = metric.sentence_scores(statistics)
         if self.sentences:
             self._write_sentences(block, content, scores)
-        entry = {
-            "references": [min(counts), max(counts)],
-            "notices": list(dict.fromkeys(map(str, notices))),
-        }
-        arrays["entry"] = np.frombuffer(json.dumps(entry).encode(), dtype=np.uint8)
+        arrays["entry.references"] = np.array([min(counts), max(counts)])
+        arrays["entry.notices"] = np.array(list(dict.fromkeys(map(str, notices))), dtype=np.str_)
         with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
@@ -344,7 +339,7 @@ def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
         done.append(block)
         scored += last - first + 1
         notices += [f"{_lines(first, last)}: {text}" for text in entry["notices"]]
-        counts += entry["references"]
+        counts += entry["references"].tolist()
     scores: dict[Metric, dict[str, CorpusScore]] = {}
     for metric in scorer.metrics if done else ():
         # A signature says the least and the largest number of references of a sentence.
@@ -371,7 +366,7 @@ def _check_run(path: Path, metrics: Sequence[Metric], corpus: Corpus, runtime: R
         "input": files,
         "systems": list(corpus.systems),
         "metrics": [metric.signature(runtime=runtime) for metric in metrics],
-        "block size": corpus.block_size,
+        "block size": corpus.files[0].block_size,
         "version": __version__,
     }
     if not path.exists():

@@ -63,30 +63,24 @@ def test_records_in_blocks_score_as_all_at_once(
     assert (scores.size, scores.scored, scores.failed) == (72, 72, ())
 
 
-def test_a_learned_metric_agrees_to_1e_6(
-    sample: Sample, corpus: Corpus, tmp_path: Path, tiny_evaluator: Path
-) -> None:
-    metric = load_metric("some", model=str(tiny_evaluator))
-    scores = score_corpus([metric], corpus, tmp_path / "run")
-    score = metric.score(sample.sources, sample.systems["weak"])
-    assert scores.scores[metric]["weak"].value == pytest.approx(score.value, abs=1e-6)
-    assert scores.scores[metric]["weak"].signature == score.signature
-
-
-def test_what_is_warned_of_is_named_with_its_lines(
+def test_a_learned_metric_agrees_to_1e_6_and_its_warnings_are_named_with_their_lines(
     sample: Sample, corpus_files: dict[str, str], tmp_path: Path, tiny_evaluator: Path
 ) -> None:
     hypotheses = list(sample.systems["weak"])
     hypotheses[12] = "the " * 300
     write_lines(tmp_path / "long.txt", hypotheses)
     metric = load_metric("some", model=str(tiny_evaluator))
+    text = "10 inputs were longer than 256 tokens and were truncated."
+    with pytest.warns(UserWarning, match="were truncated"):
+        score = metric.score(sample.sources, hypotheses)
     systems = {"long": str(tmp_path / "long.txt")}
     with open_lines(corpus_files["source"], systems, [], 10, tmp_path) as corpus:
         # The second run scores no block.
         for _ in range(2):
             scores = score_corpus([metric], corpus, tmp_path / "run")
-            text = "10 inputs were longer than 256 tokens and were truncated."
             assert scores.notices == (f"lines 11 to 20: 1 of {text}",)
+            assert scores.scores[metric]["long"].value == pytest.approx(score.value, abs=1e-6)
+            assert scores.scores[metric]["long"].signature == score.signature
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
