@@ -43,89 +43,29 @@ def run(
     items: Sequence[Item],
     runtime: Runtime,
     *,
-    description: str = "encoding",
+    width: int = 0,
+    memory: dict[Item, Floats] | None = None,
+    depends_on: Sequence[str] = (),
     **options: Any,
-) -> npt.NDArray[np.float32]:
-    """Apply `forward` once to every distinct text or pair, and return a row for each item.
+) -> Floats:
+    """Return a row of float64 for each text or pair, (N, K), applying `forward` once to every distinct one.
 
-    Items with equal tokens share a row, so that their rows are equal to the last digit.
+    Only inputs neither in memory nor on disk are encoded. A cache folder keeps the rows for later runs. In
+    memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
+    the warning about truncated inputs is repeated for stored rows.
 
     Args:
         forward: function that takes a batch of B inputs and returns a tensor of shape (B, K).
         tokenizer: the model's tokenizer.
         items: N texts or pairs.
-        runtime: device, precision, token budget and progress bar.
-        description: what the progress bar says.
-        options: `max_length`, `special_tokens` and `marks` of `encode`.
-
-    Returns:
-        float32 (N, K), in the order of `items`.
-    """
-    if not items:
-        return np.empty((0, 0), dtype=np.float32)
-    texts = list(dict.fromkeys(items))
-    rows, limits = run_distinct(
-        forward, tokenizer, texts, runtime, description=description, **options
-    )
-    warn_of_truncation(limits)
-    row_of = dict(zip(texts, rows, strict=True))
-    return np.stack([row_of[item] for item in items])
-
-
-def run_distinct(
-    forward: Callable[[Batch], torch.Tensor],
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    *,
-    description: str = "encoding",
-    **options: Any,
-) -> tuple[npt.NDArray[np.float32], list[int]]:
-    """Return a row for each distinct item, and the tokens to which each was truncated or 0; see `run`."""
-    encoded, limits = encode(tokenizer, items, **options)
-    # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
-    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
-    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
-    row_of = [numbers.setdefault(tokens, len(numbers)) for tokens in inputs]
-    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
-    order: list[int] = []
-    outputs: list[npt.NDArray[np.float32]] = []
-    with torch.inference_mode(), autocast(runtime):
-        for positions, batch in padded_batches(
-            tokenizer, distinct, runtime, description=description
-        ):
-            order += positions
-            outputs.append(forward(batch).float().cpu().numpy())
-    return np.concatenate(outputs)[np.argsort(order)][row_of], limits
-
-
-def remembered_rows(
-    forward: Callable[[Batch], torch.Tensor],
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    *,
-    memory: dict[Item, Floats],
-    depends_on: Sequence[str],
-    width: int,
-    **options: Any,
-) -> Floats:
-    """Return the rows of `run`, float64 (N, K); only inputs neither in memory nor on disk are encoded.
-
-    A cache folder keeps the rows for later runs. In memory and on disk each row has one more number: the
-    tokens to which the input was truncated, or 0. So the warning about truncated inputs is repeated for
-    stored rows.
-
-    Args:
-        forward: see `run`.
-        tokenizer: see `run`.
-        items: N texts or pairs.
-        runtime: see `run`.
+        runtime: device, precision, token budget, progress bar and cache folder.
+        width: K, the length of a row; needed only if rows are stored, or if there may be no items.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
         depends_on: what a row depends on besides its input; if empty, no row is stored on disk.
-        width: K, the length of a row.
-        options: other arguments of `run`.
+        options: `description`, what the progress bar says, and `max_length`, `special_tokens` and `marks` of
+            `encode`.
     """
+    memory = {} if memory is None else memory
     store: RowStore | None = None
     if runtime.cache_dir is not None and depends_on:
         store = RowStore(runtime.cache_dir, depends_on, width + 1)
@@ -138,16 +78,46 @@ def remembered_rows(
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:
-        values, limits = run_distinct(forward, tokenizer, fresh, runtime, **options)
-        numbers = np.column_stack([values.astype(np.float64), limits])
-        encoded = dict(zip(fresh, numbers, strict=True))
+        encoded = run_distinct(forward, tokenizer, fresh, runtime, **options)
+        by_item = dict(zip(fresh, encoded, strict=True))
         if store:
-            store.save(encoded)
-        stored |= encoded
+            store.save(by_item)
+        stored |= by_item
     memory.update(stored)
     rows |= stored
     warn_of_truncation(rows[item][-1] for item in distinct)
-    return np.array([rows[item][:-1] for item in items], dtype=np.float64).reshape(-1, width)
+    return np.array([rows[item][:-1] for item in items]) if items else np.empty((0, width))
+
+
+def run_distinct(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+    **options: Any,
+) -> Floats:
+    """Return a row of K + 1 numbers for each distinct item; see `run`.
+
+    Items with equal tokens share a row, so that their rows are equal to the last digit: texts may differ in
+    spaces or, for many models, in case.
+    """
+    encoded, limits = encode(tokenizer, items, **options)
+    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
+    row_of = [numbers.setdefault(tokens, len(numbers)) for tokens in inputs]
+    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
+    order: list[int] = []
+    outputs: list[npt.NDArray[np.float32]] = []
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, distinct, runtime, description=description
+        ):
+            order += positions
+            outputs.append(forward(batch).float().cpu().numpy())
+    rows = np.concatenate(outputs)[np.argsort(order)][row_of]
+    return np.column_stack([rows.astype(np.float64), limits])
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +197,7 @@ def sentence_vectors(
     *,
     max_length: int | None = None,
     description: str = "encoding",
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the mean of a pretrained encoder's last states over all tokens of each text.
 
     Args:
@@ -250,7 +220,7 @@ def sentence_vectors(
             model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
         )
 
-    rows = run(
+    return run(
         forward,
         load_tokenizer(name),
         list(texts),
@@ -258,13 +228,10 @@ def sentence_vectors(
         max_length=max_length,
         description=description,
     )
-    return rows.astype(np.float64)
 
 
-def cosines(
-    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def cosines(first: Floats, second: Floats) -> Floats:
     """Return the cosine of each row of one matrix with that of another, both (N, H), as (N,)."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    cosine: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
+    cosine: Floats = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
     return cosine

@@ -99,10 +99,10 @@ def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
     return Parallel(tuple(data.sources[place] for place in places), data.references.select(places))
 
 
-def _of_texts(sources: PathLike, *references: PathLike) -> Parallel:
-    """Read a file of sources and parallel files of references."""
-    texts = [read_lines(path) for path in references]
-    return Parallel(tuple(read_lines(sources)), References.from_texts(*texts))
+def _of_texts(dataset: str, *files: str) -> Parallel:
+    """Read a dataset's file of sources and its parallel files of references."""
+    sources, *references = (read_lines(dataset_file(dataset, file)) for file in files)
+    return Parallel(tuple(sources), References.from_texts(*references))
 
 
 @PARALLEL.reader("conll14")
@@ -158,26 +158,27 @@ def _sample() -> Parallel:
 @PARALLEL.reader("reassess")
 def _reassess() -> Parallel:
     # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
-    rewrites = [dataset_file("reassess", file) for file in dataset("reassess").files]
-    return _of_texts(dataset_file("conll14", "data/source"), *rewrites)
+    rewrites = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    return Parallel(tuple(sources), References.from_texts(*rewrites))
+
+
+_WITH_FOUR = ("ref0", "ref1", "ref2", "ref3")
 
 
 @PARALLEL.reader("jfleg", ("dev", "test"))
 def _jfleg(part: str) -> Parallel:
-    files = [f"{part}/{part}.{name}" for name in ("src", "ref0", "ref1", "ref2", "ref3")]
-    return _of_texts(*(dataset_file("jfleg", file) for file in files))
+    return _of_texts("jfleg", *(f"{part}/{part}.{name}" for name in ("src", *_WITH_FOUR)))
 
 
 @PARALLEL.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Parallel:
-    files = [f"data/dev/{part}/{name}" for name in ("source", "ref0", "ref1", "ref2", "ref3")]
-    return _of_texts(*(dataset_file("gmeg", file) for file in files))
+    return _of_texts("gmeg", *(f"data/dev/{part}/{name}" for name in ("source", *_WITH_FOUR)))
 
 
 @PARALLEL.reader("peet", ("gecpd", "gector"))
 def _peet(part: str) -> Parallel:
-    files = [f"Dataset/BEA19/{part}_{name}.txt" for name in ("OP", "EC")]
-    return _of_texts(*(dataset_file("peet", file) for file in files))
+    return _of_texts("peet", *(f"Dataset/BEA19/{part}_{name}.txt" for name in ("OP", "EC")))
 
 
 @PARALLEL.reader("wiki-split", ("tune", "validation", "test"))
@@ -220,9 +221,6 @@ def _without_spaces(lines: Sequence[str]) -> list[str]:
 
 @PARALLEL.reader("swedish")
 def _swedish() -> Parallel:
-    sentences = read_swedish()
-    rows = [
-        (sentence.reference, *(output.post_edit for output in sentence.outputs.values()))
-        for sentence in sentences
-    ]
-    return Parallel(tuple(sentence.source for sentence in sentences), References.from_rows(rows))
+    sentences = list(zip(*read_swedish().values(), strict=True))
+    rows = [(row[0].reference, *(output.post_edit for output in row)) for row in sentences]
+    return Parallel(tuple(row[0].source for row in sentences), References.from_rows(rows))
