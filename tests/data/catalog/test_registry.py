@@ -16,6 +16,7 @@ from learnedgec.data.catalog import (
     load_corrections,
     load_outputs,
     load_parallel,
+    load_rankings,
     load_ratings,
     load_sentences,
 )
@@ -121,6 +122,7 @@ def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
         (load_corrections, "jfleg:dve", "did you mean 'jfleg:dev'?"),
         (load_ratings, "tmu-gmf", "no rated dataset is named 'tmu-gmf'; did you mean 'tmu-gfm'?"),
         (load_sentences, "jfleg:dev", "jfleg is a parallel dataset and a dataset with corrections."),
+        (load_rankings, "seeda", "did you mean 'seeda:"),
         (load_ratings, "cleme", "cleme is a parallel dataset and a dataset with"),
     ],
 )  # fmt: skip
