@@ -16,9 +16,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from learnedgec._version import __version__
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.batching import Item, model_inputs
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.inference import run
+from learnedgec.evaluators.inference import Item, model_inputs, run
 from learnedgec.evaluators.loading import (
     check_model,
     checkpoint_digest,

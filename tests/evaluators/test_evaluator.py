@@ -20,8 +20,8 @@ from transformers import BertForSequenceClassification
 from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference
-from learnedgec.evaluators.batching import TruncationWarning
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
+from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
