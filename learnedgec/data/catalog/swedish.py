@@ -60,14 +60,14 @@ def read_swedish() -> dict[str, list[SwedishOutput]]:
             for system, output in sorted(row["systems"].items()):
                 by_annotator = output["annotators"] | second_row["systems"][system]["annotators"]
                 judgements = [by_annotator[name] for name in _ANNOTATORS if name in by_annotator]
-                texts = (row["original"], row["reference"], system, output["output"])
+                texts = [row["original"], row["reference"], output["output"]]
+                texts.append(judgements[0]["corrected"])
+                source, reference, text, post_edit = (" ".join(text.split()) for text in texts)
+                raters = {
+                    dimension: tuple(float(judgement[column]) for judgement in judgements)
+                    for dimension, column in _DIMENSIONS.items()
+                }
                 outputs.setdefault(system, []).append(
-                    SwedishOutput(
-                        *(" ".join(text.split()) for text in (*texts, judgements[0]["corrected"])),
-                        {
-                            dimension: tuple(float(judgement[column]) for judgement in judgements)
-                            for dimension, column in _DIMENSIONS.items()
-                        },
-                    )
+                    SwedishOutput(source, reference, system, text, post_edit, raters)
                 )
     return outputs
