@@ -1,4 +1,4 @@
-"""The released evaluators: what they score, what they are made of and say of themselves, how large they are."""
+"""The released evaluators: what they score, what they are made of, what they say, how large they are."""
 
 from __future__ import annotations
 
