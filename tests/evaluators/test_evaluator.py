@@ -222,20 +222,15 @@ def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Pat
     assert np.abs(values - first).min() > 1e-3
 
 
-def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
+def test_a_metric_reads_a_sum_of_heads_like_a_head(tmp_path: Path) -> None:
     sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
     folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
     evaluator = Evaluator.load(str(folder))
     assert set(evaluator.outputs) == {"grammaticality", "fluency", "meaning", "preference"}
-    alone = evaluator.predict(SOURCES, HYPOTHESES, ["preference"])
-    assert set(alone) == {"preference"}
-    predicted = evaluator.predict(SOURCES, HYPOTHESES)
-    expected = 2.0 * predicted["fluency"] - 0.5 * predicted["meaning"]
-    assert predicted["preference"] == pytest.approx(expected, abs=1e-6)
-    assert alone["preference"] == pytest.approx(expected, abs=1e-6)
-    base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
+    alone, predicted = (evaluator.predict(SOURCES, texts) for texts in (SOURCES, HYPOTHESES))
+    expected = sum(weight * (predicted[h] - alone[h]) for h, weight in sums["preference"].items())
     score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
-    assert score.sentences == pytest.approx(alone["preference"] - base, abs=1e-6)
+    assert score.sentences == pytest.approx(expected, abs=1e-6)
     assert "|sum-preference:2*fluency+-0.5*meaning|" in score.signature
     card = (folder / "README.md").read_text()
     assert "- the output `preference` is 2 `fluency` + -0.5 `meaning`" in card
