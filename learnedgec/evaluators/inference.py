@@ -345,8 +345,6 @@ def token_states(
     tokenizer: Any,
     inputs: Sequence[Sequence[int]],
     runtime: Runtime,
-    *,
-    description: str = "encoding",
 ) -> TokenStates:
     """Apply `forward` once to each tokenised input, and return the states of all tokens.
 
@@ -356,15 +354,12 @@ def token_states(
         tokenizer: the model's tokenizer.
         inputs: the token IDs of N ≥ 1 inputs, including special tokens.
         runtime: device, precision, token budget and progress bar.
-        description: what the progress bar says.
     """
     lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
     starts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
     values: torch.Tensor | None = None
     with torch.inference_mode(), autocast(runtime):
-        for positions, batch in padded_batches(
-            tokenizer, {"input_ids": inputs}, runtime, description=description
-        ):
+        for positions, batch in padded_batches(tokenizer, {"input_ids": inputs}, runtime):
             output = forward(batch).float()
             if values is None:
                 values = output.new_empty(int(starts[-1]), output.shape[-1])
