@@ -60,9 +60,8 @@ def test_the_error_names_the_first_and_counts_rows() -> None:
         check_leakage([("A .", "B ."), (leaking, leaking), ("C .", leaking)], "mine.csv")
 
 
-@pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])
-def test_short_sentences_are_exempt(text: str) -> None:
-    assert fingerprint(text) is None
+def test_short_sentences_are_exempt() -> None:
+    assert not any(map(fingerprint, ["", "...", "What is genetic risk ?", "Yes ! No !"]))
 
 
 @pytest.mark.parametrize(

@@ -57,29 +57,19 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> Kind[list[str]]:
     """Return a kind whose datasets hold the names of their parts."""
     monkeypatch.setattr("learnedgec.data.catalog.registry.KINDS", {})
     kind: Kind[list[str]] = Kind("words", "dataset of words", join=concatenated)
-
-    @kind.reader("plain")
-    def plain() -> list[str]:
-        return ["plain"]
-
-    @kind.reader("divided", ("b", "a/2", "a/1"))
-    def divided(part: str) -> list[str]:
-        return [part]
-
-    @kind.reader("ordered", ("", "b", "a", "a/1"))
-    def ordered(part: str) -> list[str]:
-        return [f"<{part}>"]
-
+    parts = {"plain": (), "divided": ("b", "a/2", "a/1"), "ordered": ("", "b", "a", "a/1")}
+    for name, words in parts.items():
+        kind.reader(name, words)(lambda part="": [f"<{part}>"])
     return kind
 
 
 @pytest.mark.parametrize(
     ("name", "loaded"),
     [
-        ("plain", ["plain"]),
-        ("divided", ["b", "a/2", "a/1"]),
-        ("divided:a", ["a/2", "a/1"]),
-        ("divided:a/1", ["a/1"]),
+        ("plain", ["<>"]),
+        ("divided", ["<b>", "<a/2>", "<a/1>"]),
+        ("divided:a", ["<a/2>", "<a/1>"]),
+        ("divided:a/1", ["<a/1>"]),
         ("ordered", ["<>"]),
         ("ordered:a", ["<a>"]),
         ("ordered:a/1", ["<a/1>"]),
