@@ -11,8 +11,7 @@ import numpy.typing as npt
 import torch
 
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.batching import model_inputs, padded_batches
-from learnedgec.evaluators.inference import autocast
+from learnedgec.evaluators.inference import autocast, model_inputs, padded_batches
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats

@@ -22,9 +22,8 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
-from learnedgec.evaluators.batching import Batch, Item, model_inputs
 from learnedgec.evaluators.capitals import capitals_likelihood
-from learnedgec.evaluators.inference import mean_pool, remembered_rows
+from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
 from learnedgec.evaluators.loading import quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, using_lora
 from learnedgec.evaluators.packages import (
@@ -425,7 +424,7 @@ class Evaluator:
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}
         depends_on = ["evaluator", self.digest, kind, precision, *names, __version__]
-        values = remembered_rows(
+        values = run(
             lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
             self.tokenizer,
             items,

@@ -1,34 +1,226 @@
-"""Inference with a transformer.
+"""Inference with a transformer: tokenise texts, pack them into batches of similar length, and run these.
 
 Every metric with an encoder or a language model passes its texts (or pairs of texts) to this module. Each
-distinct input of all systems is run once, in batches of similar length. Results do not depend on the batch:
-in float32 they agree to about 1e-6.
+distinct input of all systems is run once. Inputs are sorted by length and packed by a token budget, and each
+batch is padded to its longest input. Results do not depend on the batch: in float32 they agree to about 1e-6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.evaluators.batching import (
-    Batch,
-    Item,
-    encode,
-    model_inputs,
-    padded_batches,
-    warn_of_truncation,
-)
+from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
+from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
+
+# A batch of so many tokens keeps a processor busy.
+_ENOUGH_TOKENS = 512
+
+# What a tokenised input may have: one number for each token, 0 where it is padded.
+TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals", "hypothesis")
+
+# Tokenizers without a maximum length say that it is 10^30.
+_UNLIMITED = 1_000_000
+
+Item: TypeAlias = str | tuple[str, str]
+
+Batch: TypeAlias = dict[str, torch.Tensor]
+
+
+class TruncationWarning(InputWarning):
+    """Warning that some inputs were longer than the encoder accepts and were truncated."""
+
+
+def warn_of_truncation(limits: Iterable[float]) -> None:
+    """Warn if some inputs were truncated.
+
+    Args:
+        limits: the number of tokens to which each input was truncated, or 0.
+    """
+    each = [int(limit) for limit in limits]
+    if cut := [limit for limit in each if limit]:
+        warn_of_inputs(
+            TruncationWarning(
+                f"{len(cut)} of {len(each)} inputs were longer than {cut[0]} tokens and were truncated."
+            )
+        )
+
+
+def tokenise(tokenizer: Any, items: Sequence[Item]) -> Mapping[str, list[list[int]]]:
+    """Return the columns of `encode`, with one warning if inputs were truncated."""
+    columns, limits = encode(tokenizer, items)
+    warn_of_truncation(limits)
+    return columns
+
+
+def encode(
+    tokenizer: Any,
+    items: Sequence[Item],
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    marks: Collection[str] = (),
+) -> tuple[Mapping[str, list[list[int]]], list[int]]:
+    """Tokenise texts (or pairs of texts) without padding.
+
+    Args:
+        tokenizer: tokenizer of the model.
+        items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
+        max_length: maximum length of an input in tokens; longer inputs are truncated.
+        special_tokens: add [CLS], [SEP] and the like.
+        marks: columns that a fast tokenizer adds: for texts `capitals` (`mark_capitals`), for pairs
+            `hypothesis` (`hypothesis_marks`). Other names, such as that of the mask, add nothing.
+
+    Returns:
+        `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item; and the
+        number of tokens to which each item was truncated, or 0.
+    """
+    # The texts; or the first texts, and the second texts.
+    sides = (
+        [list(items)] if isinstance(items[0], str) else list(map(list, zip(*items, strict=True)))
+    )
+    unlimited = tokenizer.model_max_length >= _UNLIMITED
+    limit = max_length or (None if unlimited else int(tokenizer.model_max_length))
+    call = partial(
+        tokenizer,
+        *sides,
+        add_special_tokens=special_tokens,
+        return_attention_mask=False,
+        return_offsets_mapping="capitals" in marks,
+        verbose=False,
+    )
+    encoded = call(truncation=limit is not None, max_length=limit)
+    limits = [0] * len(items)
+    if limit is not None:
+        if encoded.encodings is not None:
+            cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
+        else:
+            # Tokenizers that are written in Python do not say what they cut.
+            cut = [len(ids) > limit for ids in call()["input_ids"]]
+        limits = [limit * is_cut for is_cut in cut]
+    columns = dict(encoded)
+    if "capitals" in marks:
+        offsets = columns.pop("offset_mapping")
+        columns["capitals"] = [
+            mark_capitals(text, places) for text, places in zip(sides[0], offsets, strict=True)
+        ]
+    if "hypothesis" in marks:
+        columns["hypothesis"] = hypothesis_marks(encoded)
+    return columns, limits
+
+
+def hypothesis_marks(encoded: Any) -> list[list[int]]:
+    """Return for each token of pairs whether it belongs to the second text or ends it (1), or not (0).
+
+    Args:
+        encoded: pairs encoded by a fast tokenizer.
+    """
+    marks = []
+    for encoding in encoded.encodings:
+        sides = encoding.sequence_ids
+        start = sides.index(1) if 1 in sides else len(sides) - 1
+        marks.append([0] * start + [1] * (len(sides) - start))
+    return marks
+
+
+def padded_batches(
+    tokenizer: Any,
+    encoded: Mapping[str, Sequence[Sequence[int]]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Yield tokenised inputs in batches of similar length on the device.
+
+    Args:
+        tokenizer: tokenizer of the model, for its padding token.
+        encoded: columns of `encode`.
+        runtime: token budget, device and progress bar.
+        description: label of the progress bar.
+
+    Yields:
+        The positions of the batch's inputs, and the batch: int64 tensors of shape (B, T).
+    """
+    groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
+    device = torch_device(runtime)
+    weights = [len(group) for group in groups]
+    with PROFILE.timed():
+        for group in track(groups, description, weights=weights, show=runtime.progress):
+            batch = pad(tokenizer, encoded, group)
+            tokens = int(batch["attention_mask"].sum())
+            PROFILE.encoded += len(group)
+            PROFILE.tokens += tokens
+            PROFILE.padding += batch["attention_mask"].numel() - tokens
+            yield group, {key: tensor.to(device) for key, tensor in batch.items()}
+
+
+def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Return the positions of inputs in groups of similar length that fit a token budget when padded.
+
+    A group of 512 tokens or more also ends before an input that is shorter than three quarters of its longest
+    one. Otherwise a few inputs of very different lengths would be mostly padding.
+
+    Example:
+        >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
+        [[1], [2, 3, 0]]
+    """
+    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    starts = [0]
+    while starts[-1] < len(order):
+        longest = max(int(lengths[order[starts[-1]]]), 1)
+        end = starts[-1] + max(batch_tokens // longest, 1)
+        similar = starts[-1] + max(math.ceil(_ENOUGH_TOKENS / longest), 1)
+        while similar < min(end, len(order)) and 4 * lengths[order[similar]] >= 3 * longest:
+            similar += 1
+        starts.append(min(end, similar))
+    return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
+
+
+def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
+    """Stack tokenised inputs, padded on the right to the longest, with their attention mask.
+
+    Args:
+        tokenizer: tokenizer of the model, for its padding token.
+        encoded: columns of `encode`.
+        group: the places of the inputs to stack.
+    """
+    longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
+    batch: Batch = {}
+    for key in TOKEN_COLUMNS:
+        if key in encoded:
+            fill = tokenizer.pad_token_id or 0 if key == "input_ids" else 0
+            rows = np.full((len(group), longest), fill, dtype=np.int64)
+            for row, i in enumerate(group):
+                rows[row, : len(encoded[key][i])] = encoded[key][i]
+            batch[key] = torch.from_numpy(rows)
+    lengths = torch.tensor([len(encoded["input_ids"][i]) for i in group])
+    mask = torch.arange(longest)[None] < lengths[:, None]
+    batch["attention_mask"] = mask.to(torch.int64)
+    return batch
+
+
+def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
+    """Return the inputs that a model's `forward` accepts; RoBERTa, for example, has no token types."""
+    accepted = {"input_ids", "attention_mask"}
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        accepted.add("token_type_ids")
+    return {key: value for key, value in batch.items() if key in accepted}
 
 
 def autocast(runtime: Runtime) -> Any:
@@ -43,89 +235,29 @@ def run(
     items: Sequence[Item],
     runtime: Runtime,
     *,
-    description: str = "encoding",
+    width: int = 0,
+    memory: dict[Item, Floats] | None = None,
+    depends_on: Sequence[str] = (),
     **options: Any,
-) -> npt.NDArray[np.float32]:
-    """Apply `forward` once to every distinct text or pair, and return a row for each item.
+) -> Floats:
+    """Return a row of float64 for each text or pair, (N, K), applying `forward` once to every distinct one.
 
-    Items with equal tokens share a row, so that their rows are equal to the last digit.
+    Only inputs neither in memory nor on disk are encoded. A cache folder keeps the rows for later runs. In
+    memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
+    the warning about truncated inputs is repeated for stored rows.
 
     Args:
         forward: function that takes a batch of B inputs and returns a tensor of shape (B, K).
         tokenizer: the model's tokenizer.
         items: N texts or pairs.
-        runtime: device, precision, token budget and progress bar.
-        description: what the progress bar says.
-        options: `max_length`, `special_tokens` and `marks` of `encode`.
-
-    Returns:
-        float32 (N, K), in the order of `items`.
-    """
-    if not items:
-        return np.empty((0, 0), dtype=np.float32)
-    texts = list(dict.fromkeys(items))
-    rows, limits = run_distinct(
-        forward, tokenizer, texts, runtime, description=description, **options
-    )
-    warn_of_truncation(limits)
-    row_of = dict(zip(texts, rows, strict=True))
-    return np.stack([row_of[item] for item in items])
-
-
-def run_distinct(
-    forward: Callable[[Batch], torch.Tensor],
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    *,
-    description: str = "encoding",
-    **options: Any,
-) -> tuple[npt.NDArray[np.float32], list[int]]:
-    """Return a row for each distinct item, and the tokens to which each was truncated or 0; see `run`."""
-    encoded, limits = encode(tokenizer, items, **options)
-    # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
-    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
-    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
-    row_of = [numbers.setdefault(tokens, len(numbers)) for tokens in inputs]
-    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
-    order: list[int] = []
-    outputs: list[npt.NDArray[np.float32]] = []
-    with torch.inference_mode(), autocast(runtime):
-        for positions, batch in padded_batches(
-            tokenizer, distinct, runtime, description=description
-        ):
-            order += positions
-            outputs.append(forward(batch).float().cpu().numpy())
-    return np.concatenate(outputs)[np.argsort(order)][row_of], limits
-
-
-def remembered_rows(
-    forward: Callable[[Batch], torch.Tensor],
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    *,
-    memory: dict[Item, Floats],
-    depends_on: Sequence[str],
-    width: int,
-    **options: Any,
-) -> Floats:
-    """Return the rows of `run`, float64 (N, K); only inputs neither in memory nor on disk are encoded.
-
-    A cache folder keeps the rows for later runs. In memory and on disk each row has one more number: the
-    tokens to which the input was truncated, or 0. So the warning about truncated inputs is repeated for
-    stored rows.
-
-    Args:
-        forward: see `run`.
-        tokenizer: see `run`.
-        items: N texts or pairs.
-        runtime: see `run`.
+        runtime: device, precision, token budget, progress bar and cache folder.
+        width: K, the length of a row; needed only if rows are stored, or if there may be no items.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
         depends_on: what a row depends on besides its input; if empty, no row is stored on disk.
-        width: K, the length of a row.
-        options: other arguments of `run`.
+        options: `description`, what the progress bar says, and `max_length`, `special_tokens` and `marks` of
+            `encode`.
     """
+    memory = {} if memory is None else memory
     store: RowStore | None = None
     if runtime.cache_dir is not None and depends_on:
         store = RowStore(runtime.cache_dir, depends_on, width + 1)
@@ -138,16 +270,46 @@ def remembered_rows(
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:
-        values, limits = run_distinct(forward, tokenizer, fresh, runtime, **options)
-        numbers = np.column_stack([values.astype(np.float64), limits])
-        encoded = dict(zip(fresh, numbers, strict=True))
+        encoded = run_distinct(forward, tokenizer, fresh, runtime, **options)
+        by_item = dict(zip(fresh, encoded, strict=True))
         if store:
-            store.save(encoded)
-        stored |= encoded
+            store.save(by_item)
+        stored |= by_item
     memory.update(stored)
     rows |= stored
     warn_of_truncation(rows[item][-1] for item in distinct)
-    return np.array([rows[item][:-1] for item in items], dtype=np.float64).reshape(-1, width)
+    return np.array([rows[item][:-1] for item in items]) if items else np.empty((0, width))
+
+
+def run_distinct(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+    **options: Any,
+) -> Floats:
+    """Return a row of K + 1 numbers for each distinct item; see `run`.
+
+    Items with equal tokens share a row, so that their rows are equal to the last digit: texts may differ in
+    spaces or, for many models, in case.
+    """
+    encoded, limits = encode(tokenizer, items, **options)
+    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
+    row_of = [numbers.setdefault(tokens, len(numbers)) for tokens in inputs]
+    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
+    order: list[int] = []
+    outputs: list[npt.NDArray[np.float32]] = []
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, distinct, runtime, description=description
+        ):
+            order += positions
+            outputs.append(forward(batch).float().cpu().numpy())
+    rows = np.concatenate(outputs)[np.argsort(order)][row_of]
+    return np.column_stack([rows.astype(np.float64), limits])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +345,6 @@ def token_states(
     tokenizer: Any,
     inputs: Sequence[Sequence[int]],
     runtime: Runtime,
-    *,
-    description: str = "encoding",
 ) -> TokenStates:
     """Apply `forward` once to each tokenised input, and return the states of all tokens.
 
@@ -194,15 +354,12 @@ def token_states(
         tokenizer: the model's tokenizer.
         inputs: the token IDs of N ≥ 1 inputs, including special tokens.
         runtime: device, precision, token budget and progress bar.
-        description: what the progress bar says.
     """
     lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
     starts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
     values: torch.Tensor | None = None
     with torch.inference_mode(), autocast(runtime):
-        for positions, batch in padded_batches(
-            tokenizer, {"input_ids": inputs}, runtime, description=description
-        ):
+        for positions, batch in padded_batches(tokenizer, {"input_ids": inputs}, runtime):
             output = forward(batch).float()
             if values is None:
                 values = output.new_empty(int(starts[-1]), output.shape[-1])
@@ -227,7 +384,7 @@ def sentence_vectors(
     *,
     max_length: int | None = None,
     description: str = "encoding",
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the mean of a pretrained encoder's last states over all tokens of each text.
 
     Args:
@@ -250,7 +407,7 @@ def sentence_vectors(
             model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
         )
 
-    rows = run(
+    return run(
         forward,
         load_tokenizer(name),
         list(texts),
@@ -258,13 +415,10 @@ def sentence_vectors(
         max_length=max_length,
         description=description,
     )
-    return rows.astype(np.float64)
 
 
-def cosines(
-    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def cosines(first: Floats, second: Floats) -> Floats:
     """Return the cosine of each row of one matrix with that of another, both (N, H), as (N,)."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    cosine: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
+    cosine: Floats = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
     return cosine

@@ -16,9 +16,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from learnedgec._version import __version__
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.batching import Item, model_inputs
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.inference import remembered_rows
+from learnedgec.evaluators.inference import Item, model_inputs, run
 from learnedgec.evaluators.loading import (
     check_model,
     checkpoint_digest,
@@ -217,12 +216,11 @@ class ClassifierPredictor:
         items: Sequence[Item] = hypotheses
         if self.reads == "pair":
             items = list(zip(sources, hypotheses, strict=True))
-        values = remembered_rows(
+        values = run(
             lambda batch: model(**model_inputs(batch, model)).logits,
             load_tokenizer(self.name),
             items,
             runtime,
-            memory={},
             depends_on=["classifier", self.digest, *reading, __version__],
             width=1,
             max_length=self.max_tokens,

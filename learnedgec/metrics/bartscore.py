@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.evaluators.batching import Batch, group_by_length, model_inputs, pad
-from learnedgec.evaluators.inference import TokenStates, autocast
+from learnedgec.evaluators.inference import (
+    Batch,
+    TokenStates,
+    autocast,
+    group_by_length,
+    model_inputs,
+    pad,
+)
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.similarity import Similarity, TextPair, encode_in_parts, number_pairs
 from learnedgec.runtime.runtime import Runtime

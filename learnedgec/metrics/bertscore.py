@@ -11,8 +11,7 @@ import numpy.typing as npt
 import torch
 
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
-from learnedgec.evaluators.inference import TokenStates
+from learnedgec.evaluators.inference import TokenStates, group_by_length, model_inputs, tokenise
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.similarity import (
     Similarity,

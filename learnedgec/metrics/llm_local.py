@@ -8,9 +8,8 @@ from typing import Any
 import torch
 
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.batching import Batch, model_inputs
 from learnedgec.evaluators.chat import Answer
-from learnedgec.evaluators.inference import run
+from learnedgec.evaluators.inference import Batch, model_inputs, run
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.llm import HIGHEST, LOWEST, Request
 from learnedgec.runtime.runtime import Runtime

@@ -24,8 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.batching import Batch, tokenise
-from learnedgec.evaluators.inference import TokenStates, token_states
+from learnedgec.evaluators.inference import Batch, TokenStates, token_states, tokenise
 from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.reference_choice import count_references
 from learnedgec.metrics.statistics import Statistics

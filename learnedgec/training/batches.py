@@ -16,8 +16,8 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
-from learnedgec.evaluators.batching import Batch, hypothesis_marks, pad
 from learnedgec.evaluators.capitals import mark_capitals
+from learnedgec.evaluators.inference import Batch, hypothesis_marks, pad
 from learnedgec.training.examples import Example
 from learnedgec.training.labelled import wrong_words
 from learnedgec.training.objectives import HeadOptions, Objective, Targets

@@ -22,7 +22,7 @@ from measuring import Stopwatch
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
-from learnedgec.evaluators.batching import model_inputs
+from learnedgec.evaluators.inference import model_inputs
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.m2 import M2

@@ -78,19 +78,9 @@ def test_unusable_files_are_named(
         read_lines(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"{}\n{\n", r"f\.txt:2: not JSON"),
-        (b"{}\n[]\n", r"f\.txt:2: a JSON object was expected, not list"),
-        (b"{}\n", r"f\.txt:1: the key 'source' is missing"),
-        (rb'{"source": "\ud800"}', r"f\.txt:1: JSON that cannot be read"),
-    ],
-)
-def test_bad_records_name_the_line(tmp_path: Path, content: bytes, message: str) -> None:
-    required = ["source"] if message.endswith("missing") else []
-    with pytest.raises(FormatError, match=message):
-        read_jsonl(written(tmp_path, content), required)
+def test_a_required_key_is_missed(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"f\.txt:1: the key 'source' is missing"):
+        read_jsonl(written(tmp_path, b"{}\n"), ["source"])
 
 
 @pytest.mark.parametrize(

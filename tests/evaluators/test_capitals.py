@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from learnedgec import Runtime
 from learnedgec.errors import InputError
-from learnedgec.evaluators.batching import tokenise
 from learnedgec.evaluators.capitals import (
     CAPITAL,
     SMALL,
@@ -22,6 +21,7 @@ from learnedgec.evaluators.capitals import (
     mark_capitals,
 )
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.inference import tokenise
 
 WORDS = st.lists(
     st.sampled_from(["He", "he", "goes", "Goes", "9th", ".", "Éva", "日本"]), max_size=6

@@ -11,8 +11,15 @@ import tiny
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
-from learnedgec.evaluators.batching import Item, TruncationWarning, padded_batches, tokenise
-from learnedgec.evaluators.inference import mean_pool, run, sentence_vectors
+from learnedgec.evaluators.inference import (
+    Item,
+    TruncationWarning,
+    mean_pool,
+    padded_batches,
+    run,
+    sentence_vectors,
+    tokenise,
+)
 from learnedgec.evaluators.loading import (
     checkpoint_digest,
     load_model,

@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AlbertConfig,
-    AutoModel,
-    BertConfig,
-    BertModel,
-    DebertaV2Config,
-    DistilBertConfig,
-    GPT2Config,
-    MPNetConfig,
-    Qwen2Config,
-)
+from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.lora import (
@@ -33,15 +23,8 @@ from learnedgec.evaluators.quantization import Bits, pack, round_weights, unpack
 
 def encoder() -> BertModel:
     torch.manual_seed(0)
-    return BertModel(
-        BertConfig(
-            vocab_size=50,
-            hidden_size=128,
-            num_hidden_layers=3,
-            num_attention_heads=2,
-            intermediate_size=128,
-        )
-    ).eval()
+    sizes = {"vocab_size": 50, "hidden_size": 128, "intermediate_size": 128}
+    return BertModel(BertConfig(num_hidden_layers=3, num_attention_heads=2, **sizes)).eval()
 
 
 def taught(layers: int | None = None) -> BertModel:
@@ -145,27 +128,28 @@ SMALL = {
 }
 
 
+def of_architecture(kind: str, **settings: int) -> Any:
+    return AutoModel.from_config(AutoConfig.for_model(kind, **settings))
+
+
 @pytest.mark.parametrize(
     ("kind", "settings", "count"),
     [
-        (DebertaV2Config, SMALL, 12),
-        (MPNetConfig, SMALL, 12),
-        (Qwen2Config, SMALL | {"num_key_value_heads": 2}, 14),
-        (DistilBertConfig, {"dim": 16, "hidden_dim": 32, "n_layers": 2, "n_heads": 2}, 12),
-        (AlbertConfig, SMALL | {"embedding_size": 16}, 6),
+        ("deberta-v2", SMALL, 12),
+        ("mpnet", SMALL, 12),
+        ("qwen2", SMALL | {"num_key_value_heads": 2}, 14),
+        ("distilbert", {"dim": 16, "hidden_dim": 32, "n_layers": 2, "n_heads": 2}, 12),
+        ("albert", SMALL | {"embedding_size": 16}, 6),
     ],
 )
 def test_encoders_of_other_architectures_have_lora(
-    kind: Any, settings: dict[str, int], count: int
+    kind: str, settings: dict[str, int], count: int
 ) -> None:
-    encoder = AutoModel.from_config(kind(**settings))
+    encoder = of_architecture(kind, **settings)
     add_lora(encoder, 2)
     assert sum(isinstance(layer, LoraLinear) for layer in encoder.modules()) == count
 
 
 def test_an_encoder_without_linear_layers_is_refused() -> None:
-    encoder = AutoModel.from_config(
-        GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=64, bos_token_id=1, eos_token_id=1)
-    )
     with pytest.raises(ConfigError, match=r"model\.lora: the layers of GPT2Model have no linear"):
-        add_lora(encoder, 2)
+        add_lora(of_architecture("gpt2", n_embd=16, n_layer=2, n_head=2, vocab_size=64), 2)

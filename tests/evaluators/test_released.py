@@ -1,4 +1,4 @@
-"""The evaluator that comes along: what it scores, what it says of itself, how large it is."""
+"""The released evaluators: what they score, what they are made of, what they say, how large they are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import load_metric
+from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, read_text
-from learnedgec.evaluators.packages import check_package, package_digest
+from learnedgec.errors import ModelError
+from learnedgec.evaluators.packages import (
+    check_package,
+    manifest_annotators,
+    manifest_datasets,
+    package_digest,
+)
 from learnedgec.runtime.runtime import Runtime
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 PACKAGE = CHECKPOINTS / "joint-mpnet-3"
+OPEN = CHECKPOINTS / "open-mini"
 METRICS = ("some", "impara", "preference")
 # Scores of the systems on the sample's first sentences. The changelog names each change that moves them.
 SENTENCES = 24
@@ -115,3 +123,33 @@ def test_manifest_and_card_say_what_it_is() -> None:
 def test_a_clone_stays_small() -> None:
     released = [*(CHECKPOINTS / "en-ewt-sm").rglob("*"), *PACKAGE.rglob("*")]
     assert sum(file.stat().st_size for file in released if file.is_file()) < 56e6
+
+
+# -- the evaluator that may be used in products -----------------------------------------------------
+
+
+def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
+    manifest = check_package(OPEN)
+    assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
+    assert manifest["continued"] is None
+    assert not manifest["data"]["ratings"]
+    annotators = manifest_annotators(manifest)
+    assert annotators == ("en-ewt-sm",)
+    check_permissive(manifest["encoder"], manifest_datasets(manifest), annotators)
+    assert sum(file.stat().st_size for file in OPEN.iterdir()) < 14e6
+
+
+@pytest.mark.parametrize("name", ["impara[open-mini]", "preference[open-mini]"])
+def test_corrections_score_above_mistakes(name: str) -> None:
+    source = "She have lived in this city since five years ."
+    texts = [
+        "She has lived in this city for five years .",
+        "She have live on this city since five year .",
+    ]
+    good, bad = load_metric(name).score([source] * 2, texts).sentences
+    assert good > bad + 0.1
+
+
+def test_some_reads_heads_that_it_lacks() -> None:
+    with pytest.raises(ModelError, match="but not grammaticality, which this metric reads"):
+        load_metric("some[open-mini]").check(Runtime())

@@ -16,8 +16,8 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from learnedgec.evaluators.batching import TruncationWarning
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric

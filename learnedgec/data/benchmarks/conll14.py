@@ -15,10 +15,6 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 
-REFERENCES = ("official", "rewrites")
-GJG15_SPLITS = ("dev10", "test90")
-SEEDA_TEXTS = ("subset", "full", "dev", "test")
-
 # Which of the 15 systems Kobayashi et al. (2024) leave out of each set.
 SEEDA_SETS: Mapping[str, tuple[str, ...]] = {
     "base": ("INPUT", "REF-F", "GPT-3.5"),

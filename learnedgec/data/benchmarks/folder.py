@@ -17,7 +17,7 @@ are a system. At least one of the four files with judgements is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -92,9 +92,8 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
     ).exclude_own_references()
 
 
-def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Read `NAME.txt` (or `NAME`) -> lines, or raise `InputError` or `LengthError`."""
-    sources = list(sources)
     systems = {}
     for file in sorted(folder.glob("[!.]*")):
         if file.is_file():
@@ -122,20 +121,18 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
     """Read dimension -> system -> ratings, NaN where missing; the mean if there are several."""
     if not file.is_file():
         return {}
-    ratings: dict[str, dict[str, list[list[float]]]] = {}
+    sums: dict[str, dict[str, Floats]] = {}
     for number, system, values in read_rated_lines(file, sentences):
         for dimension, value in values.items():
-            columns = ratings.setdefault(dimension, {})
-            columns.setdefault(system, [[] for _ in range(sentences)])[number].append(value)
-    if not ratings:
+            columns = sums.setdefault(dimension, {})
+            columns.setdefault(system, np.zeros((2, sentences)))[:, number] += value, 1
+    if not sums:
         raise FormatError(f"{file}: no row has a rating; numbers were expected.")
-    return {
-        dimension: {
-            system: np.array([np.mean(values) if values else np.nan for values in column])
-            for system, column in columns.items()
+    with np.errstate(invalid="ignore"):
+        return {
+            dimension: {system: total / count for system, (total, count) in columns.items()}
+            for dimension, columns in sums.items()
         }
-        for dimension, columns in ratings.items()
-    }
 
 
 def _read_scores(file: Path) -> dict[str, dict[str, float]]:

@@ -11,14 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.conll14 import (
-    GJG15_SPLITS,
-    REFERENCES,
-    SEEDA_SETS,
-    SEEDA_TEXTS,
-    gjg15,
-    seeda,
-)
+from learnedgec.data.benchmarks.conll14 import SEEDA_SETS, gjg15, seeda
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.benchmarks.pairs import jfleg, peet
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
@@ -43,8 +36,8 @@ class BenchmarkEntry:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-_SEEDA = {"systems": tuple(SEEDA_SETS), "text": SEEDA_TEXTS, "references": REFERENCES}
-_GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": REFERENCES}
+_REFERENCES = {"references": ("official", "rewrites")}
+_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full", "dev", "test"), **_REFERENCES}
 
 BENCHMARKS: Mapping[str, BenchmarkEntry] = {
     "seeda-s": BenchmarkEntry(
@@ -56,7 +49,9 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
         "the same systems ranked by their edits", partial(seeda, "edit"), _SEEDA
     ),
     "gjg15": BenchmarkEntry(
-        "13 systems on CoNLL-2014 ranked by sentence (Grundkiewicz et al. 2015)", gjg15, _GJG15
+        "13 systems on CoNLL-2014 ranked by sentence (Grundkiewicz et al. 2015)",
+        gjg15,
+        {"systems": ("12", "13"), "split": ("dev10", "test90"), **_REFERENCES},
     ),
     "gmeg": BenchmarkEntry(
         "6 systems and the source in two domains, rated (Napoles et al. 2019)",

@@ -96,24 +96,19 @@ def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
     write_jsonl(path, records)
 
 
-def _label(place: int) -> str:
-    """Return how the line at a place of a block starts: `O-S`, `O-T`, `A1-S` and so on."""
-    variant, target = divmod(place, 2)
-    return f"{f'A{variant}' if variant else 'O'}-{'T' if target else 'S'}"
-
-
 def _read_blocks(path: PathLike) -> list[Case]:
     blocks: list[list[str]] = [[]]
     for number, line in enumerate(read_lines(path), 1):
         if not line:
             continue
         label, _, sentence = line.partition(" ")
-        if label == _label(0) and _is_complete(blocks[-1]):
+        if label == "O-S" and _is_complete(blocks[-1]):
             blocks.append([])
-        if label != _label(len(blocks[-1])):
+        variant, target = divmod(len(blocks[-1]), 2)
+        expected = f"{f'A{variant}' if variant else 'O'}-{'T' if target else 'S'}"
+        if label != expected:
             raise FormatError(
-                f"{path}:{number}: a line starting with {_label(len(blocks[-1]))!r} was expected, not "
-                f"{line[:60]!r}."
+                f"{path}:{number}: a line starting with {expected!r} was expected, not {line[:60]!r}."
             )
         blocks[-1].append(sentence)
     if not _is_complete(blocks[-1]):

@@ -24,15 +24,13 @@ CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What `verify` found: the file's place and whether it is `ok`, `absent` or `altered`.
+    """Where a file is, or would be, and whether it is the catalog's.
 
     Attributes:
-        file: the file that was checked.
         place: its local path.
         state: `ok`, `absent`, or `altered` if its SHA-256 differs.
     """
 
-    file: str
     place: Path
     state: Literal["ok", "absent", "altered"]
 
@@ -65,7 +63,7 @@ def dataset_file(name: str, file: str) -> Path:
     status = _status(row, row.files[file])
     if status.state == "ok":
         return status.place
-    if _mirror() is not None:
+    if os.environ.get(MIRROR_VARIABLE):
         raise DataError(
             f"{status.place} is {status.state}: the mirror lacks this file of {name}; copy "
             f"{row.url(file)} there, or unset {MIRROR_VARIABLE} to download it."
@@ -85,18 +83,13 @@ def sample_folder() -> Path:
     return included_folder("sample", "data/sample")
 
 
-def _mirror() -> Path | None:
-    """Return the mirror's root if the environment names one."""
-    chosen = os.environ.get(MIRROR_VARIABLE)
-    return Path(chosen).expanduser() if chosen else None
-
-
 def _status(row: Dataset, file: File) -> Status:
-    """Return where a file is, or would be, and whether it is the catalog's."""
-    place = (_mirror() or cache_folder()) / row.folder / file.path
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    root = Path(mirror).expanduser() if mirror else cache_folder()
+    place = root / row.folder / file.path
     if not place.is_file():
-        return Status(file.path, place, "absent")
-    return Status(file.path, place, "ok" if file_digest(place) == file.sha256 else "altered")
+        return Status(place, "absent")
+    return Status(place, "ok" if file_digest(place) == file.sha256 else "altered")
 
 
 def _download(row: Dataset, file: File, place: Path) -> None:

@@ -14,6 +14,7 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 
 _SPDX = re.compile(r"MIT|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|CC-BY(-NC)?(-SA|-ND)?-[1-4]\.0")
+_LICENCE_FILE = re.compile(r"(^|/)licen[cs]e[^/]*$", re.IGNORECASE)
 _NONE, _OWN, _UNKNOWN = "LicenseRef-none-stated", "LicenseRef-own-data", "LicenseRef-unknown"
 _CONDITIONS = {
     "NC": "not for commercial use",
@@ -72,29 +73,24 @@ def materials(
         >>> [row.licence for row in materials("bert-base-cased", ["multiged:realec", "gug:train", "my.csv"])]
         ['Apache-2.0', 'CC-BY-SA-4.0', 'CC-BY-NC-SA-4.0', 'LicenseRef-own-data']
     """
-    url = f"https://huggingface.co/{ENCODERS[encoder]}" if encoder in ENCODERS else ""
-    stated = "Apache-2.0" if encoder in ENCODERS else ""
-    return [
-        Material(encoder, "encoder", "", *_terms(encoder, stated), url),
-        *(_of_dataset(name) for name in datasets),
-        *(
-            Material(name, "annotator", "", *_terms(name, ANNOTATORS.get(name, "")), "")
-            for name in annotators
-        ),
-    ]
-
-
-def _of_dataset(name: str) -> Material:
-    """Return a dataset or a file with its licence."""
-    licence, allows = _licence(name)
-    head = name.partition(":")[0]
-    if head not in DATASETS:
-        return Material(name, "data", "", licence, allows, "")
-    row = DATASETS.find(head)
-    texts = [file for file in row.files if re.match(r"licen[cs]e", file.rpartition("/")[2], re.I)]
-    url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
-    url = row.url(texts[0]) if texts else url
-    return Material(name, "data", row.commit[:12], licence, allows, url)
+    known = encoder in ENCODERS
+    url = f"https://huggingface.co/{ENCODERS[encoder]}" if known else ""
+    terms = _terms(encoder, "Apache-2.0" if known else "")
+    made_of = [Material(encoder, "encoder", "", *terms, url)]
+    for name in datasets:
+        head = name.partition(":")[0]
+        version = url = ""
+        if head in DATASETS:
+            row = DATASETS.find(head)
+            version = row.commit[:12]
+            url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
+            texts = (file for file in row.files if _LICENCE_FILE.search(file))
+            url = next(map(row.url, texts), url)
+        made_of.append(Material(name, "data", version, *_licence(name), url))
+    for name in annotators:
+        terms = _terms(name, ANNOTATORS.get(name, ""))
+        made_of.append(Material(name, "annotator", "", *terms, ""))
+    return made_of
 
 
 def check_permissive(

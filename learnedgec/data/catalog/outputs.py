@@ -125,11 +125,7 @@ def _pillars(part: str) -> Outputs:
 
 @OUTPUTS.reader("swedish")
 def _swedish() -> Outputs:
-    sentences = read_swedish()
-    return {
-        system: tuple(sentence.outputs[system].text for sentence in sentences)
-        for system in sentences[0].outputs
-    }
+    return {name: tuple(output.text for output in rows) for name, rows in read_swedish().items()}
 
 
 @OUTPUTS.reader("sample")

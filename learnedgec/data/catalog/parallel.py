@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from learnedgec.data.catalog.fce import FCE_PARTS, read_fce
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
 from learnedgec.data.catalog.registry import Kind, dataset
+from learnedgec.data.catalog.sentences import read_labelled
 from learnedgec.data.catalog.swedish import read_swedish
-from learnedgec.data.m2 import AnnotatedSentence, parse_m2, read_m2
+from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
 from learnedgec.data.references import References
-from learnedgec.data.text import check_lengths, read_lines, read_text
+from learnedgec.data.text import check_lengths, read_jsonl, read_lines, read_text
 from learnedgec.runtime.writing import PathLike
 
 
@@ -99,10 +99,10 @@ def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
     return Parallel(tuple(data.sources[place] for place in places), data.references.select(places))
 
 
-def _of_texts(sources: PathLike, *references: PathLike) -> Parallel:
-    """Read a file of sources and parallel files of references."""
-    texts = [read_lines(path) for path in references]
-    return Parallel(tuple(read_lines(sources)), References.from_texts(*texts))
+def _of_texts(dataset: str, *files: str) -> Parallel:
+    """Read a dataset's file of sources and its parallel files of references."""
+    sources, *references = (read_lines(dataset_file(dataset, file)) for file in files)
+    return Parallel(tuple(sources), References.from_texts(*references))
 
 
 @PARALLEL.reader("conll14")
@@ -127,7 +127,7 @@ def _jelv(part: str) -> Parallel:
     return _of_m2(dataset_file("jelv", "data/train/BEA-dev-expanded.m2"), part)
 
 
-@PARALLEL.reader("fce", FCE_PARTS)
+@PARALLEL.reader("fce", ("train", "dev"))
 def _fce(part: str) -> Parallel:
     """Read sentences that are neither reserved nor sources of GMEG, which were drawn from FCE."""
     rated = load_parallel("gmeg:fce").sources
@@ -158,26 +158,27 @@ def _sample() -> Parallel:
 @PARALLEL.reader("reassess")
 def _reassess() -> Parallel:
     # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
-    rewrites = [dataset_file("reassess", file) for file in dataset("reassess").files]
-    return _of_texts(dataset_file("conll14", "data/source"), *rewrites)
+    rewrites = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    return Parallel(tuple(sources), References.from_texts(*rewrites))
+
+
+_WITH_FOUR = ("ref0", "ref1", "ref2", "ref3")
 
 
 @PARALLEL.reader("jfleg", ("dev", "test"))
 def _jfleg(part: str) -> Parallel:
-    files = [f"{part}/{part}.{name}" for name in ("src", "ref0", "ref1", "ref2", "ref3")]
-    return _of_texts(*(dataset_file("jfleg", file) for file in files))
+    return _of_texts("jfleg", *(f"{part}/{part}.{name}" for name in ("src", *_WITH_FOUR)))
 
 
 @PARALLEL.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Parallel:
-    files = [f"data/dev/{part}/{name}" for name in ("source", "ref0", "ref1", "ref2", "ref3")]
-    return _of_texts(*(dataset_file("gmeg", file) for file in files))
+    return _of_texts("gmeg", *(f"data/dev/{part}/{name}" for name in ("source", *_WITH_FOUR)))
 
 
 @PARALLEL.reader("peet", ("gecpd", "gector"))
 def _peet(part: str) -> Parallel:
-    files = [f"Dataset/BEA19/{part}_{name}.txt" for name in ("OP", "EC")]
-    return _of_texts(*(dataset_file("peet", file) for file in files))
+    return _of_texts("peet", *(f"Dataset/BEA19/{part}_{name}.txt" for name in ("OP", "EC")))
 
 
 @PARALLEL.reader("wiki-split", ("tune", "validation", "test"))
@@ -220,9 +221,76 @@ def _without_spaces(lines: Sequence[str]) -> list[str]:
 
 @PARALLEL.reader("swedish")
 def _swedish() -> Parallel:
-    sentences = read_swedish()
-    rows = [
-        (sentence.reference, *(output.post_edit for output in sentence.outputs.values()))
-        for sentence in sentences
+    sentences = list(zip(*read_swedish().values(), strict=True))
+    rows = [(row[0].reference, *(output.post_edit for output in row)) for row in sentences]
+    return Parallel(tuple(row[0].source for row in sentences), References.from_rows(rows))
+
+
+# -- the essays of FCE as sentences with gold edits ----------------------------------------------
+
+# MultiGED normalises these characters one by one.
+_PLAIN = str.maketrans("’‘´`“”–—", "''''\"\"--")
+_TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:-\w+)*|[^\w\s]")
+
+
+def read_fce(part: str) -> Iterator[AnnotatedSentence]:
+    """Yield the sentences of FCE's essays with their edits.
+
+    Sentences and tokens are those of MultiGED-2023, which has the essays in the same order; edits of
+    characters become edits of whole tokens. Edits without a correction are left out, and those
+    across sentences too.
+
+    Args:
+        part: `train` or `dev`.
+    """
+    text, changes = "", []
+    for essay in read_jsonl(dataset_file("fce", f"data/fce/json/fce-{part}.json")):
+        for _, character_edits in essay["edits"]:
+            changes += [
+                (start + len(text), end + len(text), correction)
+                for start, end, correction, *_ in character_edits
+                if correction is not None
+            ]
+        text += essay["text"] + "\n"
+    text = text.translate(_PLAIN)
+    changes.sort(reverse=True)
+    place = 0
+    for row in read_labelled(dataset_file("multiged", f"english/en_fce_{part}.tsv")):
+        spans: list[tuple[int, int]] = []
+        sentence = row.sentence.replace(r"\"", '"')
+        for token in sentence.translate(_PLAIN).split(" "):
+            place = text.index(token, place)
+            spans.append((place, place + len(token)))
+            place += len(token)
+        first, last = spans[0][0], spans[-1][1]
+        edits: list[Edit] = []
+        while changes and changes[-1][0] <= last:
+            start, end, correction = changes.pop()
+            if first <= start and end <= last:
+                edits.append(_of_tokens(text, spans, start, end, correction))
+        yield AnnotatedSentence(sentence, {0: tuple(without_overlaps(edits))})
+
+
+def _of_tokens(
+    text: str, spans: list[tuple[int, int]], start: int, end: int, correction: str
+) -> Edit:
+    """Return the edit of tokens that an edit of characters is.
+
+    Args:
+        text: all essays.
+        spans: where each token of the sentence begins and ends in it.
+        start: where the edit begins.
+        end: where it ends.
+        correction: what it puts there.
+    """
+    touched = [
+        number
+        for number, (begin, stop) in enumerate(spans)
+        if (begin < end and start < stop) or begin < start == end < stop
     ]
-    return Parallel(tuple(sentence.source for sentence in sentences), References.from_rows(rows))
+    if not touched:
+        number = sum(stop <= start for _, stop in spans)
+        return Edit(number, number, " ".join(_TOKEN.findall(correction)))
+    begin, stop = spans[touched[0]][0], spans[touched[-1]][1]
+    new = text[begin:start] + correction.translate(_PLAIN) + text[end:stop]
+    return Edit(touched[0], touched[-1] + 1, " ".join(_TOKEN.findall(new)))

@@ -395,15 +395,15 @@ def _cola(part: str) -> list[Rating]:
 def _swedish() -> list[Rating]:
     return [
         Rating(
-            sentence.source,
+            output.source,
             output.text,
             {name: values[0] for name, values in output.raters.items() if values[0]},
-            system,
-            sentence.source,
+            output.system,
+            output.source,
             output.raters,
         )
-        for sentence in read_swedish()
-        for system, output in sentence.outputs.items()
+        for outputs in zip(*read_swedish().values(), strict=True)
+        for output in outputs
     ]
 
 

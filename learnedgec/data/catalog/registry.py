@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -84,7 +83,7 @@ class Dataset:
         """Return the licence of a part, which is that of its first word, or of all of it (`""`)."""
         return self.part_licences.get(part.partition("/")[0], self.licence)
 
-    @cached_property
+    @property
     def bytes(self) -> int:
         """The size of all files together."""
         return sum(file.bytes for file in self.files.values())

@@ -28,61 +28,46 @@ _DIMENSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class SwedishOutput:
-    """A system's output for a sentence, with its post-edit and its ratings.
+    """A system's output for a learner's sentence, with its post-edit and its ratings.
 
     Attributes:
+        source: the learner's sentence.
+        reference: the learner corpus's correction of it.
+        system: the system.
         text: the output.
-        post_edit: the annotator's correction of it.
+        post_edit: the annotator's correction of the output.
         raters: dimension -> the ratings, 1 to 4, of the annotator and, for 55 outputs, of the second
             one; 0 says "cannot be judged".
     """
 
+    source: str
+    reference: str
+    system: str
     text: str
     post_edit: str
     raters: Mapping[str, tuple[float, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class SwedishSentence:
-    """A learner's sentence, its reference and the outputs by system, in alphabetical order.
-
-    Attributes:
-        source: the learner's sentence.
-        reference: its correction.
-        outputs: system -> its rated output.
-    """
-
-    source: str
-    reference: str
-    outputs: Mapping[str, SwedishOutput]
-
-
-def read_swedish() -> list[SwedishSentence]:
-    """Return the sentences in the order of the files; runs of white space are one space."""
-    sentences = []
+def read_swedish() -> dict[str, list[SwedishOutput]]:
+    """Return system -> its outputs, both in the order of the files; runs of white space are one space."""
+    outputs: dict[str, list[SwedishOutput]] = {}
     for part in _PARTS:
         first, second = (
             read_json(dataset_file("swedish", f"annotations/{part}/{name}.json"))["data"]
             for name in _ANNOTATORS
         )
         for row, second_row in zip(first, second, strict=True):
-            outputs = {}
             for system, output in sorted(row["systems"].items()):
                 by_annotator = output["annotators"] | second_row["systems"][system]["annotators"]
                 judgements = [by_annotator[name] for name in _ANNOTATORS if name in by_annotator]
-                outputs[system] = SwedishOutput(
-                    _squeezed(output["output"]),
-                    _squeezed(judgements[0]["corrected"]),
-                    {
-                        dimension: tuple(float(judgement[column]) for judgement in judgements)
-                        for dimension, column in _DIMENSIONS.items()
-                    },
+                texts = [row["original"], row["reference"], output["output"]]
+                texts.append(judgements[0]["corrected"])
+                source, reference, text, post_edit = (" ".join(text.split()) for text in texts)
+                raters = {
+                    dimension: tuple(float(judgement[column]) for judgement in judgements)
+                    for dimension, column in _DIMENSIONS.items()
+                }
+                outputs.setdefault(system, []).append(
+                    SwedishOutput(source, reference, system, text, post_edit, raters)
                 )
-            sentences.append(
-                SwedishSentence(_squeezed(row["original"]), _squeezed(row["reference"]), outputs)
-            )
-    return sentences
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
+    return outputs

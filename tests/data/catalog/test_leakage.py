@@ -60,33 +60,27 @@ def test_the_error_names_the_first_and_counts_rows() -> None:
         check_leakage([("A .", "B ."), (leaking, leaking), ("C .", leaking)], "mine.csv")
 
 
-@pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])
-def test_short_sentences_are_exempt(text: str) -> None:
-    assert fingerprint(text) is None
+def test_short_sentences_are_exempt() -> None:
+    assert not any(map(fingerprint, ["", "...", "What is genetic risk ?", "Yes ! No !"]))
 
 
 @pytest.mark.parametrize(
-    ("dataset", "other", "shared"),
+    ("dataset", "relatives", "strangers"),
     [
-        ("gmeg:fce", "gmeg:fce", True),
-        ("gmeg", "gmeg:fce", True),
-        ("gmeg:fce", "gmeg:wiki", False),
-        ("gmeg:fce", "jfleg:fce", False),
-        ("sts:2012", "sts:2012/MSRpar.train", True),
-        ("sts:2012", "sts:2013", False),
-        ("robustgec:bea19/train", "pillars:train", True),
-        ("robustgec:bea19/train", "pillars:test", False),
-        ("robustgec:bea19", "jelv:test", True),
-        ("robustgec:conll14", "pillars", False),
-        ("pillars:dev/single", "jelv:dev", True),
-        ("pillars:dev", "pillars:train", False),
-        ("attack:bea19-dev", "robustgec:bea19/dev", True),
-        ("robustgec", "robustgec:tem8", True),
-        ("robustgec", "pillars:test", True),
+        ("gmeg:fce", ["gmeg:fce", "gmeg"], ["gmeg:wiki", "jfleg:fce"]),
+        ("sts:2012", ["sts:2012/MSRpar.train"], ["sts:2013"]),
+        ("robustgec:bea19/train", ["pillars:train"], ["pillars:test"]),
+        ("robustgec:bea19", ["jelv:test"], []),
+        ("robustgec:conll14", [], ["pillars"]),
+        ("pillars:dev/single", ["jelv:dev"], ["pillars:train"]),
+        ("attack:bea19-dev", ["robustgec:bea19/dev"], []),
+        ("robustgec", ["robustgec:tem8", "pillars:test"], []),
     ],
 )
-def test_datasets_share_text(dataset: str, other: str, shared: bool) -> None:
-    assert share_text(dataset, other) == share_text(other, dataset) == shared
+def test_datasets_share_text(dataset: str, relatives: list[str], strangers: list[str]) -> None:
+    for other in (*relatives, *strangers):
+        shared = other in relatives
+        assert share_text(dataset, other) == share_text(other, dataset) == shared, other
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +13,17 @@ from learnedgec.data.catalog import (
     Labelled,
     Parallel,
     Rating,
+    load_cases,
+    load_corrections,
     load_labelled,
     load_outputs,
     load_parallel,
+    load_rankings,
     load_ratings,
     load_sentences,
 )
-from learnedgec.data.catalog.fce import read_fce
+from learnedgec.data.catalog.parallel import read_fce
+from learnedgec.data.catalog.patches import apply_patch
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import InputError, LengthError
 
@@ -172,89 +178,108 @@ def test_edits_of_characters_become_edits_of_tokens(put_dataset: PutDataset) -> 
     assert corrected == ["He goes back home .", "I could n't"]
 
 
+def test_cases_follow_their_sentence_into_its_part_of_bea19(put_dataset: PutDataset) -> None:
+    sources = [f"{number} ." for number in range(400)]
+    # A sentence in two parts is kept out of the one that is learned from.
+    sources[3] = sources[210] = sources[360]
+    texts = ["0 .", "200 .", sources[3], "359 ."]
+    labels = ("A1-S", "A1-T", "A2-S", "A2-T")
+    blocks = [[f"O-S {text}", "O-T", *labels] for text in texts]
+    lines = "\n".join(line for block in blocks for line in block)
+    put_dataset("robustgec", {"benchmark/bea19/para.txt": lines})
+    put_dataset("pillars", {"data/evaluation_sets/bea-dev.txt": "\n".join(sources) + "\n"})
+    parts = {p: load_cases(f"robustgec:bea19/{p}") for p in ("train", "dev", "test")}
+    sentences = {part: [c.original.source for c in cases] for part, cases in parts.items()}
+    assert sentences == {"train": ["0 ."], "dev": ["200 ."], "test": [sources[3], "359 ."]}
+    assert [case.original.source for case in load_cases("robustgec:bea19")] == texts
+    assert [row.group for row in load_corrections("robustgec:bea19/dev")] == ["200 ."] * 3
+
+
+def test_a_patch_adds_copies_and_moves() -> None:
+    def number(value: int) -> bytes:
+        return (abs(value) | (value < 0) << 63).to_bytes(8, "little")
+
+    # Three old bytes with 0, 1 and 0 added, "!!", five bytes back and forth, and one old byte again.
+    instructions = b"".join(map(number, (3, 2, -3, 1, 0, 0)))
+    blocks = [bz2.compress(block) for block in (instructions, bytes([0, 1, 0, 0]), b"!!")]
+    head = b"BSDIFF40" + number(len(blocks[0])) + number(len(blocks[1])) + number(6)
+    assert apply_patch(b"abcd", head + b"".join(blocks)) == b"acc!!a"
+
+
 # -- the real data ----------------------------------------------------------------------------
 
 
-@pytest.mark.realdata
-@pytest.mark.parametrize(
-    ("name", "sentences", "references"),
-    [
-        ("conll14", 1312, 2 * 1088 + 224),
-        ("reassess", 1312, 8 * 1312),
-        ("jfleg:dev", 754, 4 * 754),
-        ("jfleg:test", 747, 4 * 747),
-        ("gmeg:fce", 968, 4 * 968),
-        ("gmeg:wiki", 992, 4 * 992),
-        ("wiki-split:test", 5000, 5000),
-        ("pillars", 4384, 4384),
-        ("pillars:train", 3100, 3100),
-        ("pillars:dev", 650, 650),
-        ("pillars:test", 634, 634),
-        ("jelv", 4384, 17896),
-        ("jelv:test", 634, 2674),
-        ("peet:gecpd", 4477, 4477),
-        ("peet:gector", 4477, 4477),
-        ("eracond", 1725, 2017),
-        ("wi-locness:train", 34221, 34221),
-        ("wi-locness:dev/dev", 650, 650),
-        ("fce:dev", 2027, 2027),
-    ],
-)
-def test_real_parallel(name: str, sentences: int, references: int) -> None:
-    data = load_parallel(name)
-    assert len(data.sources) == sentences
-    assert sum(len(row) for row in data.references) == references
-
-
-@pytest.mark.realdata
-def test_real_references_of_bea19_hold_the_gold_one() -> None:
-    gold, more = load_parallel("pillars"), load_parallel("jelv")
-    assert gold.sources == more.sources
-    rows = zip(gold.references.texts(), more.references.texts(), strict=True)
-    assert sum(row[0] in texts for row, texts in rows) == 4382
+def size(data: Any) -> Any:
+    """Return how many sentences and references there are, systems and outputs of each, or items."""
+    if isinstance(data, Parallel):
+        return len(data.sources), sum(len(row) for row in data.references)
+    if isinstance(data, dict):
+        (sentences,) = {len(lines) for lines in data.values()}
+        return len(data), sentences
+    return len(data)
 
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    ("name", "systems", "sentences"),
+    ("load", "sizes"),
     [
-        ("seeda", 15, 1312),
-        ("seeda:subset", 15, 391),
-        ("gjg15", 13, 1312),
-        ("cleme", 13, 1312),
-        ("gmeg:fce", 7, 968),
-        ("gmeg:wiki", 7, 992),
-        ("attack:conll14", 4, 1312),
-        ("attack:bea19-dev", 4, 4384),
-        ("pillars", 15, 4384),
-        ("pillars:dev/single", 7, 650),
-        ("pillars:test/ensemble", 8, 634),
+        (load_parallel, {
+            "conll14": (1312, 2 * 1088 + 224), "reassess": (1312, 8 * 1312), "jfleg:dev": (754, 4 * 754),
+            "jfleg:test": (747, 4 * 747), "gmeg:fce": (968, 4 * 968), "gmeg:wiki": (992, 4 * 992),
+            "wiki-split:test": (5000, 5000), "pillars": (4384, 4384), "pillars:train": (3100, 3100),
+            "pillars:dev": (650, 650), "pillars:test": (634, 634), "jelv": (4384, 17896),
+            "jelv:test": (634, 2674), "peet:gecpd": (4477, 4477), "peet:gector": (4477, 4477),
+            "eracond": (1725, 2017), "wi-locness:train": (34221, 34221), "wi-locness:dev/dev": (650, 650),
+            "fce:dev": (2027, 2027),
+        }),
+        (load_outputs, {
+            "seeda": (15, 1312), "seeda:subset": (15, 391), "gjg15": (13, 1312), "cleme": (13, 1312),
+            "gmeg:fce": (7, 968), "gmeg:wiki": (7, 992), "attack:conll14": (4, 1312),
+            "attack:bea19-dev": (4, 4384), "pillars": (15, 4384), "pillars:dev/single": (7, 650),
+            "pillars:test/ensemble": (8, 634),
+        }),
+        # GPT-4's choice, where three systems differ.
+        (load_rankings, {"seeda:sentence": 600, "seeda:edit": 600, "gjg15": 2319, "pillars": 2331}),
+        (load_cases, {
+            "robustgec:bea19": 2503, "robustgec:conll14": 1312, "robustgec:tem8": 1181,
+            "robustgec": 2503 + 1312 + 1181,
+        }),
+        (load_sentences, {"ud-ewt:train": 12544, "ud-ewt:dev": 2001}),
+        (load_labelled, {"multiged:realec": 4067}),
     ],
-)
-def test_real_outputs(name: str, systems: int, sentences: int) -> None:
-    outputs = load_outputs(name)
-    assert len(outputs) == systems
-    assert {len(lines) for lines in outputs.values()} == {sentences}
+)  # fmt: skip
+def test_real_sizes(load: Callable[[str], Any], sizes: dict[str, Any]) -> None:
+    assert {name: size(load(name)) for name in sizes} == sizes
 
 
 @pytest.mark.realdata
-def test_real_outputs_of_conll14_agree() -> None:
+def test_real_parts_of_bea19_share_no_sentence() -> None:
+    parts = [load_cases(f"robustgec:bea19/{part}") for part in ("train", "dev", "test")]
+    assert [len(cases) for cases in parts] == [1749, 383, 371]
+    whole = load_cases("robustgec:bea19")
+    assert Counter(case for cases in parts for case in cases) == Counter(whole)
+    learned = {case.original.source for case in parts[0]}
+    for part in ("dev", "test"):
+        assert learned.isdisjoint(load_parallel(f"pillars:{part}").sources)
+
+
+@pytest.mark.realdata
+def test_real_datasets_agree() -> None:
     sources = load_parallel("conll14").sources
     assert load_outputs("gjg15")["INPUT"] == sources
     assert load_outputs("seeda")["INPUT"] == sources
     # The edits of CLEME's demonstration make the outputs of GJG15.
     assert load_outputs("cleme") == load_outputs("gjg15")
     assert load_parallel("cleme").sources == sources
-
-
-@pytest.mark.realdata
-def test_real_sentences() -> None:
-    assert len(load_sentences("ud-ewt:train")) == 12544
-    assert len(load_sentences("ud-ewt:dev")) == 2001
+    assert {ranking.sentence for ranking in load_rankings("gjg15")} <= set(range(len(sources)))
+    originals = [case.original.source for case in load_cases("robustgec:conll14")]
+    assert len([source for source in originals if source in set(sources)]) == 1306
+    gold, more = load_parallel("pillars"), load_parallel("jelv")
+    assert gold.sources == more.sources
+    rows = zip(gold.references.texts(), more.references.texts(), strict=True)
+    assert sum(row[0] in texts for row, texts in rows) == 4382
     assert load_sentences("ud-ewt:dev")[0] == "From the AP comes this story :"
-    realec = load_labelled("multiged:realec")
-    assert len(realec) == 4067
-    assert sum(sum(row.wrong) for row in realec) == 8103
+    assert sum(sum(row.wrong) for row in load_labelled("multiged:realec")) == 8103
 
 
 @pytest.mark.realdata

@@ -16,6 +16,7 @@ from learnedgec.data.catalog import (
     load_corrections,
     load_outputs,
     load_parallel,
+    load_rankings,
     load_ratings,
     load_sentences,
 )
@@ -56,29 +57,19 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> Kind[list[str]]:
     """Return a kind whose datasets hold the names of their parts."""
     monkeypatch.setattr("learnedgec.data.catalog.registry.KINDS", {})
     kind: Kind[list[str]] = Kind("words", "dataset of words", join=concatenated)
-
-    @kind.reader("plain")
-    def plain() -> list[str]:
-        return ["plain"]
-
-    @kind.reader("divided", ("b", "a/2", "a/1"))
-    def divided(part: str) -> list[str]:
-        return [part]
-
-    @kind.reader("ordered", ("", "b", "a", "a/1"))
-    def ordered(part: str) -> list[str]:
-        return [f"<{part}>"]
-
+    parts = {"plain": (), "divided": ("b", "a/2", "a/1"), "ordered": ("", "b", "a", "a/1")}
+    for name, words in parts.items():
+        kind.reader(name, words)(lambda part="": [f"<{part}>"])
     return kind
 
 
 @pytest.mark.parametrize(
     ("name", "loaded"),
     [
-        ("plain", ["plain"]),
-        ("divided", ["b", "a/2", "a/1"]),
-        ("divided:a", ["a/2", "a/1"]),
-        ("divided:a/1", ["a/1"]),
+        ("plain", ["<>"]),
+        ("divided", ["<b>", "<a/2>", "<a/1>"]),
+        ("divided:a", ["<a/2>", "<a/1>"]),
+        ("divided:a/1", ["<a/1>"]),
         ("ordered", ["<>"]),
         ("ordered:a", ["<a>"]),
         ("ordered:a/1", ["<a/1>"]),
@@ -121,6 +112,7 @@ def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
         (load_corrections, "jfleg:dve", "did you mean 'jfleg:dev'?"),
         (load_ratings, "tmu-gmf", "no rated dataset is named 'tmu-gmf'; did you mean 'tmu-gfm'?"),
         (load_sentences, "jfleg:dev", "jfleg is a parallel dataset and a dataset with corrections."),
+        (load_rankings, "seeda", "did you mean 'seeda:"),
         (load_ratings, "cleme", "cleme is a parallel dataset and a dataset with"),
     ],
 )  # fmt: skip
