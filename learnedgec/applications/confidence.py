@@ -25,7 +25,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.parsing import available_annotator
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
@@ -85,7 +85,7 @@ def edit_confidence(
     sources, hypotheses = as_sentences(sources, "sources"), as_sentences(hypotheses, "hypotheses")
     check_lengths(("sources", sources), ("hypotheses", hypotheses))
     pairs = list(zip(sources, hypotheses, strict=True))
-    edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+    edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     fitted = _weights()
     weights = fitted["heads"]
     contributions = edit_contributions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 SENTINELS = ("edit-count", "length", "constant", "random")
@@ -30,9 +31,13 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
     Example:
         >>> short_labels(["gleu(n=2)", "m2", "m2(beta=1.0)"])
         {'gleu(n=2)': 'gleu', 'm2': 'm2', 'm2(beta=1.0)': 'm2#2'}
+        >>> short_labels(["head(model='mine', name='fluency')"])
+        {"head(model='mine', name='fluency')": 'head[mine]'}
     """
     names: dict[str, str] = {}
-    stems = [label.partition("(")[0] for label in labels]
+    # Of a head, the package says more than the word.
+    named = [re.sub(r"^head\(model='(?:.*/)?([^'/]+)'.*", r"head[\1]", text) for text in labels]
+    stems = [label.partition("(")[0] for label in named]
     for place, (label, stem) in enumerate(zip(labels, stems, strict=True)):
         before = stems[:place].count(stem)
         names[label] = f"{stem}#{before + 1}" if before else stem
