@@ -14,15 +14,15 @@ from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
     Record,
+    TypedOverlap,
     edit_record,
     gold_edits,
     overlap_statistics,
 )
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.typed_overlap import TypedOverlap
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Texts
+from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Errant(TypedOverlap):
             [(edit, n in right) for n, edit in enumerate(gold)],
         )
         tp, fp, fn = map(len, (right, wrong, missed))
-        return EditCounts(tp, tp + fp, tp + fn), {**record, "types": by_type}
+        return (tp, tp + fp, tp + fn), {**record, "types": by_type}
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
         """Return the edits that pass the filters."""
@@ -176,9 +176,9 @@ class Errant(TypedOverlap):
 
         return [edit for edit in edits if passes(edit)]
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −fp and −fn."""
-        f, *others = super().preference(counts)
+        f, *others = super().preference(after, counts)
         return four_decimals(f), *others
 
     def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:

@@ -17,7 +17,7 @@ from max_match_oracle import f_score, oracle_choice
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
-from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
+from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
@@ -33,9 +33,7 @@ def statistics_of(rows: Rows) -> Statistics:
             for row in rows
         )
     )
-    return overlap_statistics(
-        [[(EditCounts(*counts), {}) for counts in row] for row in rows], references
-    )
+    return overlap_statistics([[(counts, {}) for counts in row] for row in rows], references)
 
 
 @st.composite

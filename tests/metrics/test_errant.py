@@ -22,7 +22,7 @@ from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError
-from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
+from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
@@ -184,7 +184,7 @@ def test_choice_is_by_rounded_f_then_counts(
         tuple(tuple(Reference("", (), annotator=n) for n, _ in enumerate(row)) for row in rows)
     )
     statistics = overlap_statistics(
-        [[(EditCounts(tp, tp + fp, tp + fn), {}) for tp, fp, fn in row] for row in rows], references
+        [[((tp, tp + fp, tp + fn), {}) for tp, fp, fn in row] for row in rows], references
     )
     metric = Errant(beta=beta, annotator=NAME)
     np.testing.assert_array_equal(metric.chosen(statistics), expected)
