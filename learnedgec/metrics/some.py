@@ -14,8 +14,7 @@ from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.head import Head
-from learnedgec.metrics.learned import GatedMetric, Reading
+from learnedgec.metrics.learned import GatedMetric, Head, Reading
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime

@@ -16,8 +16,7 @@ from learnedgec.data.catalog import load_ratings
 from learnedgec.errors import InputError
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
-from learnedgec.metrics.likelihood import Likelihood, as_written
-from learnedgec.metrics.scribendi import Scribendi, token_sort_ratio
+from learnedgec.metrics.language_models import Likelihood, Scribendi, as_written, token_sort_ratio
 from learnedgec.runtime.runtime import Runtime
 
 

@@ -168,7 +168,7 @@ def test_thresholds_and_activations_share_the_models_work(
 
 
 def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
-    from learnedgec.metrics.preference import Preference
+    from learnedgec.metrics.learned import Preference
 
     sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
     evaluator = Evaluator.load(str(tiny_preference))

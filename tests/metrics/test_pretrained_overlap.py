@@ -18,9 +18,8 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
-from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
-from learnedgec.metrics.similarity import Similarity
+from learnedgec.metrics.similarity import BertScore, Similarity
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 

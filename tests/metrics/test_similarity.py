@@ -15,8 +15,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import ModelError
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.similarity import BartScore, BertScore
 from learnedgec.runtime.runtime import Runtime
 
 GOLDEN = Path(__file__).parent.parent / "golden"
