@@ -78,20 +78,6 @@ def test_equals_the_oracle(
         assert len(overlap.pairs) == oracle_tp(expected, gold)
 
 
-@given(annotated())
-@settings(max_examples=150, deadline=None)
-def test_edits_turn_the_source_into_the_hypothesis(
-    case: tuple[list[str], list[str], list[tuple[Edit, ...]]],
-) -> None:
-    source, hypothesis, annotations = case
-    for overlap in max_match(" ".join(source), " ".join(hypothesis), annotations):
-        assert apply_edits(" ".join(source), overlap.edits) == " ".join(hypothesis)
-        for edit, gold in overlap.pairs:
-            system, annotator = overlap.edits[edit], overlap.gold[gold]
-            assert (system.start, system.end) == (annotator.start, annotator.end)
-            assert system.correction in annotator.corrections
-
-
 def count_gold_arcs(lattice: EditLattice, gold: tuple[Edit, ...]) -> int:
     """Return how many edits are gold edits, each gold edit once."""
     left = list(gold)

@@ -24,15 +24,3 @@ def test_equals_the_official_script(system: str, count: int) -> None:
     assert score.value == pytest.approx(expected["corpus"][0], abs=1e-9)
     assert score.details["reference_deviation"] == pytest.approx(expected["corpus"][1], abs=1e-9)
     assert score.sentences == pytest.approx(expected["sentences"], abs=1e-9)
-
-
-@pytest.mark.realdata
-def test_equals_the_official_script_on_conll14(mirror: Path) -> None:
-    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
-    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*/outputs/all")
-    score = load_metric("gleu").score(
-        read_lines(conll / "source"),
-        read_lines(seeda / "T5.txt"),
-        References.from_files(conll / "reference" / "ref0", conll / "reference" / "ref1"),
-    )
-    assert score.value == pytest.approx(0.68835, abs=5e-6)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.data.references import Reference, References
-from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError
@@ -223,19 +221,6 @@ def test_signature_names_the_annotator() -> None:
     signature = Errant(annotator=NAME).signature(references)
     parts = r"annotator='en-ewt-sm'.*\|annotator-version:0\.1\.0 \(sha256 .*\|errant:.*\|spacy:"
     assert re.search(parts + r".*\|gold:aligned$", signature)
-
-
-@pytest.mark.realdata
-def test_published_score_of_a_system(mirror: Path) -> None:
-    """SEEDA's README gives GECToR-ens 61.43, with another English pipeline."""
-    data = next((mirror / "pygongnlp" / "PT-M2").iterdir()) / "data"
-    outputs = next((mirror / "tmu-nlp" / "SEEDA").iterdir()) / "outputs" / "all"
-    score = Errant(annotator=NAME).score(
-        read_lines(data / "source"),
-        read_lines(outputs / "GECToR-ens.txt"),
-        References.from_files(*(data / "reference" / name for name in ("ref0", "ref1"))),
-    )
-    assert 100 * score.value == pytest.approx(61.43, abs=0.5)
 
 
 def gold_of(kind: str) -> References:
