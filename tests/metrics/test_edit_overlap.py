@@ -19,7 +19,6 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.m2 import M2
-from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 
@@ -124,12 +123,6 @@ def test_processes_change_nothing(sample: Sample) -> None:
         assert two[system].value == score.value
         assert two[system].statistics.records == score.statistics.records
         assert two[system].sentences == pytest.approx(score.sentences, abs=0)
-
-
-def test_alias_and_parameters() -> None:
-    assert load_metric("sentm2") == load_metric("m2(level='sentence')")
-    assert load_metric("sentm2").label == "m2(level='sentence')"
-    assert load_metric("m2(beta=1)").for_statistics == load_metric("sentm2").for_statistics
 
 
 # The official scorer's F0.5, P and R on the CoNLL-2014 gold: results of the shared task.

@@ -2,26 +2,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from annotated import toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import References
-from learnedgec.data.text import read_lines
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
-
-TOY = Path(__file__).parents[1] / "golden"
-
-
-def toy(system: str, references: int) -> tuple[list[str], list[str], References]:
-    texts = [read_lines(TOY / f"ref{number}.txt") for number in range(references)]
-    source, hypotheses = read_lines(TOY / "source.txt"), read_lines(TOY / f"hyp{system}.txt")
-    return source, hypotheses, References.from_texts(*texts)
 
 
 def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:

