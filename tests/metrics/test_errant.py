@@ -8,19 +8,15 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from annotated import references_of
 from embedded import Sample
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
-from learnedgec.data.references import Reference, References
+from learnedgec.data.references import References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError
-from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
@@ -149,43 +145,6 @@ def test_equals_errant_compare(
             assert {
                 kind: [row["tp"], row["fp"], row["fn"]] for kind, row in table.items()
             } == compare.processCategories(categories, setting)
-
-
-count = st.integers(0, 300)
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.tuples(count, count, count), min_size=1, max_size=3), min_size=1, max_size=6
-    ),
-    st.sampled_from([0.5, 1.0, 2.0]),
-)
-def test_choice_is_by_rounded_f_then_counts(
-    rows: list[list[tuple[int, int, int]]], beta: float
-) -> None:
-    """Rows of (tp, fp, fn), large enough that rounding hides differences."""
-    sums = (0, 0, 0)
-    expected = []
-    for row in rows:
-        keys = []
-        for tp, fp, fn in row:
-            all_tp, all_fp, all_fn = sums[0] + tp, sums[1] + fp, sums[2] + fn
-            p = all_tp / (all_tp + all_fp) if all_fp else 1.0
-            r = all_tp / (all_tp + all_fn) if all_fn else 1.0
-            f = (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
-            keys.append((round(f, 4), tp, -fp, -fn))
-        best = keys.index(max(keys))
-        expected.append(best)
-        sums = tuple(a + b for a, b in zip(sums, row[best], strict=True))  # type: ignore[assignment]
-    references = References(
-        tuple(tuple(Reference("", (), annotator=n) for n, _ in enumerate(row)) for row in rows)
-    )
-    statistics = overlap_statistics(
-        [[((tp, tp + fp, tp + fn), {}) for tp, fp, fn in row] for row in rows], references
-    )
-    metric = Errant(beta=beta, annotator=NAME)
-    np.testing.assert_array_equal(metric.chosen(statistics), expected)
 
 
 # -- types, names, signature ---------------------------------------------------------------------------
