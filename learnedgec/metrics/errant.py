@@ -133,11 +133,7 @@ class Errant(TypedOverlap):
         proposed_by_unit, gold_by_unit = by_unit(proposed), by_unit(gold)
         # The numbers of edits, once for each of their units: of gold edits that were made and of others,
         # of proposed edits that match, that are wrong, and that repeat one.
-        right: list[int] = []
-        missed: list[int] = []
-        matched: list[int] = []
-        wrong: list[int] = []
-        repeated: list[int] = []
+        right, missed, matched, wrong, repeated = (list[int]() for _ in range(5))
         for unit in {**proposed_by_unit, **gold_by_unit}:
             made, wanted = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
             correct = len(wanted) if made and by_token else min(len(made), len(wanted))

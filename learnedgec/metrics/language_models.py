@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.evaluators.causal import TokenScores, token_scores
+from learnedgec.evaluators.causal import token_scores
 from learnedgec.evaluators.loading import load_model
 from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.statistics import Statistics
@@ -157,7 +157,10 @@ class Scribendi(PretrainedMetric):
         """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
         unchanged = [s == h for s, h in zip(sources, hypotheses, strict=True)]
         scores = token_scores(self.model, [*sources, *hypotheses], runtime)
-        perplexities = np.array([_perplexity(score) for score in scores])
+        # The perplexity of a sentence without tokens is infinite.
+        perplexities = np.array(
+            [np.exp(-score.logs.mean()) if len(score.logs) else np.inf for score in scores]
+        )
         return Statistics(
             {
                 "source_perplexity": perplexities[: len(sources)],
@@ -196,11 +199,6 @@ class Scribendi(PretrainedMetric):
         return {
             name: statistics[name] for name in ("source_perplexity", "perplexity", "similarity")
         }
-
-
-def _perplexity(score: TokenScores) -> float:
-    """Return the perplexity of a sentence, infinite if it has no tokens."""
-    return float(np.exp(-score.logs.mean())) if len(score.logs) else np.inf
 
 
 def token_sort_ratio(first: str, second: str) -> float:

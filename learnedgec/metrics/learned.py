@@ -23,7 +23,7 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor, Predictor, find_package
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.grammar import EVALUATOR
+from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.metrics.similarity_gate import GATE, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
