@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from annotated import references_of
 from embedded import Sample
+from max_match_oracle import f_score
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
@@ -86,13 +87,10 @@ def test_scores_worked_out_by_hand() -> None:
         "poor": (0.0, 0.5, 2.0),
         "none": (0.0, 0.0, 2.0),
     }
-    for name, (tp, proposed, gold) in expected.items():
+    for name, counts in expected.items():
         details = scores[name].details
-        assert (details["tp"], details["proposed"], details["gold"]) == (tp, proposed, gold)
-        precision = tp / proposed if proposed else 1.0
-        recall = tp / gold
-        f = 1.25 * precision * recall / (0.25 * precision + recall) if recall else 0.0
-        assert scores[name].value == pytest.approx(f)
+        assert tuple(details[key] for key in ("tp", "proposed", "gold")) == counts
+        assert scores[name].value == pytest.approx(f_score(*counts, 0.5))
     (record,) = scores["fair"].statistics.records[0]
     assert [edit["weight"] for edit in record["gold"]] == [0.75, 0.75, 0.5]
     assert "weights:of all systems scored together" in scores["fair"].signature
