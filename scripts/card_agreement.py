@@ -15,7 +15,7 @@ from typing import Any
 
 from rerun import bounds, number
 
-from learnedgec.metrics.grammar import split_name
+from learnedgec.metrics.registry import split_name
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results" / "leaderboard.json"

@@ -37,8 +37,7 @@ from learnedgec.data.text import write_lines
 from learnedgec.edits.parsing import USUAL, available_annotator
 from learnedgec.errors import ModelError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.grammar import split_name
-from learnedgec.metrics.registry import with_parameters
+from learnedgec.metrics.registry import split_name, with_parameters
 
 FIGURES = Path(__file__).parent.parent / "data" / "published.csv"
 

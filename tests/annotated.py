@@ -1,4 +1,4 @@
-"""References and systems whose edits are given."""
+"""References and systems whose edits are given, and the texts on which official tools were run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from typing import Protocol
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, read_m2
 from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 from learnedgec.metrics.edit_overlap import EditRows
 from learnedgec.metrics.statistics import Statistics
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def toy(system: str, references: int) -> tuple[list[str], list[str], References]:
+    """Return sources, the hypotheses of system A or B, and so many of the two references."""
+    names = "source.txt", f"hyp{system}.txt", *(f"ref{number}.txt" for number in range(references))
+    sources, hypotheses, *texts = (read_lines(GOLDEN / name) for name in names)
+    return sources, hypotheses, References.from_texts(*texts)
 
 
 class ComparesEdits(Protocol):

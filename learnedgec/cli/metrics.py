@@ -13,8 +13,7 @@ from learnedgec.cli import flags, output
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError, ParameterError, PluginError
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
-from learnedgec.metrics.grammar import split_name
-from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
+from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 
 # Lines of prose on a card; a docstring's are a little longer.

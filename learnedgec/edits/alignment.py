@@ -13,7 +13,7 @@ or 100 substitutions.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -78,12 +78,10 @@ def _substitution_costs(
 
     def unlike(attribute: str) -> npt.NDArray[np.bool_]:
         """Return which tokens differ in an attribute."""
-        numbers: dict[Any, int] = {}
-        left, right = (
-            np.array([numbers.setdefault(getattr(t, attribute), len(numbers)) for t in tokens], int)
-            for tokens in (source, target)
+        sides = (
+            np.array([getattr(t, attribute) for t in tokens], object) for tokens in (source, target)
         )
-        different: npt.NDArray[np.bool_] = left[:, None] != right
+        different: npt.NDArray[np.bool_] = np.not_equal.outer(*sides)
         return different
 
     both_open = np.logical_and.outer(

@@ -11,7 +11,7 @@ Source: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from learnedgec.data.m2 import Edit
@@ -20,123 +20,98 @@ CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 """What a chunk of a hypothesis may count as; see `learnedgec.metrics.cleme`."""
 
 
-class ChunkSpan(NamedTuple):
-    """Source tokens `start` to `end` (none for a place to insert), and whether any target edits them.
+class Chunk(NamedTuple):
+    """Source tokens `start` to `end` (none for a place to insert), and what each target makes of them.
 
     Attributes:
         start: first source token, from 0.
         end: source token after the last.
-        edited: whether any target edits the span.
+        texts: the tokens of each target.
+        changed: whether each target edits the chunk.
     """
 
     start: int
     end: int
-    edited: bool
+    texts: list[list[str]]
+    changed: list[bool]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The larger number of tokens, of the source or of each target."""
+        return [max(self.end - self.start, len(text)) for text in self.texts]
 
 
-class TargetChunk(NamedTuple):
-    """The tokens of one target in a span, and whether it edits the span."""
+def shared_chunks(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> Iterator[Chunk]:
+    """Yield the chunks of a source and its targets, from left to right.
 
-    tokens: tuple[str, ...]
-    changed: bool
-
-
-def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[ChunkSpan]:
-    """Return the spans of a source, from left to right.
-
-    Edits that overlap or touch are joined: an edit belongs to the previous span if it starts at its end or
+    Edits that overlap or touch are joined: an edit belongs to the previous chunk if it starts at its end or
     earlier. One token between two edits separates them.
 
     Args:
-        length: number of source tokens.
-        targets: edits of the hypothesis and of each reference.
+        tokens: source tokens.
+        targets: edits of the hypothesis and of each reference, each sorted by position and without overlaps;
+            the first correction of each edit is applied.
 
     Example:
-        >>> shared_spans(5, [[Edit(1, 2, "x")], [Edit(2, 2, "y"), Edit(5, 5, "z")]])
-        [ChunkSpan(start=0, end=1, edited=False), ChunkSpan(start=1, end=2, edited=True), \
-ChunkSpan(start=2, end=5, edited=False), ChunkSpan(start=5, end=5, edited=True)]
+        >>> targets = [Edit(1, 2, "x y")], [Edit(2, 2, "z")]
+        >>> [chunk.texts for chunk in shared_chunks(["a", "b", "c"], targets)]
+        [[['a'], ['a']], [['x', 'y'], ['b', 'z']], [['c'], ['c']]]
     """
-    spans: list[ChunkSpan] = []
+    for start, end, edited in _spans(len(tokens), targets):
+        texts, changed = [], []
+        for edits in targets:
+            inside = [edit for edit in edits if edited and start <= edit.start and edit.end <= end]
+            text: list[str] = []
+            position = start
+            for edit in inside:
+                text += [*tokens[position : edit.start], *edit.correction.split()]
+                position = edit.end
+            texts.append([*text, *tokens[position:end]])
+            changed.append(bool(inside))
+        yield Chunk(start, end, texts, changed)
+
+
+def _spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[tuple[int, int, bool]]:
+    """Return the spans of a source of so many tokens, and whether any target edits them."""
+    spans: list[tuple[int, int, bool]] = []
     start = end = -1
     covered = 0
     for first, last in sorted({(edit.start, edit.end) for edits in targets for edit in edits}):
         if first <= end:
             end = max(end, last)
-            spans[-1] = ChunkSpan(start, end, True)
+            spans[-1] = start, end, True
         else:
             if covered < first:
-                spans.append(ChunkSpan(covered, first, False))
+                spans.append((covered, first, False))
             start, end = first, last
-            spans.append(ChunkSpan(start, end, True))
+            spans.append((start, end, True))
         covered = end
     if covered < length:
-        spans.append(ChunkSpan(covered, length, False))
+        spans.append((covered, length, False))
     return spans
 
 
-def cut(
-    tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[ChunkSpan]
-) -> list[TargetChunk]:
-    """Return the chunk of a target for each span.
-
-    Args:
-        tokens: tokens of the source.
-        edits: edits of the target, sorted by position and without overlaps; the first correction of each is
-            applied.
-        spans: spans that all targets share, this one included.
-
-    Example:
-        >>> edits = [Edit(1, 2, "x y")]
-        >>> [chunk.tokens for chunk in cut(("a", "b", "c"), edits, shared_spans(3, [edits]))]
-        [('a',), ('x', 'y'), ('c',)]
-    """
-    chunks: list[TargetChunk] = []
-    number = 0
-    for start, end, edited in spans:
-        if not edited or number == len(edits) or edits[number].end > end:
-            chunks.append(TargetChunk(tokens[start:end], False))
-            continue
-        changed: tuple[str, ...] = ()
-        position = start
-        while number < len(edits) and edits[number].end <= end:
-            edit = edits[number]
-            changed += (*tokens[position : edit.start], *edit.correction.split())
-            position = edit.end
-            number += 1
-        chunks.append(TargetChunk(changed + tokens[position:end], True))
-    return chunks
-
-
-def chunk_length(span: ChunkSpan, chunk: TargetChunk) -> int:
-    """Return the larger number of tokens, of the source or of the target."""
-    return max(span.end - span.start, len(chunk.tokens))
-
-
-def classify(assumption: str, chunk: TargetChunk, references: Sequence[TargetChunk]) -> list[str]:
-    """Return what a chunk of the hypothesis counts as with each reference; see `CLASSES`.
+def classify(assumption: str, chunk: Chunk) -> list[str]:
+    """Return what a chunk of the hypothesis, the first target, counts as with each other; see `CLASSES`.
 
     Args:
         assumption: `dependent`: one reference at a time; `independent`: the chunk against all references.
-        chunk: the chunk of the hypothesis.
-        references: the chunks of the references in the same span.
+        chunk: the chunk of the hypothesis and the references.
 
     Example:
-        >>> classify("dependent", TargetChunk(("x",), True), [TargetChunk(("a",), False)])
+        >>> classify("dependent", Chunk(0, 1, [["x"], ["a"]], [True, False]))
         ['fp_un']
     """
-    if assumption == "dependent":
-        return [
-            _class(chunk, [reference], missed=chunk.tokens != reference.tokens)
-            for reference in references
-        ]
-    missed = all(reference.changed for reference in references)
-    return [_class(chunk, references, missed)] * len(references)
+    (text, *references), (changed, *edited) = chunk.texts, chunk.changed
 
+    def kind(same: bool, necessary: bool, missed: bool) -> str:
+        if not changed:
+            return "fn" if missed else "tn"
+        if same:
+            return "tp"
+        return "fp_ne" if necessary else "fp_un"
 
-def _class(chunk: TargetChunk, references: Sequence[TargetChunk], missed: bool) -> str:
-    """Return what a chunk counts as; `missed` says whether it is fn if the hypothesis leaves it alone."""
-    if not chunk.changed:
-        return "fn" if missed else "tn"
-    if any(chunk.tokens == reference.tokens for reference in references):
-        return "tp"
-    return "fp_ne" if any(reference.changed for reference in references) else "fp_un"
+    same = [text == reference for reference in references]
+    if assumption == "independent":
+        return [kind(any(same), any(edited), all(edited))] * len(references)
+    return [kind(one, other, not one) for one, other in zip(same, edited, strict=True)]

@@ -1,4 +1,4 @@
-"""What CLEME and CLEME2.0 share: counts of chunks, their weights, and the choice of references.
+"""What CLEME and CLEME2.0 share: counts of chunks, and their weights.
 
 `learnedgec.metrics.cleme` says what the counts and weights are.
 """
@@ -6,43 +6,31 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
-from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared_spans
+from learnedgec.edits.chunks import CLASSES, classify, shared_chunks
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
-from learnedgec.metrics.reference_choice import (
-    best_along,
-    first_best,
-    four_decimals,
-    real_references,
-    reference_arrays,
-    sample_blocks,
-    take_references,
-)
+from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts
 
 if TYPE_CHECKING:
-    from learnedgec.metrics.bertscore import BertScore
-
+    from learnedgec.metrics.similarity import BertScore
 
 _Overlap = TypeVar("_Overlap", bound="ChunkOverlap")
 
@@ -64,13 +52,11 @@ _SHOWN = dict(
 
 
 @dataclass(frozen=True)
-class ChunkOverlap(ResampledMetric):
+class ChunkOverlap(ChoosingMetric):
     """A metric computed from counts of chunks; a subclass defines its figures and which reference is best.
 
-    At the corpus level, counts are summed over sentences. From the first sentence to the last, each uses
-    the reference that `preference` ranks first given the sums so far. At the sentence level, the score is
-    the mean of the sentences' own scores, each with the reference that is best for it alone. Sentence
-    scores are computed in this way at both levels, with the weights and factors of the level.
+    `ChoosingMetric` says with which reference each sentence is compared. Sentence scores have the weights and
+    factors of the level.
 
     Attributes:
         level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
@@ -88,7 +74,6 @@ class ChunkOverlap(ResampledMetric):
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"level", "mean_length"})
-    counted: ClassVar[tuple[str, ...]]
     rounded: ClassVar[bool] = False
     """Whether figures are rounded to four decimals where references are chosen and for sentences."""
 
@@ -115,18 +100,6 @@ class ChunkOverlap(ResampledMetric):
                 "or annotator='plain', and other weights."
             )
 
-    @abstractmethod
-    def figures(self, counts: Floats) -> dict[str, Floats]:
-        """Return the figures of counts by name, the score first: float (…) each from (5, …)."""
-
-    @abstractmethod
-    def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
-        """Return the keys that rank references for a sentence by itself; larger is better."""
-
-    @abstractmethod
-    def totals(self, counts: Floats) -> dict[str, Floats]:
-        """Return the counts under the names that the metric's paper uses, float (…) each from (5, …)."""
-
     def sentence_figures(self, counts: Floats) -> dict[str, Floats]:
         """Return the figures of sentences by themselves, rounded where the official code rounds them."""
         figures = self.figures(counts)
@@ -135,14 +108,9 @@ class ChunkOverlap(ResampledMetric):
         return figures
 
     def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
-        """Return the keys that rank references at the corpus level; larger is better.
-
-        Args:
-            after: the sums if each reference were chosen, float (5, …, R).
-            counts: the sentence's own, float (5, …, R).
-        """
+        """Return the score of the sums, and the sentence's own tp, −fp, −fn and tn."""
         tp, fp_ne, fp_un, fn, tn = counts
-        score = _score(self.figures(after))
+        score = self.figures(after)[self.score_name]
         return four_decimals(score) if self.rounded else score, tp, -(fp_ne + fp_un), -fn, tn
 
     # -- statistics ---------------------------------------------------------------------------
@@ -205,14 +173,27 @@ class ChunkOverlap(ResampledMetric):
         for number, (source, proposed, row) in enumerate(
             zip(sources, edits, references, strict=True)
         ):
-            tokens = tuple(source.split())
             targets = [without_overlaps(target) for target in (proposed, *map(gold_edits, row))]
-            chunks = []
-            for chunk, length, changed in _compare_chunks(self.assumption, tokens, targets):
-                for column, kind in enumerate(chunk["counts"]):
-                    lengths[number, column, CLASSES.index(kind), length] += 1
+            tokens, chunks = source.split(), []
+            for chunk in shared_chunks(tokens, targets):
+                kinds, (length, *others) = classify(self.assumption, chunk), chunk.lengths
+                for column, kind in enumerate(kinds):
+                    lengths[number, column, CLASSES.index(kind), min(length, _LONGEST)] += 1
+                changed = [
+                    other for other, edited in zip(others, chunk.changed[1:], strict=True) if edited
+                ]
                 gold[:, number] += sum(changed), len(changed)
-                chunks.append(chunk)
+                correction, *corrections = map(" ".join, chunk.texts)
+                chunks.append(
+                    {
+                        "start": chunk.start,
+                        "end": chunk.end,
+                        "original": " ".join(tokens[chunk.start : chunk.end]),
+                        "correction": correction,
+                        "references": corrections,
+                        "counts": kinds,
+                    }
+                )
             annotators = [reference.annotator for reference in row]
             records.append({"annotators": annotators, "chunks": chunks})
         arrays: dict[str, Array] = {
@@ -227,7 +208,7 @@ class ChunkOverlap(ResampledMetric):
 
     @property
     def _similarity(self) -> BertScore:
-        from learnedgec.metrics.bertscore import BertScore
+        from learnedgec.metrics.similarity import BertScore
 
         return BertScore(encoder=self.encoder, layer=self.layer)
 
@@ -295,13 +276,13 @@ class ChunkOverlap(ResampledMetric):
         table: Floats = np.nan_to_num(np.stack([*weights, np.ones_like(excess)], axis=1), nan=1.0)
         return table
 
-    def _counts(self, statistics: Statistics, samples: Indices) -> Floats:
-        """Return the counts of all sentences, weighted for each of B samples: float (5, B, N, R).
-
-        Where all samples have the same weights, B is 1.
-        """
+    def counts(
+        self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
+    ) -> Floats:
+        """Return the weights of the chunks of each class, float (5, B, N, R)."""
         lengths = statistics["lengths"]
         if self._by_length:
+            samples = _everything(statistics) if samples is None else samples
             used = lengths.any(axis=(0, 1, 2))
             table = self._length_weights(statistics, samples)[..., used]
             weighted: Floats = np.einsum("nrcl,bcl->cbnr", lengths[..., used].astype(float), table)
@@ -310,78 +291,13 @@ class ChunkOverlap(ResampledMetric):
         counts: Floats = np.moveaxis(sums, -1, 0)[:, None].astype(np.float64)
         return counts
 
-    # -- scores -------------------------------------------------------------------------------
-
-    def chosen(self, statistics: Statistics) -> Indices:
-        """Return which of its references each sentence is compared with, int (N,)."""
-        choices: Indices = self._resampled(statistics, _everything(statistics))[0][0]
-        return choices
-
-    def _alone(self, statistics: Statistics, counts: Floats) -> tuple[Indices, dict[str, Floats]]:
-        """Return the best reference of each sentence by itself, and its figures, (B, N) each."""
-        figures = self.sentence_figures(counts)
-        real = np.broadcast_to(real_references(statistics), counts.shape[1:])
-        best = first_best(self.sentence_preference(figures), real)
-        return best, {name: take_references(figure, best) for name, figure in figures.items()}
-
-    def _resampled(
-        self, statistics: Statistics, samples: Indices, guess: Indices | None = None
-    ) -> tuple[Indices, dict[str, Floats], Floats]:
-        """Return the choices along each of B samples of M sentences, and the figures and sums of counts.
-
-        They are int (B, M), float (B,) each, and float (5, B). The guess is explained in `best_along`.
-        """
-        counts = self._counts(statistics, samples)
-        which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
-        if self.level == "corpus":
-            real = real_references(statistics)[samples]
-            best, sums = best_along(counts[:, which, samples], real, self.preference, guess)
-            return best, self.figures(sums), sums
-        best, figures = self._alone(statistics, counts)
-        means = {name: figure[which, samples].mean(axis=1) for name, figure in figures.items()}
-        sums = take_references(counts, best[None])[:, which, samples].sum(axis=-1)
-        return best[which, samples], means, sums
-
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each of B resamples; each has its own weights and choices."""
-        # Most choices are the same as for the sentences in their own order.
-        usual = self.chosen(statistics)
-        blocks = sample_blocks(samples, len(CLASSES) * statistics["lengths"].shape[1])
-        scores = [_score(self._resampled(statistics, block, usual[block])[1]) for block in blocks]
-        return np.concatenate(scores)
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the score of each sentence with its own best reference.
-
-        With weights by length and without `mean_length`, L makes scores depend on the other sentences.
-        """
-        counts = self._counts(statistics, _everything(statistics))
-        return _score(self._alone(statistics, counts)[1])[0]  # type: ignore[no-any-return]
-
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the figures besides the score (means at the sentence level), the counts, and L."""
-        everything = _everything(statistics)
-        _, figures, sums = self._resampled(statistics, everything)
-        _, *others = figures.items()
-        details = {name: float(values[0]) for name, values in (*others, *self.totals(sums).items())}
+        details = super().details(statistics)
         if self._by_length:
-            details["mean_length"] = float(self._mean_lengths(statistics, everything)[0])
+            mean_lengths = self._mean_lengths(statistics, _everything(statistics))
+            details["mean_length"] = float(mean_lengths[0])
         return details
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each sentence's annotator, counts and figures.
-
-        At the corpus level, they are computed with the reference chosen for the corpus score. The score may
-        then be below the sentence score, which uses the reference that is best for the sentence alone.
-        """
-        chosen = self.chosen(statistics)
-        every_reference = self._counts(statistics, _everything(statistics))[:, 0]
-        counts = take_references(every_reference, chosen[None])
-        return {
-            "annotator": take_references(statistics["annotator"], chosen),
-            **self.totals(counts),
-            **self.sentence_figures(counts),
-        }
 
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
         """Return one row per chunk, for sentences that the system or a reference edits.
@@ -455,33 +371,9 @@ def _everything(statistics: Statistics) -> Indices:
     return np.arange(len(statistics))[None]
 
 
-def _score(figures: Mapping[str, Floats]) -> Floats:
-    """Return the score, the first of the figures."""
-    return next(iter(figures.values()))
-
-
 def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:
     """Return the references that are not empty, or the first if all are."""
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
-
-
-def _compare_chunks(
-    assumption: str, tokens: tuple[str, ...], targets: Sequence[Sequence[Edit]]
-) -> Iterator[tuple[dict[str, Any], int, list[int]]]:
-    """Yield each chunk's record, its length, and the lengths of the references' chunks that change it."""
-    spans = shared_spans(len(tokens), targets)
-    cuts = (cut(tokens, target, spans) for target in targets)
-    for span, chunk, *others in zip(spans, *cuts, strict=True):
-        record = {
-            "start": span.start,
-            "end": span.end,
-            "original": " ".join(tokens[span.start : span.end]),
-            "correction": " ".join(chunk.tokens),
-            "references": [" ".join(other.tokens) for other in others],
-            "counts": classify(assumption, chunk, others),
-        }
-        changed = [chunk_length(span, other) for other in others if other.changed]
-        yield record, min(chunk_length(span, chunk), _LONGEST), changed
 
 
 def _corrected(chunk: Mapping[str, Any], column: int) -> str:

@@ -32,7 +32,6 @@ Grammatical Error Correction" (ACL 2025).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -41,7 +40,7 @@ import numpy as np
 from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
-from learnedgec.metrics.edit_overlap import EditCounts
+from learnedgec.metrics.edit_overlap import rates
 from learnedgec.types import Array, Floats
 
 
@@ -106,21 +105,25 @@ class Cleme(ChunkOverlap):
         if not 0 <= self.beta < math.inf:
             raise ParameterError(f"{self}: beta must be 0 or a positive number.")
 
+    @property
+    def score_name(self) -> str:
+        """F."""
+        return f"f{self.beta:g}"
+
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return F, precision, recall and accuracy."""
         tp, fp_ne, fp_un, fn, tn = counts
-        edits = EditCounts(tp, tp + fp_ne + fp_un, tp + fn)
+        edits = rates(np.stack([tp, tp + fp_ne + fp_un, tp + fn]), self.beta)
         every = counts.sum(axis=0)
         return {
-            f"f{self.beta:g}": edits.f(self.beta),
-            "precision": edits.precision,
-            "recall": edits.recall,
+            self.score_name: edits.pop(self.score_name),
+            **edits,
             "accuracy": np.divide(tp + tn, every, out=np.zeros_like(every), where=every > 0),
         }
 
-    def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
+    def sentence_preference(self, counts: Floats) -> tuple[Array, ...]:
         """Return F, precision, recall and accuracy."""
-        return tuple(figures.values())
+        return tuple(self.sentence_figures(counts).values())
 
     def totals(self, counts: Floats) -> dict[str, Floats]:
         """Return tp, fp, fn and tn."""
@@ -172,6 +175,7 @@ class Cleme2(ChunkOverlap):
 
     name: ClassVar[str] = "cleme2"
     counted: ClassVar[tuple[str, ...]] = CLASSES
+    score_name: ClassVar[str] = "score"
     aggregate_parameters: ClassVar[frozenset[str]] = ChunkOverlap.aggregate_parameters | {"factors"}
     weights: Literal["length", "released", "similarity", "none"] = "similarity"
     factors: tuple[float, float, float, float] | None = None
@@ -204,11 +208,7 @@ class Cleme2(ChunkOverlap):
             score = score + weight * (1 - part)
         return {"score": score, **rates}
 
-    def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
+    def sentence_preference(self, counts: Floats) -> tuple[Array, ...]:
         """Return the score, hit, −wrong, −under and −over."""
-        score, hit, *others = figures.values()
+        score, hit, *others = self.sentence_figures(counts).values()
         return score, hit, *(-part for part in others)
-
-    def totals(self, counts: Floats) -> dict[str, Floats]:
-        """Return tp, fp_ne, fp_un, fn and tn."""
-        return dict(zip(CLASSES, counts, strict=True))

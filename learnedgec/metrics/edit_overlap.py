@@ -10,28 +10,24 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.error_types import Tier, at_tier
+from learnedgec.edits.annotator import edits_of_targets, extract_edits
+from learnedgec.edits.error_types import Tier, at_tier, check_types
+from learnedgec.edits.parsing import describe_annotator
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Metric, ResampledMetric
-from learnedgec.metrics.reference_choice import (
-    Mask,
-    best_along,
-    first_best,
-    real_references,
-    reference_arrays,
-    sample_blocks,
-)
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.reference_choice import ChoosingMetric, reference_arrays
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.types import Array, Floats, Indices
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats, Indices, Texts
 
 Record: TypeAlias = Mapping[str, Any]
 """What explains the comparison of a sentence with one reference; see `edit_record`."""
@@ -39,111 +35,43 @@ Record: TypeAlias = Mapping[str, Any]
 EditRows: TypeAlias = Sequence[Sequence[Edit]]
 """A system's edits in each sentence."""
 
-_COUNTS = ("tp", "proposed", "gold")
 # The columns of a row of edits, in order; further columns of a metric's records follow.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
 _LEFT_OUT = ("matched", "corrections")
 
-Count: TypeAlias = Array | float
+EditCounts: TypeAlias = tuple[float, float, float]
+"""Numbers of correct, proposed and gold edits; of weighted edits, the sums of their weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class EditCounts:
-    """Numbers of correct, proposed and gold edits: scalars, or arrays of one shape.
+def rates(counts: Floats, beta: float) -> dict[str, Floats]:
+    """Return precision, recall and F of the counts tp, proposed and gold, float (…) each from (3, …).
 
-    For weighted edits, these are sums of weights. Precision is tp/proposed and recall tp/gold, 1
-    where the denominator is 0.
-
-    Attributes:
-        tp: the gold edits that the system made.
-        proposed: the edits that it made.
-        gold: the edits that it should have made.
+    Precision is tp/proposed and recall tp/gold, 1 where the denominator is 0; F is
+    (1+β²)·P·R/(β²·P+R), 0 where both are 0.
 
     Example:
-        >>> counts = EditCounts(np.array([1, 0]), np.array([2, 0]), np.array([2, 2]))
-        >>> counts.precision
-        array([0.5, 1. ])
-        >>> total = counts.sum()
-        >>> int(total.fp), int(total.fn), round(float(total.f(beta=1)), 3)
-        (1, 3, 0.333)
+        >>> {name: values.tolist() for name, values in rates(np.array([[1, 0], [2, 0], [2, 2]]), 1).items()}
+        {'precision': [0.5, 1.0], 'recall': [0.5, 0.0], 'f1': [0.5, 0.0]}
     """
-
-    tp: Count
-    proposed: Count
-    gold: Count
-
-    @property
-    def fp(self) -> Count:
-        """The edits that the system made and should not have made."""
-        return self.proposed - self.tp
-
-    @property
-    def fn(self) -> Count:
-        """The gold edits that it did not make."""
-        return self.gold - self.tp
-
-    @property
-    def precision(self) -> Floats:
-        """The share of the proposed edits that are correct, 1 where none is proposed."""
-        return _share(self.tp, self.proposed)
-
-    @property
-    def recall(self) -> Floats:
-        """The share of the gold edits that were made, 1 where there are no gold edits."""
-        return _share(self.tp, self.gold)
-
-    def f(self, beta: float) -> Floats:
-        """Return (1+β²)·P·R/(β²·P+R), 0 where precision and recall are both 0."""
-        precision, recall, square = self.precision, self.recall, beta * beta
-        below = square * precision + recall
-        above = (1 + square) * precision * recall
-        scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-        return scores
-
-    def figures(self, beta: float) -> dict[str, Floats]:
-        """Return precision, recall and F under the names that tables show."""
-        figures = (self.precision, self.recall, self.f(beta))
-        return dict(zip(("precision", "recall", f"f{beta:g}"), figures, strict=True))
-
-    def sum(self) -> EditCounts:
-        """Return the sums over the last axis, which is not empty.
-
-        They are added in order, as when references are chosen by running sums: another order would change
-        the last digits.
-        """
-        return EditCounts(*(np.add.accumulate(counts, axis=-1)[..., -1] for counts in self))
-
-    def stack(self) -> Floats:
-        """Return tp, proposed and gold in one array, float64 (3, …)."""
-        return np.stack([np.asarray(counts, dtype=np.float64) for counts in self])
-
-    def __getitem__(self, index: Any) -> EditCounts:
-        """Return the counts at one or several indices, as NumPy indexes arrays."""
-        return EditCounts(*(np.asarray(counts)[index] for counts in self))
-
-    def __iter__(self) -> Iterator[Count]:
-        """Yield tp, proposed and gold."""
-        return iter((self.tp, self.proposed, self.gold))
-
-
-def _share(part: Count, whole: Count) -> Floats:
-    """Return part/whole, 1 where the whole is 0."""
-    part = np.asarray(part, dtype=np.float64)
-    shares: Floats = np.divide(part, whole, out=np.ones_like(part), where=np.asarray(whole) > 0)
-    return shares
+    tp, proposed, gold = np.asarray(counts, dtype=np.float64)
+    precision, recall = (
+        np.divide(tp, whole, out=np.ones_like(tp), where=whole > 0) for whole in (proposed, gold)
+    )
+    square = beta * beta
+    below = square * precision + recall
+    above = (1 + square) * precision * recall
+    f = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    return {"precision": precision, "recall": recall, f"f{beta:g}": f}
 
 
 @dataclass(frozen=True)
-class EditOverlap(ResampledMetric):
+class EditOverlap(ChoosingMetric):
     """F-score over edits, each sentence compared with one of its references.
 
     With tp the gold edits that the system made, e the edits that it proposed and g the gold edits,
     P = tp/e (1 if e = 0), R = tp/g (1 if g = 0) and F = (1+β²)·P·R/(β²·P+R) (0 if P = R = 0).
 
-    At the corpus level, tp, e and g are summed over sentences. From the first sentence to the last, each
-    uses the reference that `preference` ranks first given the sums so far, so the score depends slightly on
-    the order of sentences. At the sentence level, the score is the mean of the sentences' own F, each with
-    the reference that is best for it alone; these are also the sentence scores of both levels.
+    `ChoosingMetric` says with which reference each sentence is compared.
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
@@ -151,7 +79,7 @@ class EditOverlap(ResampledMetric):
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
-    counted: ClassVar[tuple[str, ...]] = _COUNTS
+    counted: ClassVar[tuple[str, ...]] = ("tp", "proposed", "gold")
 
     beta: float = 0.5
     level: Literal["corpus", "sentence"] = "corpus"
@@ -160,131 +88,33 @@ class EditOverlap(ResampledMetric):
         if not (self.beta >= 0 and math.isfinite(self.beta)):
             raise ParameterError(f"{self}: beta must be 0 or a positive number.")
 
-    # -- what differs ------------------------------------------------------------------------
+    @property
+    def score_name(self) -> str:
+        """F."""
+        return f"f{self.beta:g}"
 
-    @abstractmethod
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return the keys that rank references, the most important first; larger is better.
+    def counts(
+        self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
+    ) -> Floats:
+        """Return tp, proposed and gold of each sentence with each reference, float (3, 1, N, R)."""
+        counts = np.stack([statistics[name] for name in self.counted])
+        return counts[:, None].astype(np.float64, copy=False)
 
-        The first reference wins if all are equal.
+    def figures(self, counts: Floats) -> dict[str, Floats]:
+        """Return precision, recall and F."""
+        return rates(counts, self.beta)
 
-        Args:
-            counts: the counts if the reference were chosen, float (…, R); at the corpus level, they include
-                the sums of the sentences before.
-        """
-
-    def counts(self, statistics: Statistics) -> EditCounts:
-        """Return the counts of each sentence with each reference at the metric's level, float (N, R)."""
-        return EditCounts(*(statistics[name].astype(np.float64, copy=False) for name in _COUNTS))
-
-    def counts_alone(self, statistics: Statistics) -> EditCounts:
-        """Return the counts of each sentence by itself with each reference, float (N, R)."""
-        return self.counts(statistics)
-
-    # -- choice -------------------------------------------------------------------------------
-
-    def chosen(self, statistics: Statistics) -> Indices:
-        """Return which of its references each sentence is compared with, int (N,)."""
-        return self.choose(self.counts(statistics), real_references(statistics))
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return precision and recall (means at the sentence level) and the summed counts."""
+        details = super().details(statistics)
+        # Whole numbers where edits are not weighted.
+        whole = {name: int(details[name]) for name in self.counted if details[name].is_integer()}
+        return details | whole
 
     def chosen_records(self, statistics: Statistics) -> list[Record]:
         """Return the record of each sentence with the reference that it is compared with."""
         choices = self.chosen(statistics)
         return [row[choice] for row, choice in zip(statistics.records, choices, strict=True)]
-
-    def choose(self, counts: EditCounts, real: Mask, *, worst: bool = False) -> Indices:
-        """Return which of its alternatives each sentence uses, int (N,).
-
-        Args:
-            counts: of N sentences with each of R alternatives, such as references, float (N, R).
-            real: which alternatives a sentence has, bool (N, R).
-            worst: choose what `preference` ranks last, not first.
-        """
-        if self.level == "sentence":
-            return first_best(self._keys(counts, worst), real)
-        choices: Indices = self._along(counts, real, np.arange(len(real))[None], worst)[0][0]
-        return choices
-
-    def _along(
-        self, counts: EditCounts, real: Mask, samples: Indices, worst: bool
-    ) -> tuple[Indices, EditCounts]:
-        """Choose along each of B samples of M sentences: the choices, int (B, M), and the sums, (B,)."""
-        stacked = counts.stack()
-
-        def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
-            return self._keys(EditCounts(*after), worst)
-
-        # Most choices are the same as for the sentences in their own order.
-        usual = best_along(stacked[:, None], real[None], prefer)[0][0]
-        blocks = [
-            best_along(stacked[:, block], real[block], prefer, usual[block])
-            for block in sample_blocks(samples, stacked.shape[0] * stacked.shape[2])
-        ]
-        choices, sums = zip(*blocks, strict=True)
-        return np.concatenate(choices), EditCounts(*np.concatenate(sums, axis=1))
-
-    def _keys(self, counts: EditCounts, worst: bool) -> tuple[Array, ...]:
-        """Return the keys of `preference`, or those of its reverse."""
-        keys = self.preference(counts)
-        return tuple(-key for key in keys) if worst else keys
-
-    # -- scores -------------------------------------------------------------------------------
-
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each of B resamples, choosing references again for each."""
-        return self.figures(self.counts(statistics), real_references(statistics), samples)[2]
-
-    def figures(
-        self, counts: EditCounts, real: Mask, samples: Indices, *, worst: bool = False
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return precision, recall and F (means at the sentence level) of each of B samples, (B,).
-
-        Args:
-            counts: of N sentences with each of R alternatives, such as references, float (N, R).
-            real: which alternatives a sentence has, bool (N, R).
-            samples: int (B, M), the sentences of each sample.
-            worst: choose what `preference` ranks last, not first.
-        """
-        if self.level == "corpus":
-            sums = self._along(counts, real, samples, worst)[1]
-            return sums.precision, sums.recall, sums.f(self.beta)
-        alone = _take(counts, self.choose(counts, real, worst=worst))
-        figures = alone.figures(self.beta).values()
-        precision, recall, f = (figure[samples].mean(axis=1) for figure in figures)
-        return precision, recall, f
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the F of each sentence with its own best reference."""
-        counts = self.counts_alone(statistics)
-        alone = first_best(self.preference(counts), real_references(statistics))
-        return _take(counts, alone).f(self.beta)
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return precision and recall (means at the sentence level) and the summed counts."""
-        counts = _take(self.counts(statistics), self.chosen(statistics))
-        sums = counts.sum()
-        over = counts if self.level == "sentence" else sums
-        totals = {name: float(total) for name, total in zip(_COUNTS, sums, strict=True)}
-        return {
-            "precision": float(np.mean(over.precision)),
-            "recall": float(np.mean(over.recall)),
-            # Whole numbers where edits are not weighted.
-            **{name: int(x) if x.is_integer() else x for name, x in totals.items()},
-        }
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the annotator, counts, precision, recall and F of each sentence.
-
-        At the corpus level, they are computed with the reference chosen for the corpus score. F may then be
-        below the sentence score, which uses the reference that is best for the sentence alone.
-        """
-        chosen = self.chosen(statistics)
-        counts = _take(self.counts(statistics), chosen)
-        return {
-            "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
-            **dict(zip(_COUNTS, map(np.asarray, counts), strict=True)),
-            **counts.figures(self.beta),
-        }
 
     def describe_references(self, references: References) -> dict[str, str]:
         """Return whether gold edits come from alignment."""
@@ -348,6 +178,96 @@ class EditOverlap(ResampledMetric):
                 columns = {key: edit[key] for key in (*_COLUMNS, *further) if key in edit}
                 rows.append({"sentence": number, "annotator": compared["annotator"], **columns})
         return rows
+
+
+class TypedOverlap(EditOverlap):
+    """Edit overlap for which an annotator extracts the edits of systems, with types where they are needed.
+
+    A subclass has the fields `annotator` and `types`.
+    """
+
+    if TYPE_CHECKING:
+        annotator: str
+        types: bool
+
+    @abstractmethod
+    def compare(
+        self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
+    ) -> Statistics:
+        """Return the statistics of given edits, such as those of an M2 file.
+
+        Args:
+            sources: N sentences.
+            edits: a system's edits in each sentence.
+            references: references with edits.
+            runtime: how to run a model, if the metric reads one.
+
+        Raises:
+            InputError: a reference has no edits.
+        """
+
+    @abstractmethod
+    def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:
+        """Yield types with their tp, fp and fn in a sentence and reference; a type may come repeatedly."""
+
+    @property
+    def has_types(self) -> bool:
+        """Whether a system's edits get types."""
+        return self.types
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return the counts of every sentence and reference, with the edits as records."""
+        assert references is not None
+        extract = partial(
+            extract_edits, annotator=self.annotator, types=self.has_types, runtime=runtime
+        )
+        edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
+        if self.types:
+            check_types(edits, references)
+        return self.compare(sources, edits, annotated, runtime=runtime)
+
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
+        """Return F, tp, −fp and −fn."""
+        tp, proposed, gold = after
+        return self.figures(after)[self.score_name], tp, tp - proposed, tp - gold
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the version and SHA-256 of the annotator, and the versions of the tools."""
+        return {**describe_annotator(self.annotator)}
+
+    def typed(self) -> Metric:
+        """Return the metric with types for the edits of systems."""
+        # Its subclasses have the field.
+        return replace(self, types=True).named_like(self)  # type: ignore[call-arg]
+
+    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
+        """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
+
+        What the system did wrong has the type of its own edit, all else that of the reference's. The type
+        with the most gold edits comes first.
+
+        Raises:
+            InputError: the edits of systems have no types; use `types=True`.
+        """
+        if not self.has_types:
+            raise InputError(
+                f"the edits of {self.label} have no types; score with {self.name}(types=True)."
+            )
+        sums: dict[str, list[float]] = {}
+        for record in self.chosen_records(statistics):
+            for kind, counts in self.type_counts(record):
+                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
+                total[:] = map(sum, zip(total, counts, strict=True))
+        table: dict[str, dict[str, float]] = {}
+        for kind, (tp, fp, fn) in sorted(
+            sums.items(), key=lambda row: (-row[1][0] - row[1][2], row[0])
+        ):
+            figures = self.figures(np.array([tp, tp + fp, tp + fn]))
+            shares = {name: float(figure) for name, figure in figures.items()}
+            table[kind] = {"tp": tp, "fp": fp, "fn": fn, **shares}
+        return table
 
 
 def gold_edits(reference: Reference) -> Sequence[Edit]:
@@ -414,13 +334,8 @@ def overlap_statistics(
     """
     counts = np.zeros((3, len(rows), references.most))
     for number, row in enumerate(rows):
-        counts[:, number, : len(row)] = np.array([tuple(compared) for compared, _ in row]).T
+        counts[:, number, : len(row)] = np.array([compared for compared, _ in row]).T
     return Statistics(
-        dict(zip(_COUNTS, counts, strict=True)) | reference_arrays(references),
+        dict(zip(EditOverlap.counted, counts, strict=True)) | reference_arrays(references),
         tuple([record for _, record in row] for row in rows),
     )
-
-
-def _take(counts: EditCounts, chosen: Indices) -> EditCounts:
-    """Return each sentence's counts with its chosen reference, float (N,)."""
-    return counts[np.arange(len(chosen)), chosen]

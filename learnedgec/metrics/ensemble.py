@@ -16,6 +16,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric, ResampledMetric
 from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.registry import REGISTRY, is_metric_name, load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
@@ -76,8 +77,6 @@ class Ensemble(ResampledMetric):
         Raises:
             ParameterError: a key is neither a parameter nor a metric.
         """
-        from learnedgec.metrics.registry import REGISTRY, is_metric_name
-
         expanded = dict(parameters)
         fields = {field.name for field in dataclasses.fields(cls)}
         short = {key: expanded.pop(key) for key in parameters if key not in fields}
@@ -100,8 +99,6 @@ class Ensemble(ResampledMetric):
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The members."""
-        from learnedgec.metrics.registry import load_metric
-
         return tuple(map(load_metric, self.members))
 
     @property

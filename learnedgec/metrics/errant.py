@@ -14,15 +14,15 @@ from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
     Record,
+    TypedOverlap,
     edit_record,
     gold_edits,
     overlap_statistics,
 )
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.typed_overlap import TypedOverlap
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Texts
+from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,7 @@ class Errant(TypedOverlap):
         proposed_by_unit, gold_by_unit = by_unit(proposed), by_unit(gold)
         # The numbers of edits, once for each of their units: of gold edits that were made and of others,
         # of proposed edits that match, that are wrong, and that repeat one.
-        right: list[int] = []
-        missed: list[int] = []
-        matched: list[int] = []
-        wrong: list[int] = []
-        repeated: list[int] = []
+        right, missed, matched, wrong, repeated = (list[int]() for _ in range(5))
         for unit in {**proposed_by_unit, **gold_by_unit}:
             made, wanted = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
             correct = len(wanted) if made and by_token else min(len(made), len(wanted))
@@ -160,7 +156,7 @@ class Errant(TypedOverlap):
             [(edit, n in right) for n, edit in enumerate(gold)],
         )
         tp, fp, fn = map(len, (right, wrong, missed))
-        return EditCounts(tp, tp + fp, tp + fn), {**record, "types": by_type}
+        return (tp, tp + fp, tp + fn), {**record, "types": by_type}
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
         """Return the edits that pass the filters."""
@@ -176,9 +172,9 @@ class Errant(TypedOverlap):
 
         return [edit for edit in edits if passes(edit)]
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −fp and −fn."""
-        f, *others = super().preference(counts)
+        f, *others = super().preference(after, counts)
         return four_decimals(f), *others
 
     def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:

@@ -196,7 +196,9 @@ class Gleu(ResampledMetric):
                 continue
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
-                difference = _difference(numerators, counts, count, column).astype(kind)
+                # What this reference changes; 0 for sentences without so many of them.
+                difference = numerators[:, column] - numerators[:, 0]
+                difference = np.where((counts == count)[:, None], difference, 0).astype(kind)
                 for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
                     places = slice(first, first + _SENTENCES_AT_ONCE)
                     chosen = (picks[:, places] == column).astype(kind)
@@ -208,12 +210,6 @@ class Gleu(ResampledMetric):
                         totals[part] += sums.transpose(1, 0, 2)
         lengths = resampled_totals(denominators, samples)[:, None]
         return _gleu(np.broadcast_to(lengths, totals.shape), totals)
-
-
-def _difference(numerators: Array, counts: Array, count: int, column: int) -> Array:
-    """Return what another reference than the first changes, 0 for sentences without `count` of them."""
-    difference = numerators[:, column] - numerators[:, 0]
-    return np.where((counts == count)[:, None], difference, 0)
 
 
 def _gleu(denominators: Array, numerators: Array) -> Floats:

@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import numpy as np
-
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
@@ -27,7 +25,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Array, Texts
+from learnedgec.types import Array, Floats, Texts
 
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
 GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
@@ -206,7 +204,7 @@ class Difficulties:
                 fn += weight if chunk.gold is not None else 0.0
         # The chunks of gold edits come first.
         gold = [{**e, "weight": w} for e, w in zip(record["gold"], weights, strict=False)]
-        return EditCounts(tp, tp + fp, tp + fn), {**record, "gold": gold}
+        return (tp, tp + fp, tp + fn), {**record, "gold": gold}
 
 
 @dataclass(frozen=True)
@@ -305,9 +303,10 @@ class GotoScorer(EditOverlap):
             "with gotoscorer(weights='FILE')"
         )
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
         """Return F, tp and −proposed."""
-        return counts.f(self.beta), np.asarray(counts.tp), -np.asarray(counts.proposed)
+        tp, proposed, _ = after
+        return self.figures(after)[self.score_name], tp, -proposed
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""

@@ -1,24 +1,33 @@
-"""The contract of metrics that read the outputs of trained packages or published classifiers."""
+"""Metrics that read the outputs of trained packages or published classifiers.
+
+`Head`, `Preference` and `Classifier` show outputs as they are; `some` and `impara` combine them.
+"""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib.metadata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from learnedgec.errors import ModelError
-from learnedgec.evaluators.predictor import Predictor
+from learnedgec.data.detokenisation import detokenise
+from learnedgec.data.references import References
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.evaluators.packages import RELEASED
+from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor, Predictor, find_package
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.grammar import EVALUATOR
-from learnedgec.metrics.similarity_gate import GATE
+from learnedgec.metrics.registry import EVALUATOR
+from learnedgec.metrics.similarity_gate import GATE, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Array, Floats, Texts
 
 _Own = TypeVar("_Own", bound="LearnedMetric")
 
@@ -176,3 +185,227 @@ def _with_readings(metric: _Own, readings: list[Reading]) -> _Own:
     resolved = copy.copy(metric)
     object.__setattr__(resolved, "_readings", readings)
     return resolved
+
+
+@dataclass(frozen=True)
+class Head(LearnedMetric):
+    """The output of an evaluator's head, in the head's own units; for several heads, `Σ wₖ·xₖ`.
+
+    A head trained on ratings predicts in their units: scores for adequacy rated from 1 to 5 lie roughly in
+    that range. Any output of the package can be named: a head, by its name in the training configuration, or
+    one of its `sums`. The system score is the mean over sentences.
+
+    A metric's name may say `name='adequacy'` for one head, as in `head(model='mine', name='adequacy')`, and
+    `weights={'adequacy': 0.7, 'fluency': 0.3}` for a sum.
+
+    Attributes:
+        model: name, directory or hub id (`org/name@revision`) of an evaluator package.
+        heads: names of K outputs.
+        weights: K weights; by default 1/K each.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("head(heads=('fluency', 'meaning'), weights=(0.7, 0.3))").label
+        "head(model='joint-mpnet-3', weights={'fluency': 0.7, 'meaning': 0.3})"
+    """
+
+    name: ClassVar[str] = "head"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    model: str = RELEASED
+    heads: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        size = len(self.heads)
+        if not size or len(set(self.heads)) < size:
+            raise ParameterError(
+                f"head: name an output of the evaluator, such as head(model={self.model!r}, "
+                "name='fluency'), or several of them, each once."
+            )
+        if not self.weights:
+            object.__setattr__(self, "weights", (1 / size,) * size)
+        if len(self.weights) != size:
+            raise ParameterError(f"head: {len(self.weights)} weights for {size} heads.")
+        self.check_weights(self.weights)
+
+    @classmethod
+    def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields `heads` and `weights` for `name='adequacy'` or `weights={'adequacy': 0.7, …}`.
+
+        Raises:
+            ParameterError: the outputs are named in two ways.
+        """
+        expanded = dict(parameters)
+        weights = expanded.get("weights")
+        ways = ["name" in expanded, "heads" in expanded, isinstance(weights, Mapping)]
+        if sum(ways) > 1:
+            raise ParameterError("head: name the outputs once: by name, heads or weights.")
+        if "name" in expanded:
+            expanded["heads"] = (expanded.pop("name"),)
+        if isinstance(weights, Mapping):
+            expanded |= {"heads": tuple(weights), "weights": tuple(weights.values())}
+        return expanded
+
+    @property
+    def label(self) -> str:
+        """The short name: the model, and its head or heads."""
+        if self._tuned:
+            return super().label
+        if self.weights == (1.0,):
+            return f"{self.name}(model={self.model!r}, name={self.heads[0]!r})"
+        return f"{self.name}(model={self.model!r}, weights={self._head_weights!r})"
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return each head's values, float64 (N,)."""
+        return Statistics(self.predictor.predict(sources, hypotheses, self.heads, runtime))
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the heads."""
+        terms = [weight * statistics[head] for head, weight in self._head_weights.items()]
+        scores: Floats = np.sum(terms, axis=0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean of each head if there are several."""
+        details = self.sentence_details(statistics)
+        return {head: float(values.mean()) for head, values in details.items()}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the values of each head if there are several; a single head's are the scores themselves."""
+        return {head: statistics[head] for head in self.heads} if len(self.heads) > 1 else {}
+
+    def find_readings(self) -> list[Reading]:
+        """Return the package and its outputs."""
+        return [Reading(find_package(self.model), self._head_weights)]
+
+    @property
+    def _head_weights(self) -> dict[str, float]:
+        return dict(zip(self.heads, self.weights, strict=True))
+
+
+# As a logit: fewer than one rater in a hundred prefers it to the source.
+_LOWEST = -5.0
+
+
+@dataclass(frozen=True)
+class Preference(GatedMetric):
+    """How strongly human raters prefer the hypothesis to the unchanged source, as a logit.
+
+    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
+    (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
+    the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
+    characters in common with its source (`metrics.similarity_gate`) is not a correction and scores at most
+    −5; every other one scores at least −5. The system score is the mean over sentences.
+
+    Attributes:
+        model: name, directory or hub id of an evaluator package with the head or sum `preference`;
+            `joint-mpnet-3` is released with learnedgec.
+        threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
+            everything, and bounds no score.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("preference(model='mine')").label
+        'preference[mine]'
+    """
+
+    name: ClassVar[str] = "preference"
+    evaluator_parameter: ClassVar[str] = "model"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
+    model: str = RELEASED
+    threshold: float = GATE
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
+        preference = np.zeros(len(sources))
+        # The difference is 0 for an unchanged source, which need not be encoded.
+        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+        unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
+        values = self.predictor.predict(
+            [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
+        )["preference"]
+        preference[rows] = values[: len(rows)] - values[len(rows) :]
+        similarity = character_similarities(sources, hypotheses)
+        return Statistics({"preference": preference, "similarity": similarity})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the preference: at most −5 where the gate rejects, else at least −5."""
+        return self.bounded(statistics["preference"], statistics, _LOWEST)
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the similarity."""
+        return {"similarity": statistics["similarity"]}
+
+    def find_readings(self) -> list[Reading]:
+        """Return the package and its output."""
+        return [Reading(find_package(self.model), {"preference": 1.0})]
+
+
+@dataclass(frozen=True)
+class Classifier(LearnedMetric):
+    """Output of a sequence classifier with one label for the hypothesis, or for source and hypothesis.
+
+    For models trained elsewhere and published with transformers. Their files do not say which input they
+    expect; the parameters here do. A PEFT adapter, such as LoRA, is merged into the model that it names
+    (extra `published`). The system score is the mean over sentences. `impara` and `some` read the models of
+    IMPARA and SOME as their authors do; `head` reads the heads of a trained evaluator.
+
+    IMPARA-GED (Sakai, Goto and Watanabe, Findings of ACL 2025) is IMPARA's estimator on ModernBERT with mean
+    pooling, and without the gate of similarity:
+    `classifier(model='naist-nlp/IMPARA-GED', pooling='mean', activation='sigmoid')`.
+
+    SURE is such a model: DeBERTa-v3 with LoRA that reads source and hypothesis, both detokenised:
+    `classifier(model=…, reads='pair', detokenised=True)`. Deviations are unknown because its authors' code
+    was not available. Before comparing numbers, check against that code: the order of the pair (source
+    first), the rules of detokenisation, the longest input, and whether a sigmoid follows.
+
+    Attributes:
+        model: a directory or hub id, of a model or of an adapter.
+        reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        detokenised: undo tokenisation first (`learnedgec.data.detokenisation`; extra `published`).
+        pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
+            default as its configuration says.
+        activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
+        max_tokens: longest input; longer ones are truncated.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("classifier(model='org/quality@1f2e3d', reads='pair')").label
+        "classifier(model='org/quality@1f2e3d', reads='pair')"
+    """
+
+    name: ClassVar[str] = "classifier"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"activation"})
+    model: str
+    reads: Literal["hypothesis", "pair"] = "hypothesis"
+    detokenised: bool = False
+    pooling: Literal["mean", "cls"] | None = None
+    activation: Literal["none", "sigmoid"] = "none"
+    max_tokens: int = MAX_LENGTH
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return `quality`, the model's output, float64 (N,)."""
+        if self.detokenised:
+            sources, hypotheses = detokenise(sources), detokenise(hypotheses)
+        return Statistics(self.predictor.predict(sources, hypotheses, ["quality"], runtime))
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the activated output."""
+        quality: Floats = statistics["quality"]
+        return expit(quality) if self.activation == "sigmoid" else quality
+
+    def find_readings(self) -> list[Reading]:
+        """Return the model."""
+        model = ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
+        return [Reading(model, {"quality": 1.0})]
+
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the detokeniser's version."""
+        return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}

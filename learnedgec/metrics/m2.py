@@ -22,7 +22,7 @@ from learnedgec.metrics.edit_overlap import (
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Texts
+from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class M2(EditOverlap):
         rows = list(zip(sources, hypotheses, references, strict=True))
         return overlap_statistics(parallel_map(work, rows, "m2", runtime), references)
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return what decides between references, larger first: F (1 if 0/0), tp and −(e+β²·g)."""
-        tp, proposed, gold = map(np.asarray, counts)
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
+        """Return F (1 if 0/0), tp and −(e+β²·g)."""
+        tp, proposed, gold = after
         beta_squared = self.beta * self.beta
         divisor = beta_squared * gold + proposed
         f = np.divide(
@@ -118,6 +118,6 @@ def _max_match_row(
         matched_gold = {number for _, number in overlap.pairs}
         edits = [(edit, number in matched_edits) for number, edit in enumerate(overlap.edits)]
         gold = [(edit, number in matched_gold) for number, edit in enumerate(overlap.gold)]
-        counts = EditCounts(len(overlap.pairs), len(edits), len(gold))
+        counts = len(overlap.pairs), len(edits), len(gold)
         compared.append((counts, edit_record(source, reference, edits, gold)))
     return compared

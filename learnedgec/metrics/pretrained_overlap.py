@@ -25,16 +25,14 @@ import numpy as np
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
-from learnedgec.metrics.similarity import Similarity, TextPair
+from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Texts
+from learnedgec.types import Array, Floats, Indices, Texts
 
 _ENCODERS = {"bertscore": "bert-base-uncased", "bartscore": "facebook/bart-base"}
 
@@ -99,24 +97,24 @@ class WeightedOverlap(EditOverlap):
         numbers = np.ones(counted["tp"].shape)
         for row_numbers, row in zip(numbers, changes, strict=True):
             row_numbers[: len(row)] = [max(len(change), 1) for change in row]
-        alike = np.moveaxis(super().counts(counted).stack(), 0, -1) / numbers[..., None]
+        alike = np.moveaxis(super().counts(counted)[:, 0], 0, -1) / numbers[..., None]
         return Statistics({**weighted.arrays, "alike": alike}, weighted.records)
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
         """Return F from P and R, tp and −(e+β²·g)."""
-        tp, proposed, gold = map(np.asarray, counts)
-        return counts.f(self.beta), tp, -(proposed + self.beta * self.beta * gold)
+        tp, proposed, gold = after
+        f = self.figures(after)[self.score_name]
+        return f, tp, -(proposed + self.beta * self.beta * gold)
 
-    def counts(self, statistics: Statistics) -> EditCounts:
-        """Return the sums of weights of each sentence and reference, float (N, R)."""
-        alone = self.level == "sentence"
-        return self.counts_alone(statistics) if alone else super().counts(statistics)
-
-    def counts_alone(self, statistics: Statistics) -> EditCounts:
-        """Return the same with equal weights where all are exactly 0."""
-        sums = super().counts(statistics).stack()
-        alike = np.moveaxis(statistics["alike"], -1, 0)
-        return EditCounts(*np.where(sums.any(axis=0), sums, alike))
+    def counts(
+        self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
+    ) -> Floats:
+        """Return the sums of weights; for a sentence alone, those of equal weights if all are exactly 0."""
+        sums = super().counts(statistics)
+        if self.level == "corpus" and not alone:
+            return sums
+        alike = np.moveaxis(statistics["alike"], -1, 0)[:, None]
+        return np.where(sums.any(axis=0), sums, alike)
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model is available."""
@@ -213,8 +211,10 @@ def _weighed(
         for wanted in gold
         if wanted["matched"]
     ]
-    sums = (sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold))
-    return EditCounts(*sums), {**record, "edits": edits, "gold": gold}
+    tp, proposed, wanted = (
+        sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold)
+    )
+    return (tp, proposed, wanted), {**record, "edits": edits, "gold": gold}
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,21 @@
 """The reference that a sentence is compared with: the best for the sentence, or for the corpus so far.
 
-A metric that sums counts over a corpus compares each sentence with the reference that is best for
-the corpus score so far, from the first sentence to the last.
+`ChoosingMetric` is what all metrics have in common that sum counts over a corpus and compare each sentence
+with one of its references; a subclass says what is counted, and which reference is better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
+from learnedgec.metrics.base import ResampledMetric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Array, Floats, Indices, Ints
 
@@ -19,6 +23,181 @@ Mask = npt.NDArray[np.bool_]
 
 # Numbers in the counts of one block of samples: 2 MiB.
 _BLOCK = 2**18
+
+
+class Choice(NamedTuple):
+    """References chosen along B samples of M sentences.
+
+    Attributes:
+        references: which of its references each sentence is compared with, int (B, M).
+        figures: the score and other figures by name, float (B,) each; means at the sentence level.
+        sums: the sums of the chosen counts, float (C, B).
+    """
+
+    references: Indices
+    figures: Mapping[str, Floats]
+    sums: Floats
+
+
+class ChoosingMetric(ResampledMetric):
+    """A metric of C counts, in which each sentence is compared with one of its references.
+
+    At the corpus level, counts are summed over sentences. From the first sentence to the last, each uses
+    the reference that `preference` ranks first given the sums so far, so the score depends slightly on the
+    order of sentences. At the sentence level, the score is the mean of the sentences' own scores, each with
+    the reference that is best for it alone; these are also the sentence scores of both levels.
+
+    Its statistics have the arrays of `reference_arrays`. A subclass has the field `level`.
+    """
+
+    counted: ClassVar[tuple[str, ...]]
+    if TYPE_CHECKING:
+        level: Literal["corpus", "sentence"]
+
+    @property
+    @abstractmethod
+    def score_name(self) -> str:
+        """The name of the score among the figures."""
+
+    @abstractmethod
+    def counts(
+        self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
+    ) -> Floats:
+        """Return the counts of each sentence with each reference, float (C, B, N, R).
+
+        Args:
+            statistics: of N sentences.
+            samples: B samples, int (B, M), if weights depend on them; by default all sentences in their
+                order. Where all samples have the same counts, B is 1.
+            alone: the counts for the sentences' own scores, whatever the level.
+        """
+
+    @abstractmethod
+    def figures(self, counts: Floats) -> dict[str, Floats]:
+        """Return the score and other figures of counts by name: float (…) each from (C, …)."""
+
+    @abstractmethod
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
+        """Return the keys that rank references at the corpus level, the most important first.
+
+        Larger is better. The first reference wins if all are equal.
+
+        Args:
+            after: the sums if each reference were chosen, float (C, …, R).
+            counts: the sentence's own, float (C, …, R).
+        """
+
+    def sentence_preference(self, counts: Floats) -> tuple[Array, ...]:
+        """Return the keys that rank references for a sentence by itself."""
+        return self.preference(counts, counts)
+
+    def sentence_figures(self, counts: Floats) -> dict[str, Floats]:
+        """Return the figures of sentences by themselves."""
+        return self.figures(counts)
+
+    def totals(self, counts: Floats) -> dict[str, Floats]:
+        """Return the counts under the names that tables show, float (…) each from (C, …)."""
+        return dict(zip(self.counted, counts, strict=True))
+
+    def choose(
+        self,
+        counts: Floats,
+        real: Mask,
+        samples: Indices | None = None,
+        guess: Indices | None = None,
+        *,
+        worst: bool = False,
+    ) -> Choice:
+        """Choose one of R alternatives, such as references, for each sentence of each sample.
+
+        Args:
+            counts: of N sentences, float (C, B, N, R), or (C, 1, N, R) if they are the same for all samples.
+            real: which alternatives a sentence has, bool (N, R).
+            samples: sentence numbers, int (B, M); by default all sentences in their order.
+            guess: see `best_along`.
+            worst: choose what is ranked last, not first.
+        """
+        sign = -1 if worst else 1
+        samples = np.arange(len(real))[None] if samples is None else samples
+        which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
+        if self.level == "corpus":
+
+            def prefer(after: Floats, own: Floats) -> list[Array]:
+                return [sign * key for key in self.preference(after, own)]
+
+            best, sums = best_along(counts[:, which, samples], real[samples], prefer, guess)
+            return Choice(best, self.figures(sums), sums)
+        keys = [sign * key for key in self.sentence_preference(counts)]
+        alone = first_best(keys, np.broadcast_to(real, counts.shape[1:]))
+        chosen = take_references(counts, alone[None])
+        means = {
+            name: figure[which, samples].mean(axis=1)
+            for name, figure in self.sentence_figures(chosen).items()
+        }
+        return Choice(alone[which, samples], means, _sums(chosen[:, which, samples])[..., -1])
+
+    def resample(
+        self,
+        counts: Callable[[Indices], Floats],
+        real: Mask,
+        samples: Indices,
+        *,
+        worst: bool = False,
+    ) -> dict[str, Floats]:
+        """Return the figures of each of B samples by name, float (B,) each; choices are made anew for each.
+
+        Args:
+            counts: returns the `counts` of `choose` for some samples.
+            real: as for `choose`.
+            samples: int (B, M), the sentences of each sample.
+            worst: as for `choose`.
+        """
+        in_order = counts(np.arange(len(real))[None])
+        # Most choices are the same as for the sentences in their own order.
+        usual = self.choose(in_order, real, worst=worst).references[0]
+        parts = [
+            self.choose(counts(block), real, block, usual[block], worst=worst).figures
+            for block in sample_blocks(samples, len(in_order) * in_order.shape[-1])
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
+        """Return the corpus score of each of B resamples; each has its own weights and choices."""
+        counts = partial(self.counts, statistics)
+        return self.resample(counts, real_references(statistics), samples)[self.score_name]
+
+    def chosen(self, statistics: Statistics) -> Indices:
+        """Return which of its references each sentence is compared with, int (N,)."""
+        choice = self.choose(self.counts(statistics), real_references(statistics))
+        chosen: Indices = choice.references[0]
+        return chosen
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the score of each sentence with its own best reference."""
+        counts = self.counts(statistics, alone=True)[:, 0]
+        best = first_best(self.sentence_preference(counts), real_references(statistics))
+        return self.sentence_figures(take_references(counts, best[None]))[self.score_name]
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the figures besides the score (means at the sentence level), and the summed counts."""
+        choice = self.choose(self.counts(statistics), real_references(statistics))
+        details = {**choice.figures, **self.totals(choice.sums)}
+        del details[self.score_name]
+        return {name: float(values[0]) for name, values in details.items()}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each sentence's annotator, counts and figures.
+
+        At the corpus level, they are computed with the reference chosen for the corpus score. The score may
+        then be below the sentence score, which uses the reference that is best for the sentence alone.
+        """
+        chosen = self.chosen(statistics)
+        counts = take_references(self.counts(statistics)[:, 0], chosen[None])
+        return {
+            "annotator": take_references(statistics["annotator"], chosen),
+            **self.totals(counts),
+            **self.sentence_figures(counts),
+        }
 
 
 def count_references(references: References) -> Ints:

@@ -1,7 +1,13 @@
-"""The table of metrics, and the metric that a name denotes.
+"""The table of metrics, the grammar of their names, and the metric that a name denotes.
 
-`grammar` says how a name is written. Its numbers are finite and need at most 64 bits. Case, hyphens and
-underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`.
+    metric     = name [ "[" evaluator "]" ] [ "(" parameter { "," parameter } ")" ]
+    parameter  = key "=" literal                 a Python literal: 0.5, 4, 'text', True, None, (1, 2)
+    key        = identifier | metric | text      of an ensemble: gleu=0.5, m2(beta=1.0)=0.5, 'some@jfleg'=0.5
+
+A name has at most 10,000 characters, and its numbers are finite and need at most 64 bits. Case, hyphens and
+underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is the name of a
+trained package that the metric reads: `some[joint-mpnet-3]`. It stands for the parameter of that metric which
+names the package.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
 file, and given parameters replace those in the file. A name with a colon, such as `mymodule:MyMetric`, is
@@ -16,6 +22,7 @@ point group `learnedgec.metrics` (name -> `module:Class`).
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -30,7 +37,6 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.grammar import shown, split_name
 from learnedgec.metrics.tuned import read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
@@ -62,12 +68,12 @@ _CLASSES = {
     "green": "green:Green",
     "some": "some:Some",
     "impara": "impara:Impara",
-    "preference": "preference:Preference",
-    "head": "head:Head",
-    "classifier": "classifier:Classifier",
+    "preference": "learned:Preference",
+    "head": "learned:Head",
+    "classifier": "learned:Classifier",
     "ensemble": "ensemble:Ensemble",
-    "bertscore": "bertscore:BertScore",
-    "bartscore": "bartscore:BartScore",
+    "bertscore": "similarity:BertScore",
+    "bartscore": "similarity:BartScore",
     "pt-m2": "pretrained_overlap:PtM2",
     "pt-errant": "pretrained_overlap:PtErrant",
     "uot-errant": "uot_errant:UotErrant",
@@ -79,8 +85,8 @@ _CLASSES = {
     "llm-s": "llm:LlmS",
     "llm-e": "llm:LlmE",
     "gotoscorer": "gotoscorer:GotoScorer",
-    "scribendi": "scribendi:Scribendi",
-    "likelihood": "likelihood:Likelihood",
+    "scribendi": "language_models:Scribendi",
+    "likelihood": "language_models:Likelihood",
     "asano": "asano:Asano",
 }
 
@@ -307,3 +313,111 @@ def _expected(hint: Any) -> str:
     if kind is tuple:
         return f"({', '.join('…' if item is Ellipsis else _expected(item) for item in options)})"
     return _IN_WORDS.get(hint, str(hint))
+
+
+# The name of an evaluator that can stand in brackets.
+EVALUATOR = re.compile(r"\w[\w.+-]*")
+
+# The longest name, in characters.
+LONGEST = 10_000
+
+
+_NAME = re.compile(
+    r"\s*([A-Za-z][\w.@+-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)"
+    rf"(?:\[({EVALUATOR.pattern})\])?\s*(\(.*\))?\s*",
+    re.DOTALL,
+)
+# What matters for the end of a key: quoted texts, which are skipped as a whole, and single signs.
+_SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
+
+
+def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
+    """Return the base name, the evaluator in brackets and the parameters of a metric's name.
+
+    Raises:
+        BadNameError: the name does not follow the grammar.
+
+    Example:
+        >>> split_name("ensemble(gleu=0.5, m2(beta=1.0)=0.5)")
+        ('ensemble', None, {'gleu': 0.5, 'm2(beta=1.0)': 0.5})
+        >>> split_name("impara[mine](threshold=0.9)")
+        ('impara', 'mine', {'threshold': 0.9})
+    """
+    if len(name) > LONGEST:
+        raise BadNameError(
+            f"the name {shown(name)} has {len(name)} characters; at most {LONGEST} were expected."
+        )
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise BadNameError(
+            f"{shown(name)!r} is not a metric; one name such as gleu or m2(beta=1.0) was expected."
+        )
+    base, evaluator, arguments = match.groups()
+    return base, evaluator, _parse_arguments(base, arguments or "()")
+
+
+def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
+    """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
+    try:
+        # Each key, which may be a metric's name, is replaced by a valid Python keyword argument.
+        keys, text = _without_keys(f"_{arguments}")
+        call = ast.parse(text, mode="eval").body
+        # One call and nothing else: not the call of a call, and no comment after it.
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Name)
+            or call.args
+            or ast.get_source_segment(text, call) != text
+        ):
+            raise ValueError
+        values = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
+        pairs = [(key and keys[key], value) for key, value in values]
+    # The parser runs out of memory or stack on input that is nested too deeply.
+    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
+        raise BadNameError(
+            f"the parameters of {shown(name + arguments)} cannot be read; write them as "
+            f"{shown(name)}(parameter=value, …) with texts in quotes."
+        ) from None
+    parameters: dict[str, Any] = {}
+    for key, value in pairs:
+        if key is None or key in parameters:
+            raise BadNameError(
+                f"{shown(name + arguments)} gives the parameter {shown(str(key))!r} twice or unnamed."
+            )
+        parameters[key] = value
+    return parameters
+
+
+def _without_keys(text: str) -> tuple[dict[str, str], str]:
+    """Return the keys of `_(key=value, …)` by placeholder, and the text with these placeholders.
+
+    Raises:
+        ValueError: a key is neither an identifier, nor a metric's name, nor a text in quotes.
+    """
+    keys: dict[str, str] = {}
+    pieces, depth, done, start = [], 0, 0, -1
+    for match in _SIGN.finditer(text):
+        sign, at = match[0], match.start()
+        if sign in "([{":
+            depth += 1
+            start = at + 1 if depth == 1 else start
+        elif sign in ")]}":
+            depth -= 1
+        elif depth == 1 and sign == ",":
+            start = at + 1
+        elif depth == 1 and sign == "=" and start >= 0:
+            key = text[start:at].strip()
+            if key[:1] in ("'", '"'):
+                key = str(ast.literal_eval(key))
+            elif not (key.isidentifier() or _NAME.fullmatch(key)):
+                raise ValueError(key)
+            word = f"key{len(keys)}"
+            keys[word] = key
+            pieces += [text[done:start], word]
+            done, start = at, -1
+    return keys, "".join([*pieces, text[done:]])
+
+
+def shown(text: str) -> str:
+    """Return a text, shortened if it is too long for a message."""
+    return text if len(text) <= 200 else f"{text[:200]}…"

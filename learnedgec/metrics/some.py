@@ -14,8 +14,8 @@ from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.head import Head
-from learnedgec.metrics.learned import GatedMetric, Reading
+from learnedgec.metrics.learned import GatedMetric, Head, Reading
+from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -153,8 +153,6 @@ class Some(GatedMetric):
                 assert shared is not None
                 readings.append(Reading(shared, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
-                from learnedgec.metrics.registry import load_metric
-
                 head = load_metric(name)
                 assert isinstance(head, Head)
                 readings += head.readings

@@ -17,13 +17,13 @@ from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
     Record,
+    TypedOverlap,
     edit_record,
     gold_edits,
     overlap_statistics,
 )
 from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.typed_overlap import TypedOverlap
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.transport import unbalanced_plans
 from learnedgec.types import Array, Floats, Texts
@@ -129,7 +129,7 @@ class UotErrant(TypedOverlap):
             for reference in row:
                 (ours, theirs), plan = next(compared)
                 masses = self._masses(vectors[ours]), self._masses(vectors[theirs])
-                counts = EditCounts(*(float(amounts.sum()) for amounts in (plan, *masses)))
+                counts = float(plan.sum()), float(masses[0].sum()), float(masses[1].sum())
                 rows[-1].append((counts, _record(reference, ours, theirs, masses, plan)))
         return overlap_statistics(rows, references)
 

@@ -35,7 +35,7 @@ from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap
+from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
@@ -197,11 +197,11 @@ class _Table:
     """A system's results on each sentence of all sets of cases.
 
     Attributes:
-        counts: the metric's counts.
+        counts: the metric's counts, float (3, 1, S).
         results: rule -> what is equal for two sentences that are consistent by it.
     """
 
-    counts: EditCounts
+    counts: Floats
     results: Mapping[Consistency, npt.NDArray[Any]]
 
 
@@ -213,7 +213,7 @@ def _table(metric: EditOverlap, statistics: Statistics) -> _Table:
         corrections.append(numbers.setdefault(frozenset(counts.items()), len(numbers)))
     # Each sentence has one reference, its target.
     return _Table(
-        metric.counts(statistics)[:, 0],
+        metric.counts(statistics)[..., 0],
         {
             "official": np.round(metric.sentence_scores(statistics), 4),
             "edits": np.array(corrections),
@@ -230,11 +230,11 @@ def _evaluate(
     bootstrap: Bootstrap,
 ) -> SystemRobustness:
     """Evaluate one system on one set of cases."""
-    everything, originals = table.counts[cases.rows], table.counts[cases.rows[:, :1]]
+    everything, originals = table.counts[..., cases.rows], table.counts[..., cases.rows[:, :1]]
     upper, upper_f = _performance(metric, everything, cases.real, bootstrap)
     lower, lower_f = _performance(metric, everything, cases.real, bootstrap, worst=True)
-    best = metric.choose(everything, cases.real)
-    worst = metric.choose(everything, cases.real, worst=True)
+    best = metric.choose(everything, cases.real).references[0]
+    worst = metric.choose(everything, cases.real, worst=True).references[0]
     consistent = {
         rule: (results[cases.rows[:, 1:]] == results[cases.rows[:, :1]]) & cases.real[:, 1:]
         for rule, results in table.results.items()
@@ -265,7 +265,7 @@ def _evaluate(
 
 def _performance(
     metric: EditOverlap,
-    counts: EditCounts,
+    counts: Floats,
     real: npt.NDArray[np.bool_],
     bootstrap: Bootstrap,
     *,
@@ -275,18 +275,17 @@ def _performance(
 
     Args:
         metric: decides which sentence of a case is better.
-        counts: of each sentence of each case, float (C, R).
+        counts: of each sentence of each case, float (3, 1, C, R).
         real: which sentences a case has, bool (C, R).
         bootstrap: of the cases.
         worst: whether to use the worst sentence.
     """
-    many = metric.figures(counts, real, bootstrap.samples, worst=worst)
-    values = metric.figures(counts, real, np.arange(len(real))[None], worst=worst)
+    many = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
+    figures = metric.choose(counts, real, worst=worst).figures
     precision, recall, f = (
-        bootstrap.estimate(float(value[0]), of_resamples)
-        for value, of_resamples in zip(values, many, strict=True)
+        bootstrap.estimate(float(value[0]), many[name]) for name, value in figures.items()
     )
-    return Performance(precision, recall, f), many[2]
+    return Performance(precision, recall, f), many[metric.score_name]
 
 
 def _group(
@@ -300,10 +299,11 @@ def _group(
 ) -> VariantGroup:
     """Return a system's results on some variants."""
     numbers, places = np.array(members).T
-    alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
+    alone = np.ones((len(members), 1), dtype=bool)
 
     def f_score(rows: npt.NDArray[np.intp]) -> float:
-        return float(metric.figures(table.counts[rows[:, None]], alone, once)[2][0])
+        figures = metric.choose(table.counts[..., rows[:, None]], alone).figures
+        return float(figures[metric.score_name][0])
 
     return VariantGroup(
         *kind,

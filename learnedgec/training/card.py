@@ -16,9 +16,8 @@ from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.hub import is_hub_name
 from learnedgec.evaluators.packages import manifest_datasets, manifest_licence, output_names
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
-from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.learned import Head, Preference
 from learnedgec.metrics.similarity_gate import GATE
 from learnedgec.metrics.some import DIMENSIONS, Some
 

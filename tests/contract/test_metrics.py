@@ -13,7 +13,7 @@ import pytest
 from embedded import SAMPLE_FOLDER, Sample
 
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LengthError, ParameterError
+from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.statistics import Statistics, joined_statistics
@@ -123,11 +123,6 @@ def test_messages_about_lengths_name_them() -> None:
         metric.score(["a"], ["a"])
     with pytest.raises(InputError, match="sentence 2 has no reference"):
         metric.score(["a", "b"], ["a", "b"], References((references[0], ())))
-
-
-def test_unknown_parameter_is_refused(metric: Metric) -> None:
-    with pytest.raises(ParameterError, match="no parameter of"):
-        load_metric(metric.name, no_such_parameter=1)
 
 
 def test_joined_blocks_have_the_score_of_all_sentences(metric: Metric) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from embedded import Sample
 
-from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import (
     describe_annotator,
@@ -113,12 +112,3 @@ def test_an_annotator_that_is_missing_is_not_suggested(
         (tmp_path / name).write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded"):
         extract_edits([("a", "b")], str(tmp_path))
-
-
-@pytest.mark.realdata
-def test_edits_of_conll14_are_those_of_errant(official: Any, mirror: Path) -> None:
-    folder = next((mirror / "pygongnlp" / "PT-M2").iterdir()) / "data"
-    sources = read_lines(folder / "source")
-    references = read_lines(folder / "reference" / "ref0")
-    pairs = list(zip(sources, references, strict=True))[200:280]
-    assert our_edits(pairs) == official_edits(official, pairs)

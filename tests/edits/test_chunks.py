@@ -6,7 +6,7 @@ from chunk_oracle import pieces, sentences
 from hypothesis import given, settings
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.chunks import cut, shared_spans
+from learnedgec.edits.chunks import shared_chunks
 
 
 @given(sentences())
@@ -14,8 +14,8 @@ from learnedgec.edits.chunks import cut, shared_spans
 def test_equal_to_the_oracle(sentence: tuple[list[str], list[tuple[Edit, ...]]]) -> None:
     tokens, targets = sentence
     expected = pieces(tokens, targets)
-    spans = shared_spans(len(tokens), targets)
-    assert [(span.start, span.end) for span in spans] == [(p.start, p.end) for p in expected]
-    for column, edits in enumerate(targets):
-        in_chunks = [(chunk.tokens, chunk.changed) for chunk in cut(tuple(tokens), edits, spans)]
-        assert in_chunks == [piece.targets[column] for piece in expected]
+    chunks = list(shared_chunks(tokens, targets))
+    assert [(chunk.start, chunk.end) for chunk in chunks] == [(p.start, p.end) for p in expected]
+    for chunk, piece in zip(chunks, expected, strict=True):
+        texts = map(tuple, chunk.texts)
+        assert list(zip(texts, chunk.changed, strict=True)) == piece.targets

@@ -28,7 +28,7 @@ from learnedgec.evaluators.packages import (
     package_digest,
 )
 from learnedgec.evaluators.quantization import unpack
-from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.learned import Preference
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
 

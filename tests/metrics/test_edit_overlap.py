@@ -17,9 +17,9 @@ from max_match_oracle import f_score, oracle_choice
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
-from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
+from learnedgec.metrics.edit_overlap import overlap_statistics
+from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
-from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 
@@ -33,9 +33,7 @@ def statistics_of(rows: Rows) -> Statistics:
             for row in rows
         )
     )
-    return overlap_statistics(
-        [[(EditCounts(*counts), {}) for counts in row] for row in rows], references
-    )
+    return overlap_statistics([[(counts, {}) for counts in row] for row in rows], references)
 
 
 @st.composite
@@ -70,6 +68,29 @@ def test_choice_and_score_equal_the_oracle(rows: Rows, beta: float) -> None:
     assert M2(beta=beta, level="sentence").chosen(statistics).tolist() == [
         choice for (choice,), _ in alone
     ]
+
+
+count = st.integers(0, 300)
+count_rows = st.lists(st.tuples(count, count, count), min_size=1, max_size=3)
+
+
+@given(st.lists(count_rows, min_size=1, max_size=6), st.sampled_from([0.5, 1.0, 2.0]))
+@settings(max_examples=200, deadline=None)
+def test_errant_chooses_by_rounded_f_then_counts(
+    rows: list[list[tuple[int, int, int]]], beta: float
+) -> None:
+    """Rows of (tp, fp, fn), large enough that rounding hides differences."""
+    total, expected = np.zeros(3), []
+    counts = [[(tp, tp + fp, tp + fn) for tp, fp, fn in row] for row in rows]
+    for row, sums in zip(rows, counts, strict=True):
+        keys = [
+            (round(f_score(*(total + own), beta), 4), tp, -fp, -fn)
+            for own, (tp, fp, fn) in zip(sums, row, strict=True)
+        ]
+        expected.append(keys.index(max(keys)))
+        total += sums[expected[-1]]
+    metric = Errant(beta=beta, annotator="en-ewt-sm")
+    assert metric.chosen(statistics_of(counts)).tolist() == expected
 
 
 @given(rows(), st.integers(0, 2**32 - 1), st.sampled_from(["corpus", "sentence"]))
@@ -126,12 +147,6 @@ def test_processes_change_nothing(sample: Sample) -> None:
         assert two[system].value == score.value
         assert two[system].statistics.records == score.statistics.records
         assert two[system].sentences == pytest.approx(score.sentences, abs=0)
-
-
-def test_alias_and_parameters() -> None:
-    assert load_metric("sentm2") == load_metric("m2(level='sentence')")
-    assert load_metric("sentm2").label == "m2(level='sentence')"
-    assert load_metric("m2(beta=1)").for_statistics == load_metric("sentm2").for_statistics
 
 
 # The official scorer's F0.5, P and R on the CoNLL-2014 gold: results of the shared task.

@@ -40,8 +40,3 @@ def test_a_looping_output_is_worth_nothing_and_does_not_outweigh_the_others() ->
     resamples = metric.aggregate_many(looping.statistics, np.array([[0, 1], [1, 1]]))
     assert resamples == pytest.approx([0.5, 0.0])
     assert looping.details["edits"] == 600
-
-
-def test_characters() -> None:
-    assert score(["ab cd"], [["abcd"]], unit="char").sentences == pytest.approx([1 - 1 / 4])
-    assert score(["猫が"], [["猫は"]], unit="char").value == pytest.approx(0.5)

@@ -16,8 +16,7 @@ from learnedgec.data.catalog import load_ratings
 from learnedgec.errors import InputError
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
-from learnedgec.metrics.likelihood import Likelihood, as_written
-from learnedgec.metrics.scribendi import Scribendi, token_sort_ratio
+from learnedgec.metrics.language_models import Likelihood, Scribendi, as_written, token_sort_ratio
 from learnedgec.runtime.runtime import Runtime
 
 
@@ -229,13 +228,3 @@ def test_ratings_without_grammaticality_are_refused(asano: Asano, tmp_path: Path
     other.write_text("hypothesis,fluency\nHe go .,2\nHe goes .,4\n")
     with pytest.raises(InputError, match="0 sentences rated for grammaticality"):
         Asano(asano.model, str(other)).score(["a"], ["b"])
-
-
-@pytest.mark.realdata
-def test_grammaticality_on_gug(tiny_causal: Path) -> None:
-    ratings = load_ratings("gug:test")
-    texts = [rating.hypothesis for rating in ratings]
-    score = Asano(model=str(tiny_causal)).score(texts, texts)
-    human = [rating.values["grammaticality"] for rating in ratings]
-    # The language model is random here: what is left is spelling, length and words.
-    assert spearmanr(score.statistics["grammaticality"], human)[0] > 0.42

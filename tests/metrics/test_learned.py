@@ -59,18 +59,6 @@ def literal_similarity(
     return [cosine(vector(s), vector(h)) for s, h in zip(sources, hypotheses, strict=True)]
 
 
-def literal_scores(
-    quality: Sequence[float], similarity: Sequence[float], threshold: float, activation: str
-) -> list[float]:
-    scores = []
-    for value, cosine in zip(quality, similarity, strict=True):
-        if cosine <= threshold:
-            scores.append(0.0)
-        else:
-            scores.append(1 / (1 + math.exp(-value)) if activation == "sigmoid" else value)
-    return scores
-
-
 @pytest.mark.parametrize("activation", ["sigmoid", "none"])
 @pytest.mark.parametrize("threshold", [-1.0, 0.9, 0.95])
 def test_equals_one_by_one(
@@ -79,13 +67,16 @@ def test_equals_one_by_one(
     hypotheses = sample.systems["eager"]
     quality = literal_quality(tiny_regressor, hypotheses)
     similarity = literal_similarity(tiny_encoder, sample.sources, hypotheses)
-    expected = literal_scores(quality, similarity, threshold, activation)
-    metric = Impara(
-        str(tiny_regressor),
-        str(tiny_encoder),
-        threshold,
-        activation,  # type: ignore[arg-type]
-    )
+
+    def activated(value: float) -> float:
+        return 1 / (1 + math.exp(-value)) if activation == "sigmoid" else value
+
+    expected = [
+        activated(value) if cosine > threshold else 0.0
+        for value, cosine in zip(quality, similarity, strict=True)
+    ]
+    models = str(tiny_regressor), str(tiny_encoder)
+    metric = Impara(*models, threshold, activation)  # type: ignore[arg-type]
     score = metric.score(sample.sources, hypotheses)
     assert score.sentences == pytest.approx(expected, abs=1e-6)
     assert score.value == pytest.approx(np.mean(expected), abs=1e-6)
@@ -168,7 +159,7 @@ def test_thresholds_and_activations_share_the_models_work(
 
 
 def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
-    from learnedgec.metrics.preference import Preference
+    from learnedgec.metrics.learned import Preference
 
     sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
     evaluator = Evaluator.load(str(tiny_preference))

@@ -90,20 +90,14 @@ def test_the_request_asks_for_the_schema(server: ChatServer, runtime: Runtime) -
     }
 
 
-def test_edits_are_shown(server: ChatServer, runtime: Runtime) -> None:
+def test_edits_are_shown() -> None:
     systems = {"a": ["He go to home ."], "b": ["He goes home"], "c": ["Now he go to home ."]}
-    LlmE("tiny", server.url).score_systems(SOURCES[:1], systems, runtime=runtime)
-    (call,) = server.calls
     expected = {"no edits", "[go to → goes] [. →]", "[He → Now he]"}
-    assert set(shown(call.prompt)) == expected
-
-
-def test_edits_may_be_those_of_errant() -> None:
+    assert set(shown(LlmE().plan(SOURCES[:1], systems).prompt)) == expected
     # Alignment joins neighbouring changes; ERRANT's rules keep a verb's form and a spelling apart.
-    systems = {"a": ["He goes home ."]}
-    metric = LlmE(annotator="en-ewt-sm")
-    assert shown(metric.plan(["He go hme ."], systems).prompt) == ["[go → goes] [hme → home]"]
-    assert shown(LlmE().plan(["He go hme ."], systems).prompt) == ["[go hme → goes home]"]
+    metric, texts = LlmE(annotator="en-ewt-sm"), (["He go hme ."], {"a": ["He goes home ."]})
+    assert shown(metric.plan(*texts).prompt) == ["[go → goes] [hme → home]"]
+    assert shown(LlmE().plan(*texts).prompt) == ["[go hme → goes home]"]
     assert "|annotator-version:" in metric.signature()
 
 

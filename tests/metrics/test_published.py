@@ -30,7 +30,7 @@ from transformers import (
 from learnedgec.data.detokenisation import detokenise
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.metrics.classifier import Classifier
+from learnedgec.metrics.learned import Classifier
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime

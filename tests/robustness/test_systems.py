@@ -21,7 +21,7 @@ from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
+from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
@@ -159,7 +159,7 @@ class GivenCounts(Errant):
         assert references is not None
         counts = [[int(word) for word in text.split()] for text in hypotheses]
         return overlap_statistics(
-            [[(EditCounts(tp, tp + fp, tp + fn), {"edits": []})] for tp, fp, fn in counts],
+            [[((tp, tp + fp, tp + fn), {"edits": []})] for tp, fp, fn in counts],
             references,
         )
 
