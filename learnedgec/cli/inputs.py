@@ -71,6 +71,16 @@ class Inputs:
     references: References | None
     files: list[str]
 
+    def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
+        """Return the system, the number of the sentence, the source and the text of every output."""
+        names, size = list(self.systems), len(self.sources)
+        return (
+            [name for name in names for _ in self.sources],
+            [*range(1, size + 1)] * len(names),
+            self.sources * len(names),
+            [text for texts in self.systems.values() for text in texts],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
