@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.edit_text import edit_cells
@@ -41,8 +41,8 @@ class _Files(flags.Annotator):
     confidence: bool = False
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec edits`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "edits",
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
@@ -52,12 +52,7 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     output.check_out(options.out)
     if options.apply or options.gold:
         if not (options.apply and options.gold) or options.src or options.hyp:

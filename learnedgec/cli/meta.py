@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.aggregation import Aggregation
@@ -77,8 +77,8 @@ class _Evaluation:
     interval: Literal["systems", "sentences"] = "systems"
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec meta`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "meta",
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
@@ -87,12 +87,7 @@ def build_parser() -> ArgumentParser:
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Evaluation, title="meta-evaluation")
     flags.add_evaluation(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     flags.require(options, benchmark="seeda")
     metrics = flags.read_metrics(options) if options.metric else []
     runtime = flags.read_runtime(options)

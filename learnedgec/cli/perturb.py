@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.cli import flags
@@ -42,8 +41,8 @@ class _Perturbation:
     seed: NonNegativeInt = 0
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec robust perturb`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "robust perturb",
         "Write variants of sentences and their corrections in which only unrelated context differs.",
@@ -52,12 +51,7 @@ def build_parser() -> ArgumentParser:
     about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
     flags.add_fields(parser, flags.Quiet)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     flags.require(options, src="source.txt", ref="ref.txt")
     if options.out != "-" and suffix(options.out) != ".jsonl":
         raise InputError(f"--out is {options.out}; cases are JSON Lines, so name the file .jsonl.")

@@ -21,6 +21,7 @@ from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
+from learnedgec.data.rows import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
@@ -71,11 +72,9 @@ def _read_parts(options: Namespace) -> dict[str, list[Case]]:
     flags.require(options, case="robustgec sample")
     parts: dict[str, list[Case]] = {}
     for name in _expanded(options.case):
-        label = (
-            name.partition(":")[2] or name
-            if name in CASES
-            else next(iter(inputs.by_system([name])))
-        )
+        label = name.partition(":")[2] or name
+        if name not in CASES:
+            (label,) = inputs.by_system([name])
         if label == TOTAL or label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."
@@ -89,9 +88,10 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
     return [pair for cases in parts.values() for case in cases for pair in case.pairs]
 
 
-def _read_counts(options: Namespace) -> dict[str, float] | None:
-    """Return how often words occur in the text that `--counts` names."""
-    return word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
+def _read_settings(options: Namespace) -> dict[str, Any]:
+    """Return how often words occur in the text that `--counts` names, and how to resample."""
+    counts = word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
+    return {"frequencies": counts, **flags.read_resampling(options)}
 
 
 def _cases(arguments: Sequence[str]) -> None:
@@ -106,69 +106,39 @@ def _cases(arguments: Sequence[str]) -> None:
     parts = _read_parts(options)
     if len(parts) > 1:
         parts[TOTAL] = list(chain.from_iterable(parts.values()))
-    statistics = {name: case_statistics(cases) for name, cases in parts.items()}
+    rows = [{"cases of": name, **case_statistics(cases)} for name, cases in parts.items()]
     # A set is a column for readers, as in RobustGEC's tables, and a row for programs.
-    by_figure = [
-        {"": figure} | {name: values[figure] for name, values in statistics.items()}
-        for figure in next(iter(statistics.values()))
+    table_rows = [
+        {"": figure} | {str(row["cases of"]): row[figure] for row in rows}
+        for figure in list(rows[0])[1:]
     ]
-    output.emit(
-        [{"cases of": name, **values} for name, values in statistics.items()],
-        options,
-        table_rows=by_figure,
-    )
+    output.emit(rows, options, table_rows=table_rows)
 
 
 # -- tables of estimates ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The columns of a table of results.
-
-    Attributes:
-        fields: fields of a result, separated by spaces.
-        of_group: fields of a group of variants, if each group of a result has a row.
-        groups: columns that become headings in a narrow table.
-    """
-
-    fields: str
-    of_group: str = ""
-    groups: tuple[str, ...] = ("cases", "metric")
-
-    def rows(self, results: Sequence[Any]) -> list[dict[str, Any]]:
-        """Return a row of each result, or of each group of its variants."""
-        if not self.of_group:
-            return [_cells(result, self.fields) for result in results]
-        return [
-            _cells(result, self.fields) | _cells(group, self.of_group)
-            for result in results
-            for group in result.groups
-        ]
-
-
 def _emit_estimates(
     options: Namespace,
-    table: _Table,
+    rows: Sequence[Row],
     results: Sequence[Any],
     *,
-    shown: Sequence[Any] | None = None,
+    groups: Sequence[str] = ("cases", "metric"),
     caption: str,
     metrics: Sequence[str] = (),
     plot: Callable[[Any, str], list[Path]],
 ) -> None:
-    """Print a table whose values may be estimates; JSON holds the results, dataclasses with a signature.
+    """Print rows whose values may be estimates, and with `--plot` write figures of the results.
 
-    With `--plot`, figures of the results are written. The table has all of them, unless `shown` are named.
+    JSON holds the results, which are dataclasses with a signature.
     """
-    rows = table.rows(results if shown is None else shown)
     output.emit(
         [_flat(row) for row in rows],
         options,
         payload={"results": [asdict(result) for result in results]},
         caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
         table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
-        groups=table.groups,
+        groups=groups,
         metrics=metrics,
         notes=[f"[{100 * options.confidence:g} % interval]"],
         signatures=[result.signature for result in results],
@@ -205,7 +175,16 @@ def _cells(result: Any, names: str) -> dict[str, Any]:
     return cells
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _cells_of_groups(results: Sequence[Any], names: str, of_group: str) -> list[dict[str, Any]]:
+    """Return the named fields of each group of each result's variants, after those of the result."""
+    return [
+        _cells(result, names) | _cells(group, of_group)
+        for result in results
+        for group in result.groups
+    ]
+
+
+def _flat(row: Row) -> dict[str, Any]:
     """Return a row for programs, an interval in columns of its own."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
@@ -259,18 +238,25 @@ def _systems(arguments: Sequence[str]) -> None:
         return
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
     metrics, runtime = flags.read_checked_metrics(options)
-    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
-    parts = _read_parts(options)
+    settings, parts = _read_settings(options), _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
         result
         for metric in metrics
         for result in evaluate_systems(metric, parts, systems, **settings, runtime=runtime)
     ]
+    groups: tuple[str, ...] = ("cases", "metric")
+    if options.show == "summary":
+        names = "cases count system metric original upper lower delta crs p_crs"
+        rows, groups = [_cells(result, names) for result in results], ("cases", "n", "metric")
+    else:
+        names = "dimension group count consistent f original_f"
+        rows = _cells_of_groups(results, "cases system metric", names)
     _emit_estimates(
         options,
-        _SYSTEM_TABLES[options.show],
+        rows,
         results,
+        groups=groups,
         caption="Robustness of systems' corrections",
         plot=plotting.plot_systems,
     )
@@ -294,15 +280,6 @@ def _read_parts_of_systems(
             for name, cases in parts.items()
         }
     return systems
-
-
-_SYSTEM_TABLES = {
-    "summary": _Table(
-        "cases count system metric original upper lower delta crs p_crs",
-        groups=("cases", "n", "metric"),
-    ),
-    "variants": _Table("cases system metric", "dimension group count consistent f original_f"),
-}
 
 
 # -- robust metrics --------------------------------------------------------------------------------
@@ -334,25 +311,23 @@ def _metrics(arguments: Sequence[str]) -> None:
     for name in _expanded(options.case):
         for metric in metrics:
             output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
-    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
-    results = evaluate_preferences(metrics, parts, **settings, runtime=runtime)
+    results = evaluate_preferences(metrics, parts, **_read_settings(options), runtime=runtime)
+    groups: tuple[str, ...] = ("cases", "metric")
+    if options.show == "summary":
+        names = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
+        rows, groups = [_cells(result, names) for result in results], ("cases", "n", "left out")
+    else:
+        names = "dimension group count consistent accuracy"
+        rows = _cells_of_groups(results, "cases metric", names)
     _emit_estimates(
         options,
-        _METRIC_TABLES[options.show],
+        rows,
         results,
+        groups=groups,
         caption="Robustness of metrics' preference for the correction",
         metrics=[metric.label for metric in metrics],
         plot=plotting.plot_preferences,
     )
-
-
-_METRIC_TABLES = {
-    "summary": _Table(
-        "cases count left_out metric accuracy ties always crs p_crs margin spread within",
-        groups=("cases", "n", "left out"),
-    ),
-    "variants": _Table("cases metric", "dimension group count consistent accuracy"),
-}
 
 
 # -- robust attack ---------------------------------------------------------------------------------
@@ -408,19 +383,16 @@ def _attack(arguments: Sequence[str]) -> None:
     results = evaluate_attacks(
         metrics, sources, attacks, honest, references, **resampling, runtime=runtime
     )
+    fields = "metric attack honest count preferred ties attack_score honest_score rank"
+    shown = [r for r in results if options.show == "systems" or r.honest == ALL]
     _emit_estimates(
         options,
-        _ATTACK_TABLE,
+        [_cells(result, fields) for result in shown],
         results,
-        shown=[r for r in results if options.show == "systems" or r.honest == ALL],
+        groups=("metric",),
         caption="How often metrics prefer attacks to honest systems' outputs",
         plot=plotting.plot_attacks,
     )
-
-
-_ATTACK_TABLE = _Table(
-    "metric attack honest count preferred ties attack_score honest_score rank", groups=("metric",)
-)
 
 
 COMMANDS = {
