@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -183,42 +183,28 @@ def evaluate_systems(
         runtime=runtime,
     )
     signature = metric.signature(references, runtime=runtime)
-    tables = {system: _table(metric, rows) for system, rows in statistics.items()}
+    # Each sentence has one reference, its target.
+    counts = {system: metric.counts(rows)[:, 0] for system, rows in statistics.items()}
+    results = {system: _results(metric, rows) for system, rows in statistics.items()}
     return [
-        _evaluate(system, metric, signature, cases, table, bootstrap)
+        _evaluate(system, metric, signature, cases, counts[system], results[system], bootstrap)
         for cases in sets
         for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
-        for system, table in tables.items()
+        for system in systems
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A system's results on each sentence of all sets of cases.
-
-    Attributes:
-        counts: the metric's counts.
-        results: rule -> what is equal for two sentences that are consistent by it.
-    """
-
-    counts: EditCounts
-    results: Mapping[Consistency, npt.NDArray[Any]]
-
-
-def _table(metric: EditOverlap, statistics: Statistics) -> _Table:
+def _results(
+    metric: EditOverlap, statistics: Statistics
+) -> dict[Consistency, npt.NDArray[np.generic]]:
+    """Return, by rule, what is equal for two sentences that are consistent."""
     numbers: dict[frozenset[tuple[tuple[str, str], int]], int] = {}
     corrections = []
     for record in statistics.records:
-        counts = Counter((edit["original"], edit["correction"]) for edit in record[0]["edits"])
-        corrections.append(numbers.setdefault(frozenset(counts.items()), len(numbers)))
-    # Each sentence has one reference, its target.
-    return _Table(
-        metric.counts(statistics)[:, 0],
-        {
-            "official": np.round(metric.sentence_scores(statistics), 4),
-            "edits": np.array(corrections),
-        },
-    )
+        made = Counter((edit["original"], edit["correction"]) for edit in record[0]["edits"])
+        corrections.append(numbers.setdefault(frozenset(made.items()), len(numbers)))
+    scores = np.round(metric.sentence_scores(statistics), 4)
+    return {"official": scores, "edits": np.array(corrections)}
 
 
 def _evaluate(
@@ -226,39 +212,51 @@ def _evaluate(
     metric: EditOverlap,
     signature: str,
     cases: CaseSet,
-    table: _Table,
+    counts: EditCounts,
+    results: Mapping[Consistency, npt.NDArray[np.generic]],
     bootstrap: Bootstrap,
 ) -> SystemRobustness:
-    """Evaluate one system on one set of cases."""
-    everything, originals = table.counts[cases.rows], table.counts[cases.rows[:, :1]]
-    upper, upper_f = _performance(metric, everything, cases.real, bootstrap)
-    lower, lower_f = _performance(metric, everything, cases.real, bootstrap, worst=True)
-    best = metric.choose(everything, cases.real)
-    worst = metric.choose(everything, cases.real, worst=True)
+    """Evaluate one system on one set of cases, from its results on each sentence of all sets."""
+    everything, real = counts[cases.rows], cases.real
+    upper, upper_f = _performance(metric, everything, real, bootstrap)
+    lower, lower_f = _performance(metric, everything, real, bootstrap, worst=True)
+    original, _ = _performance(metric, everything[:, :1], real[:, :1], bootstrap)
+    robust = metric.choose(everything, real) == metric.choose(everything, real, worst=True)
     consistent = {
-        rule: (results[cases.rows[:, 1:]] == results[cases.rows[:, :1]]) & cases.real[:, 1:]
-        for rule, results in table.results.items()
+        rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
+        for rule, result in results.items()
     }
     shares = {rule: same.sum(axis=1) / (cases.sizes - 1) for rule, same in consistent.items()}
+
+    def group(kind: tuple[Dimension, str], members: Sequence[tuple[int, int]]) -> VariantGroup:
+        numbers, places = np.array(members).T
+        alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
+        f, original_f = (
+            float(metric.figures(counts[cases.rows[numbers, place, None]], alone, once)[2][0])
+            for place in (places, 0)
+        )
+        shares_of_group = {
+            rule: bootstrap.share(same[numbers, places - 1], numbers)
+            for rule, same in consistent.items()
+        }
+        return VariantGroup(*kind, len(members), shares_of_group, f, original_f)
+
     return SystemRobustness(
         cases=cases.name,
         system=system,
         metric=metric.label,
         count=len(cases.sizes),
         variants=int((cases.sizes - 1).sum()),
-        original=_performance(metric, originals, cases.real[:, :1], bootstrap)[0],
+        original=original,
         upper=upper,
         lower=lower,
         delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
         crs={
-            "official": bootstrap.mean((best == worst).astype(np.float64)),
+            "official": bootstrap.mean(robust.astype(np.float64)),
             "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
         },
         p_crs={rule: bootstrap.mean(share) for rule, share in shares.items()},
-        groups=tuple(
-            _group(kind, members, metric, cases, table, consistent, bootstrap)
-            for kind, members in cases.groups.items()
-        ),
+        groups=tuple(group(*entry) for entry in cases.groups.items()),
         signature=signature,
     )
 
@@ -282,36 +280,8 @@ def _performance(
     """
     many = metric.figures(counts, real, bootstrap.samples, worst=worst)
     values = metric.figures(counts, real, np.arange(len(real))[None], worst=worst)
-    precision, recall, f = (
+    figures = [
         bootstrap.estimate(float(value[0]), of_resamples)
         for value, of_resamples in zip(values, many, strict=True)
-    )
-    return Performance(precision, recall, f), many[2]
-
-
-def _group(
-    kind: tuple[Dimension, str],
-    members: Sequence[tuple[int, int]],
-    metric: EditOverlap,
-    cases: CaseSet,
-    table: _Table,
-    consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
-    bootstrap: Bootstrap,
-) -> VariantGroup:
-    """Return a system's results on some variants."""
-    numbers, places = np.array(members).T
-    alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
-
-    def f_score(rows: npt.NDArray[np.intp]) -> float:
-        return float(metric.figures(table.counts[rows[:, None]], alone, once)[2][0])
-
-    return VariantGroup(
-        *kind,
-        count=len(members),
-        consistent={
-            rule: bootstrap.share(same[numbers, places - 1], numbers)
-            for rule, same in consistent.items()
-        },
-        f=f_score(cases.rows[numbers, places]),
-        original_f=f_score(cases.rows[numbers, 0]),
-    )
+    ]
+    return Performance(*figures), many[2]
