@@ -37,6 +37,13 @@ MEASURES = (
     "grouped_kendall",
 )
 
+# The p-values that readers see, which are corrected ones, and their headings.
+_P_VALUES = {
+    "perm_both_adjusted": "PERM-BOTH",
+    "perm_systems_adjusted": "PERM-SYS",
+    "williams_adjusted": "Williams",
+}
+
 _Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
 
 # Units that measures count, the same for every metric.
@@ -126,10 +133,14 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
     level = f"{100 * options.confidence:g}"
     caption = f"Metrics and human judgements: {options.show}."
     entries = [entry for evaluation in evaluations for entry in evaluation.metrics]
+    several = len(options.aggregation or ()) > 1
 
     def rows_of(table: _Table) -> list[dict[str, Any]]:
+        # What tells evaluations apart comes first.
         return [
-            {**_head(evaluation, options), **row}
+            {"benchmark": evaluation.benchmark}
+            | ({"aggregation": evaluation.protocol.aggregation} if several else {})
+            | row
             for evaluation in evaluations
             for row in table(evaluation)
         ]
@@ -151,7 +162,8 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         ]
         notes = [f"[{level} % interval over {options.interval}]"]
     elif options.show == "tests":
-        table_rows = [{name: row[key] for key, name in _TEST_COLUMNS.items()} for row in rows]
+        shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
+        table_rows = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     if any(entry.tuned_here for entry in entries):
         notes.append(output.TUNED_NOTE)
@@ -169,14 +181,6 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         notes=notes,
         signatures=[entry.signature for entry in entries if not entry.sentinel],
     )
-
-
-def _head(evaluation: Evaluation, options: Namespace) -> dict[str, str]:
-    """Return the cells that tell evaluations apart: the benchmark, and the aggregation if several."""
-    head = {"benchmark": evaluation.benchmark}
-    if len(options.aggregation or ()) > 1:
-        head["aggregation"] = evaluation.protocol.aggregation
-    return head
 
 
 def _measures(named: Sequence[str] | None, entries: Sequence[MetricEvaluation]) -> list[str]:
@@ -199,9 +203,9 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
             if not name.endswith("_equal_edits") and name != "tie_calibrated_accuracy"
         }
         cells = {
-            name: _cell(entry.estimates[name], over, _mark(entry))
+            name: _cell(estimate, over, _mark(entry))
             for name in measures
-            if name in entry.estimates
+            if (estimate := entry.estimates.get(name))
         }
         yield {"human": evaluation.human, **counts, "metric": entry.metric, **cells}
 
@@ -313,19 +317,6 @@ _TABLES: Mapping[str, _Table] = {
     "best": partial(_curve_rows, best=True),
     "leave-one-out": _without_rows,
     "tests": _test_rows,
-}
-
-# The columns of tests that readers see, with corrected p-values alone, and their headings.
-_TEST_COLUMNS = {
-    "benchmark": "benchmark",
-    "human": "human",
-    "measure": "measure",
-    "better": "better",
-    "worse": "worse",
-    "difference": "difference",
-    "perm_both_adjusted": "PERM-BOTH",
-    "perm_systems_adjusted": "PERM-SYS",
-    "williams_adjusted": "Williams",
 }
 
 
