@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.analysis.contamination import contamination
-from learnedgec.cli import flags, inputs, output, perturb
+from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.main import run_group
-from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases, write_cases
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.records import suffix
 from learnedgec.data.references import References
 from learnedgec.data.rows import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
+from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
 from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_frequencies
+from learnedgec.robustness.perturbation import perturb
 from learnedgec.robustness.preferences import evaluate_preferences
+from learnedgec.robustness.sites import ACTIONS, Action
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.stats.resampling import Estimate
 
@@ -123,7 +128,7 @@ def _emit_estimates(
     rows: Sequence[Row],
     results: Sequence[Any],
     *,
-    groups: Sequence[str] = ("cases", "metric"),
+    groups: Sequence[str],
     caption: str,
     metrics: Sequence[str] = (),
     plot: Callable[[Any, str], list[Path]],
@@ -175,10 +180,14 @@ def _cells(result: Any, names: str) -> dict[str, Any]:
     return cells
 
 
-def _cells_of_groups(results: Sequence[Any], names: str, of_group: str) -> list[dict[str, Any]]:
-    """Return the named fields of each group of each result's variants, after those of the result."""
+def _rows(
+    results: Sequence[Any], options: Namespace, summary: str, head: str, of_groups: str
+) -> list[dict[str, Any]]:
+    """Return a row of these fields for each result, or for each group of its variants, as `--show` asks."""
+    if options.show == "summary":
+        return [_cells(result, summary) for result in results]
     return [
-        _cells(result, names) | _cells(group, of_group)
+        _cells(result, head) | _cells(group, of_groups)
         for result in results
         for group in result.groups
     ]
@@ -245,18 +254,13 @@ def _systems(arguments: Sequence[str]) -> None:
         for metric in metrics
         for result in evaluate_systems(metric, parts, systems, **settings, runtime=runtime)
     ]
-    groups: tuple[str, ...] = ("cases", "metric")
-    if options.show == "summary":
-        names = "cases count system metric original upper lower delta crs p_crs"
-        rows, groups = [_cells(result, names) for result in results], ("cases", "n", "metric")
-    else:
-        names = "dimension group count consistent f original_f"
-        rows = _cells_of_groups(results, "cases system metric", names)
+    summary = "cases count system metric original upper lower delta crs p_crs"
+    of_groups = "dimension group count consistent f original_f"
     _emit_estimates(
         options,
-        rows,
+        _rows(results, options, summary, "cases system metric", of_groups),
         results,
-        groups=groups,
+        groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of systems' corrections",
         plot=plotting.plot_systems,
     )
@@ -312,18 +316,13 @@ def _metrics(arguments: Sequence[str]) -> None:
         for metric in metrics:
             output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
     results = evaluate_preferences(metrics, parts, **_read_settings(options), runtime=runtime)
-    groups: tuple[str, ...] = ("cases", "metric")
-    if options.show == "summary":
-        names = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
-        rows, groups = [_cells(result, names) for result in results], ("cases", "n", "left out")
-    else:
-        names = "dimension group count consistent accuracy"
-        rows = _cells_of_groups(results, "cases metric", names)
+    summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
+    of_groups = "dimension group count consistent accuracy"
     _emit_estimates(
         options,
-        rows,
+        _rows(results, options, summary, "cases metric", of_groups),
         results,
-        groups=groups,
+        groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of metrics' preference for the correction",
         metrics=[metric.label for metric in metrics],
         plot=plotting.plot_preferences,
@@ -395,6 +394,66 @@ def _attack(arguments: Sequence[str]) -> None:
     )
 
 
+# -- robust perturb --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Perturbation:
+    """The texts to change, and how they are changed.
+
+    Attributes:
+        src: the source sentences.
+        ref: one correction of each sentence.
+        variants: maximum number of variants of each sentence.
+        actions: allowed kinds of change.
+        tokenise: spacy tokenises both texts first; none splits at spaces, which is right for tokenised text.
+        seed: seed of the random generator.
+    """
+
+    src: str | None = None
+    ref: str | None = None
+    variants: int = 5
+    actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
+    tokenise: Literal["none", "spacy"] = "none"
+    seed: NonNegativeInt = 0
+
+
+def _perturb(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "robust perturb",
+        "Write variants of sentences and their corrections in which only unrelated context differs.",
+    )
+    flags.add_fields(parser, _Perturbation, title="perturbation", description=inputs.LINES)
+    about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
+    parser.add_argument("--out", type=str, default="-", help=about)
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(list(arguments))
+    flags.require(options, src="source.txt", ref="ref.txt")
+    if options.out != "-" and suffix(options.out) != ".jsonl":
+        raise InputError(f"--out is {options.out}; cases are JSON Lines, so name the file .jsonl.")
+    output.check_out(options.out)
+    sources, targets = read_lines(options.src), read_lines(options.ref)
+    check_lengths((options.src, sources), (options.ref, targets))
+    if options.tokenise == "spacy":
+        sources, targets = tokenise(sources), tokenise(targets)
+    cases = perturb(
+        sources,
+        targets,
+        variants=options.variants,
+        actions=options.actions,
+        seed=options.seed,
+    )
+    changed = [case for case in cases if case.variants]
+    if not changed:
+        raise InputError(f"no sentence of {options.src} has a variant; give more text.")
+    write_cases(options.out, changed)
+    output.remark(
+        f"{len(changed)} cases with {sum(len(case.variants) for case in changed)} variants; "
+        f"{len(cases) - len(changed)} sentences were left out, since they have none",
+        options,
+    )
+
+
 COMMANDS = {
     "systems": (
         "evaluate whether a system's corrections stay the same when only the context changes",
@@ -404,7 +463,7 @@ COMMANDS = {
     "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
     "perturb": (
         "write variants of a parallel corpus in which only the context differs",
-        perturb.main,
+        _perturb,
     ),
     "cases": (
         "describe sets of cases: their sentences, edits and changes of the context",
