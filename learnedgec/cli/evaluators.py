@@ -62,23 +62,22 @@ def main(arguments: Sequence[str]) -> None:
 
 def _list(options: Namespace) -> None:
     """Print a row for each evaluator."""
-    rows: list[dict[str, Any]] = []
-    for name, folder in list_evaluators().items():
-        manifest = check_package(folder)
-        rows.append(
-            {
-                "evaluator": name,
-                "heads": " ".join(output_names(manifest)),
-                "encoder": manifest["encoder"],
-                "trained on": " ".join(manifest["data"]["datasets"]),
-                "licence": manifest_licence(manifest),
-                "where": str(folder),
-            }
-        )
+    packages = {name: (folder, check_package(folder)) for name, folder in list_evaluators().items()}
+    rows = [
+        {
+            "evaluator": name,
+            "heads": " ".join(output_names(manifest)),
+            "encoder": manifest["encoder"],
+            "trained on": " ".join(manifest["data"]["datasets"]),
+            "licence": manifest_licence(manifest),
+            "where": str(folder),
+        }
+        for name, (folder, manifest) in packages.items()
+    ]
     if not rows:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    shown = list(rows[0]) if rows and options.wide else ["evaluator", "heads", "where"]
-    output.emit(rows, options, table_rows=[{key: row[key] for key in shown} for row in rows])
+    shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
+    output.emit(rows, options, table_rows=rows if options.wide else shown)
 
 
 def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -> None:

@@ -47,9 +47,6 @@ def main(arguments: Sequence[str]) -> None:
     inputs = read_inputs(options)
     (hypotheses,) = inputs.systems.values()
     judged = edit_confidence(
-        inputs.sources,
-        hypotheses,
-        annotator=options.annotator,
-        runtime=flags.read_runtime(options),
+        inputs.sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
     )
     write_lines(options.out, judged.texts(float(options.keep)))

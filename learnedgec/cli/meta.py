@@ -328,14 +328,12 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
     def by_system(values: Any) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
-    for name in ("human_scores", "human_intervals"):
-        content[name] = by_system(content[name])
-    content["human_wins"] = by_system([by_system(row) for row in evaluation.human_wins])
+    content |= {name: by_system(content[name]) for name in ("human_scores", "human_intervals")}
+    content["human_wins"] = by_system(map(by_system, evaluation.human_wins))
     content["order"] = [names[number] for number in evaluation.order]
     for entry in content["metrics"]:
         del entry["sentences"]
         entry["measures"] = entry.pop("estimates")
-        for name in ("scores", "score_intervals"):
-            entry[name] = by_system(entry[name])
+        entry |= {name: by_system(entry[name]) for name in ("scores", "score_intervals")}
         entry["without"] = {kind: by_system(values) for kind, values in entry["without"].items()}
     return content

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser, reannotate=True)
     inputs.add_inputs(parser)
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
-    flags.add_resampling(parser)
+    flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
     options = parser.parse_args(list(arguments))
     check_report()

@@ -437,11 +437,7 @@ def _perturb(arguments: Sequence[str]) -> None:
     if options.tokenise == "spacy":
         sources, targets = tokenise(sources), tokenise(targets)
     cases = perturb(
-        sources,
-        targets,
-        variants=options.variants,
-        actions=options.actions,
-        seed=options.seed,
+        sources, targets, variants=options.variants, actions=options.actions, seed=options.seed
     )
     changed = [case for case in cases if case.variants]
     if not changed:
@@ -461,13 +457,7 @@ COMMANDS = {
     ),
     "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
     "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
-    "perturb": (
-        "write variants of a parallel corpus in which only the context differs",
-        _perturb,
-    ),
-    "cases": (
-        "describe sets of cases: their sentences, edits and changes of the context",
-        _cases,
-    ),
+    "perturb": ("write variants of a parallel corpus in which only the context differs", _perturb),
+    "cases": ("describe sets of cases: their sentences, edits and changes of the context", _cases),
 }
 """Name of each command -> one line about it, and what runs it."""

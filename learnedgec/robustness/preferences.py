@@ -147,12 +147,7 @@ def evaluate_preferences(
 
 
 def _evaluate(
-    label: str,
-    target: Score,
-    source: Score,
-    cases: CaseSet,
-    left_out: int,
-    bootstrap: Bootstrap,
+    label: str, target: Score, source: Score, cases: CaseSet, left_out: int, bootstrap: Bootstrap
 ) -> PreferenceRobustness:
     """Evaluate one metric on one set of cases, from its scores of both sides of every pair."""
     margins = (target.sentences - source.sentences)[cases.rows]

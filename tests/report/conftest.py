@@ -25,10 +25,7 @@ REFERENCE = ScoreReference(
     probabilities=np.array([0.5, 1.0]),
     pairs=900,
     accuracy=0.7,
-    bins=(
-        PreferenceBin(0.3, 0.35, 0.3, 0.4, 450),
-        PreferenceBin(0.7, 0.65, 0.6, 0.7, 450),
-    ),
+    bins=(PreferenceBin(0.3, 0.35, 0.3, 0.4, 450), PreferenceBin(0.7, 0.65, 0.6, 0.7, 450)),
 )
 HOSTILE = "</script><script>document.title = 'taken'</script> <img src=x onerror=alert(1)> & \"quotes\" , 'n"
 

@@ -357,8 +357,7 @@ def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"),
-    [*product(("light", "dark"), (360, 1280)), ("dark", 800), ("light", 3840)],
+    ("scheme", "width"), [*product(("light", "dark"), (360, 1280)), ("dark", 800), ("light", 3840)]
 )
 def test_axe_finds_no_serious_violation_and_no_section_is_wider_than_the_window(
     visit: Open, scheme: str, width: int
