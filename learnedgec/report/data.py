@@ -100,8 +100,7 @@ def build_report(
         raise InputError("there is no system to report on; give at least one.")
     texts = as_sentences(sources, "sources")
     outputs = {name: tuple(of_system) for name, of_system in as_systems(systems).items()}
-    for name, hypotheses in outputs.items():
-        check_lengths(("sources", texts), (name, hypotheses))
+    check_lengths(("sources", texts), *outputs.items())
     gold = as_references(references, len(texts))
     benchmark = Benchmark("", tuple(texts), outputs, gold)
     return _build(as_metrics(metric), benchmark, settings, runtime)
