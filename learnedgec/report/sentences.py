@@ -77,7 +77,13 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Be
 
 
 def describe_texts(benchmark: Benchmark, edits: EditTable, types: TypeTable) -> dict[str, Any]:
-    """Return `source` (N), `outputs` (N lists), `of` (S, N, output indices) and `references` (N lists)."""
+    """Return `source` (N), `outputs` (N lists), `of` (S, N, output indices) and `references` (N lists).
+
+    Args:
+        benchmark: the texts, with edits in every reference.
+        edits: of all outputs.
+        types: table of error types, which is extended.
+    """
     same: list[dict[tuple[str, ...], str]] = [{} for _ in benchmark.sources]
     distinct, of = _distinct(
         [
