@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from jsonargparse import ArgumentParser
-
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
@@ -26,40 +24,30 @@ class _Comparison(inputs.Baseline):
     all_pairs: bool = False
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec compare`."""
-    parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    about = "Compare systems with a baseline by one or more metrics."
+    parser = flags.make_parser("compare", about)
     flags.add_fields(parser, _Comparison)
     inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     flags.require(options, baseline="old.txt")
     scoring = inputs.read_scoring(options)
     baseline, *_ = scoring.inputs.systems
-    by_metric = [
-        compare_systems(
-            metric,
-            statistics,
-            baseline,
-            all_pairs=options.all_pairs,
-            **flags.read_resampling(options),
+    rows: list[BaselineComparison] = []
+    table_rows: list[dict[str, Any]] = []
+    for metric, statistics in scoring.statistics():
+        resampling = flags.read_resampling(options)
+        compared = compare_systems(
+            metric, statistics, baseline, all_pairs=options.all_pairs, **resampling
         )
-        for metric, statistics in scoring.statistics()
-    ]
-    rows = [row for of_metric in by_metric for row in of_metric]
+        rows += compared
+        table_rows += _table_rows(compared, alone=len(scoring.metrics) == 1)
     first, names = rows[0], short_labels(scoring.labels)
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in scoring.signatures.items()}
-    records = [_record(row, signatures, names) for row in rows]
-    table_rows = [row for of_metric in by_metric for row in _table_rows(of_metric)]
-    if len(by_metric) == 1:
-        for cells in table_rows:
-            del cells["metric"]
+    records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
     output.emit(
         records,
         options,
@@ -70,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
         groups=("metric",),
         metrics=list(names),
         notes=[
-            *(row.sentence_about(names[row.metric]) for row in rows),
+            *(record["sentence"] for record in records),
             "Wins, ties and losses count sentences; p is two-sided"
             f"{first.correction}.{_uncorrected(first)}",
         ],
@@ -79,20 +67,13 @@ def main(arguments: Sequence[str]) -> None:
     output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
 
 
-def _record(
-    row: BaselineComparison, signatures: Mapping[str, str], names: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return all fields of a comparison as a flat record, for programs."""
+def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any]:
+    """Return all fields of a comparison by a metric of this name as a flat record, for programs."""
     record = asdict(row)
-    for name in ("bounds", "difference_bounds", "baseline_bounds"):
-        low, high = (name.replace("bounds", end) for end in ("low", "high"))
-        record[low], record[high] = record.pop(name)
-    return {
-        **record,
-        "significant": row.significant,
-        "sentence": row.sentence_about(names[row.metric]),
-        "signature": signatures[row.metric],
-    }
+    for field in ("", "difference_", "baseline_"):
+        record[f"{field}low"], record[f"{field}high"] = record.pop(f"{field}bounds")
+    sentence = row.sentence_about(name)
+    return {**record, "significant": row.significant, "sentence": sentence, "signature": signature}
 
 
 def _uncorrected(row: BaselineComparison) -> str:
@@ -116,19 +97,21 @@ def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
     )
 
 
-def _table_rows(rows: Sequence[BaselineComparison]) -> list[dict[str, Any]]:
+def _table_rows(rows: Sequence[BaselineComparison], *, alone: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system.
 
-    Scores significantly above the baseline's are in bold; a sentinel has none.
+    Scores significantly above the baseline's are in bold; a sentinel has none. A metric that is alone is not
+    named.
     """
     first = rows[0]
-    baseline = {"metric": first.metric, "system": first.baseline, "score": first.baseline_score}
-    table = [baseline | dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")]
+    name = {} if alone else {"metric": first.metric}
+    dashes = dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")
+    table = [{**name, "system": first.baseline, "score": first.baseline_score, **dashes}]
     for row in rows:
         better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
         table.append(
             {
-                "metric": row.metric,
+                **name,
                 "system": row.system,
                 "score": output.Bold(row.score) if better else row.score,
                 "Δ": f"{row.difference:+.4f}",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.cli.inputs import Scoring
+from learnedgec.cli.inputs import Inputs, Scoring
 from learnedgec.data.m2 import Edit
+from learnedgec.data.rows import Row
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import InputError
@@ -19,71 +20,86 @@ from learnedgec.metrics.scores import Score
 
 _SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
-_PLACED = ("sentence", "annotator", "edit", "start", "end", "original", "correction", "type")
+# Columns that are in an edit's line by their place alone.
+_PLACED: tuple[str, ...] = ("system", "metric", "sentence", "annotator", "edit")
+_PLACED += ("start", "end", "original", "correction", "type")
 
 
-def with_edits(metric: Metric) -> ShowsEdits:
-    """Return the metric, if it records the edits that it counts.
+def edit_rows(metric: Metric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
+    """Return a row for each edit that a metric counts, by system.
 
     Raises:
-        InputError: it does not.
+        InputError: the metric does not compare edits.
     """
     if not isinstance(metric, ShowsEdits):
         raise InputError(
             f"{metric.label} does not compare edits; --show edits works for m2, errant, cleme and "
             "similar metrics."
         )
-    return metric
+    return [
+        {"system": system, "metric": metric.label, **row}
+        for system, score in scores.items()
+        for row in metric.edit_rows(score.statistics)
+    ]
 
 
-def edit_text(
-    metric: Metric,
-    scores: Mapping[str, Score],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-) -> str:
-    """Return the edits of all systems for a reader; sentences without any are left out.
-
-    Args:
-        metric: one that compares edits.
-        scores: of each system.
-        sources: the N sources.
-        systems: the N hypotheses of each system.
+def edit_text(metric: Metric, scores: Mapping[str, Score], inputs: Inputs) -> str:
+    """Return the edits that a metric counts for a reader; sentences without any are left out.
 
     Raises:
         InputError: the metric does not compare edits.
     """
-    comparing = with_edits(metric)
-    lines = ["= in system and gold   + in system only   - in gold only"]
-    for system, score in scores.items():
-        for sentence, rows in groupby(
-            comparing.edit_rows(score.statistics), itemgetter("sentence")
-        ):
-            edits = list(rows)
-            details = score.sentence_details
-            counts = (f"{name} {details[name][sentence - 1]:g}" for name in comparing.counted)
-            heading = f"{system} {sentence}  annotator {edits[0]['annotator']}  {'  '.join(counts)}"
-            lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
-            lines += map(_edit, edits)
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+    def heading(row: Row) -> str:
+        details = scores[row["system"]].sentence_details
+        counted = metric.counted if isinstance(metric, ShowsEdits) else ()
+        counts = (f"{name} {details[name][row['sentence'] - 1]:g}" for name in counted)
+        return f"annotator {row['annotator']}  {'  '.join(counts)}"
+
+    def line(row: Row) -> str:
+        text = f"{_SIGNS[row['edit']]} {_change(row)}"
+        for name, value in row.items():
+            if name == "change":
+                text += f", {'helpful' if value > 0 else 'harmful' if value < 0 else 'none'}"
+            elif name not in _PLACED:
+                text += f"  {name} {value:.4f}" if isinstance(value, float) else f"  {name} {value}"
+        return text
+
+    legend = "= in system and gold   + in system only   - in gold only"
+    return _under_sentences(legend, edit_rows(metric, scores), inputs, heading, line)
 
 
-def attribution_text(
-    rows: Iterable[Mapping[str, Any]],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-) -> str:
+def attribution_text(rows: Iterable[Row], inputs: Inputs) -> str:
     """Return the contribution of each edit for a reader; sentences without edits are left out."""
-    lines = ["before each edit: its add-one, leave-one-out and Shapley values"]
-    place = itemgetter("metric", "system", "sentence")
-    for (metric, system, sentence), edits in groupby(rows, place):
-        heading = f"{system} {sentence}  {metric}"
-        lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
-        for row in edits:
-            *values, deviation = (row[name] for name in _WORTH)
-            error = f" ± {deviation:.4f}" if deviation else ""
-            worth = "  ".join(f"{value:+.4f}" for value in values)
-            lines.append(f"  {worth}{error}  {_change(row)}")
+
+    def line(row: Row) -> str:
+        *values, deviation = (row[name] for name in _WORTH)
+        error = f" ± {deviation:.4f}" if deviation else ""
+        return f"{'  '.join(f'{value:+.4f}' for value in values)}{error}  {_change(row)}"
+
+    legend = "before each edit: its add-one, leave-one-out and Shapley values"
+    return _under_sentences(legend, rows, inputs, itemgetter("metric"), line)
+
+
+def _under_sentences(
+    legend: str,
+    rows: Iterable[Row],
+    inputs: Inputs,
+    heading: Callable[[Row], str],
+    line: Callable[[Row], str],
+) -> str:
+    """Return a line for each edit, below its sentence with a heading."""
+    lines = [legend]
+    place = itemgetter("system", "metric", "sentence")
+    for (system, _, sentence), edits in groupby(rows, place):
+        first, *others = edits
+        lines += [
+            "",
+            f"{system} {sentence}  {heading(first)}",
+            f"  source      {inputs.sources[sentence - 1]}",
+            f"  hypothesis  {inputs.systems[system][sentence - 1]}",
+            *(f"  {line(row)}" for row in (first, *others)),
+        ]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -98,25 +114,27 @@ def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, 
         UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
     inputs, runtime = scoring.inputs, scoring.runtime
-    size, names = len(inputs.sources), list(inputs.systems)
     # All systems are scored in one call.
-    sources = inputs.sources * len(names)
-    hypotheses = [text for texts in inputs.systems.values() for text in texts]
-    references = inputs.references and inputs.references.select(list(range(size)) * len(names))
+    names, numbers, sources, hypotheses = inputs.outputs()
+    references = inputs.references and inputs.references.select([n - 1 for n in numbers])
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
-    rows = []
-    for metric in scoring.metrics:
-        attributions = attribute_edits(
-            metric, sources, hypotheses, references, edits=edits, runtime=runtime
+    return [
+        {"system": name, "metric": metric.label, "sentence": number}
+        | edit_cells(source, edit)
+        | dict(zip(_WORTH, worth, strict=True))
+        for metric in scoring.metrics
+        for name, number, source, attribution in zip(
+            names,
+            numbers,
+            sources,
+            attribute_edits(metric, sources, hypotheses, references, edits=edits, runtime=runtime),
+            strict=True,
         )
-        for place, attribution in enumerate(attributions):
-            head: dict[str, Any] = {"system": names[place // size], "metric": metric.label}
-            head["sentence"] = place % size + 1
-            for number, edit in enumerate(attribution.edits):
-                worth = {name: getattr(attribution, name)[number] for name in _WORTH}
-                rows.append(head | edit_cells(sources[place], edit) | worth)
-    return rows
+        for edit, *worth in zip(
+            attribution.edits, *(getattr(attribution, name) for name in _WORTH), strict=True
+        )
+    ]
 
 
 def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
@@ -130,12 +148,7 @@ def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
     }
 
 
-def _sentence(heading: str, source: str, hypothesis: str) -> list[str]:
-    """Return what precedes the edits of a sentence."""
-    return ["", heading, f"  source      {source}", f"  hypothesis  {hypothesis}"]
-
-
-def _change(row: Mapping[str, Any]) -> str:
+def _change(row: Row) -> str:
     """Return an edit's place, change and type.
 
     Example:
@@ -145,14 +158,3 @@ def _change(row: Mapping[str, Any]) -> str:
     place = f"{row['start']}:{row['end']}"
     line = f"{place:7} {row['original'] or '∅'} → {row['correction'] or '∅'}"
     return line + (f"  [{row['type']}]" if row["type"] else "")
-
-
-def _edit(row: Mapping[str, Any]) -> str:
-    """Return one edit: its sign, place, change and type, and further values of the metric."""
-    line = f"  {_SIGNS[row['edit']]} {_change(row)}"
-    for name, value in row.items():
-        if name == "change":
-            line += f", {'helpful' if value > 0 else 'harmful' if value < 0 else 'none'}"
-        elif name not in _PLACED:
-            line += f"  {name} {value:.4f}" if isinstance(value, float) else f"  {name} {value}"
-    return line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.edit_text import edit_cells
@@ -41,8 +41,8 @@ class _Files(flags.Annotator):
     confidence: bool = False
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec edits`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "edits",
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
@@ -52,12 +52,7 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     output.check_out(options.out)
     if options.apply or options.gold:
         if not (options.apply and options.gold) or options.src or options.hyp:
@@ -79,20 +74,18 @@ def main(arguments: Sequence[str]) -> None:
 def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
     inputs = read_inputs(options)
-    sources, systems = inputs.sources, inputs.systems
     annotator = options.annotator or default_annotator()
-    pairs = [pair for lines in systems.values() for pair in zip(sources, lines, strict=True)]
+    _, _, sources, hypotheses = inputs.outputs()
+    pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
     output.remark(
         "|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options
     )
-    size = len(sources)
+    size = len(inputs.sources)
     return [
-        AnnotatedSentence(
-            source, {number: edits[number * size + row] for number in range(len(systems))}
-        )
-        for row, source in enumerate(sources)
+        AnnotatedSentence(source, dict(enumerate(edits[row::size])))
+        for row, source in enumerate(inputs.sources)
     ]
 
 
@@ -100,18 +93,14 @@ def _judged(options: Namespace) -> list[Row]:
     """Return a row for each edit of every file of corrections, with its confidence."""
     from learnedgec.applications.confidence import edit_confidence
 
-    inputs = read_inputs(options)
-    size, names = len(inputs.sources), list(inputs.systems)
+    names, numbers, sources, hypotheses = read_inputs(options).outputs()
     judged = edit_confidence(
-        inputs.sources * len(names),
-        [text for lines in inputs.systems.values() for text in lines],
-        annotator=options.annotator,
-        runtime=flags.read_runtime(options),
+        sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
     )
     return [
-        {"system": names[place // size], "sentence": place % size + 1}
+        {"system": name, "sentence": number}
         | edit_cells(source, edit)
         | {"confidence": round(confidence, 4)}
-        for place, (source, edits) in enumerate(zip(judged.sources, judged.edits, strict=True))
+        for name, number, source, edits in zip(names, numbers, sources, judged.edits, strict=True)
         for edit, confidence in edits
     ]

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from jsonargparse import ArgumentParser
-
 from learnedgec.cli import flags, output
 from learnedgec.data.catalog.licences import materials
 from learnedgec.data.text import read_text, write_text
@@ -30,8 +28,11 @@ from learnedgec.evaluators.packages import (
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec evaluators`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    if arguments and arguments[0] in _COMMANDS:
+        _COMMANDS[arguments[0]](arguments[1:])
+        return
     parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
@@ -45,15 +46,7 @@ def build_parser() -> ArgumentParser:
         help="list the encoder and every dataset of these evaluators, and what their licences allow",
     )
     output.add_output_flags(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    if arguments and arguments[0] in _COMMANDS:
-        _COMMANDS[arguments[0]](arguments[1:])
-        return
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     if options.licences and not options.names:
         raise InputError("--licences: no evaluator was named; name one, such as open-mini.")
     folders = [find_evaluator(name) for name in options.names]
@@ -69,23 +62,22 @@ def main(arguments: Sequence[str]) -> None:
 
 def _list(options: Namespace) -> None:
     """Print a row for each evaluator."""
-    rows: list[dict[str, Any]] = []
-    for name, folder in list_evaluators().items():
-        manifest = check_package(folder)
-        rows.append(
-            {
-                "evaluator": name,
-                "heads": " ".join(output_names(manifest)),
-                "encoder": manifest["encoder"],
-                "trained on": " ".join(manifest["data"]["datasets"]),
-                "licence": manifest_licence(manifest),
-                "where": str(folder),
-            }
-        )
+    packages = {name: (folder, check_package(folder)) for name, folder in list_evaluators().items()}
+    rows = [
+        {
+            "evaluator": name,
+            "heads": " ".join(output_names(manifest)),
+            "encoder": manifest["encoder"],
+            "trained on": " ".join(manifest["data"]["datasets"]),
+            "licence": manifest_licence(manifest),
+            "where": str(folder),
+        }
+        for name, (folder, manifest) in packages.items()
+    ]
     if not rows:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    shown = list(rows[0]) if rows and options.wide else ["evaluator", "heads", "where"]
-    output.emit(rows, options, table_rows=[{key: row[key] for key in shown} for row in rows])
+    shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
+    output.emit(rows, options, table_rows=rows if options.wide else shown)
 
 
 def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jsonargparse import ArgumentParser
 from jsonargparse.typing import ClosedUnitInterval
 
 from learnedgec.cli import flags
@@ -29,8 +28,8 @@ class _Filter(flags.Annotator):
     keep: ClosedUnitInterval = 0.5
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec filter`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
@@ -39,12 +38,7 @@ def build_parser() -> ArgumentParser:
     flags.add_fields(parser, _Filter, title="input", description=LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     check_out(options.out)
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
@@ -53,9 +47,6 @@ def main(arguments: Sequence[str]) -> None:
     inputs = read_inputs(options)
     (hypotheses,) = inputs.systems.values()
     judged = edit_confidence(
-        inputs.sources,
-        hypotheses,
-        annotator=options.annotator,
-        runtime=flags.read_runtime(options),
+        inputs.sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
     )
     write_lines(options.out, judged.texts(float(options.keep)))

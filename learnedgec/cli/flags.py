@@ -170,7 +170,7 @@ class Annotator:
 
 
 @dataclass
-class _Resampling:
+class Resampling:
     """How intervals and tests are computed.
 
     Attributes:
@@ -198,8 +198,8 @@ class Quiet:
 
 
 @dataclass
-class _Profile:
-    """What is measured.
+class _Running(Quiet):
+    """What is said on stderr.
 
     Attributes:
         profile: print on stderr at the end how many inputs models encoded, how fast, and how many were
@@ -230,23 +230,16 @@ def add_metrics(parser: ArgumentParser, *, reannotate: bool = False) -> None:
     add_fields(parser, _Metrics, leave_out=() if reannotate else ["reannotate"])
 
 
-def add_resampling(parser: ArgumentParser) -> None:
-    """Add `--resamples`, `--confidence` and `--seed`."""
-    add_fields(parser, _Resampling, title="intervals and tests")
-
-
 def add_runtime(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, `--quiet` and `--profile`."""
     about = "how to run; only --dtype and --tokenise affect scores"
-    leave_out = ["progress"]
-    add_fields(
-        parser, Runtime, Quiet, _Profile, title="runtime", description=about, leave_out=leave_out
-    )
+    kinds = (Runtime, _Running)
+    add_fields(parser, *kinds, title="runtime", description=about, leave_out=["progress"])
 
 
 def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
-    add_resampling(parser)
+    add_fields(parser, Resampling, title="intervals and tests")
     if plot:
         add_fields(parser, Figures)
     add_runtime(parser)
@@ -286,7 +279,7 @@ def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:
-    """Return the options of `add_resampling` under the names that the library gives them.
+    """Return the options of `Resampling` under the names that the library gives them.
 
     The number of resamples is left out by default, since every function of the library has its own.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ from learnedgec.scoring import shared_statistics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""
+
+
+# A hidden file, Markdown, or a README.
+_NO_OUTPUT = re.compile(r"^\.|^readme(\.|$)|\.md$", re.IGNORECASE)
 
 
 @dataclass
@@ -70,6 +75,16 @@ class Inputs:
     systems: dict[str, list[str]]
     references: References | None
     files: list[str]
+
+    def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
+        """Return the system, the number of the sentence, the source and the text of every output."""
+        names, size = list(self.systems), len(self.sources)
+        return (
+            [name for name in names for _ in self.sources],
+            [*range(1, size + 1)] * len(names),
+            self.sources * len(names),
+            [text for texts in self.systems.values() for text in texts],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +144,17 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
             references.
         LengthError: the files are not parallel.
     """
-    inputs = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
+    inputs, annotated = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
+    if options.tokenise == "spacy":
+        # So that commands print the text that is scored.
+        from learnedgec.edits.tokenisation import tokenise, tokenise_references
+
+        inputs = Inputs(
+            tokenise(inputs.sources),
+            {name: tokenise(texts) for name, texts in inputs.systems.items()},
+            inputs.references and tokenise_references(inputs.references, annotated),
+            inputs.files,
+        )
     notice(
         *input_warnings.blank_notices(inputs.sources, inputs.systems),
         *input_warnings.alignment_notices(inputs.sources, inputs.systems),
@@ -170,8 +195,11 @@ def _put_baseline_first(options: Namespace) -> str:
 # -- text files ------------------------------------------------------------------------------------
 
 
-def _read_files(options: Namespace) -> Inputs:
-    """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
+def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
+    """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two.
+
+    The sources to whose tokens the edits of the references refer are returned as well.
+    """
     src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
     if ref and gold:
@@ -183,8 +211,7 @@ def _read_files(options: Namespace) -> Inputs:
     paths = system_files(options.hyp)
     systems = read_systems(paths)
     named_sources = (src or gold, sources)
-    for path, hypotheses in zip(paths, systems.values(), strict=True):
-        check_lengths(named_sources, (path, hypotheses))
+    check_lengths(named_sources, *zip(paths, systems.values(), strict=True))
     references = None
     if gold and options.tokenise == "spacy":
         from learnedgec.edits.tokenisation import tokenise
@@ -198,27 +225,7 @@ def _read_files(options: Namespace) -> Inputs:
         references = References.from_files(*ref)
         check_lengths(named_sources, (ref[0], references.texts()))
     files = [path for path in (src, *paths, *(ref or ()), gold) if path]
-    return _tokenised(Inputs(sources, systems, references, files), options, annotated or sources)
-
-
-def _tokenised(inputs: Inputs, options: Namespace, annotated: Sequence[str]) -> Inputs:
-    """Return the input, tokenised if `--tokenise spacy` was given, so that commands print the scored text.
-
-    Args:
-        inputs: the input.
-        options: with `tokenise`.
-        annotated: the sources whose tokens the edits of the references refer to.
-    """
-    if options.tokenise != "spacy":
-        return inputs
-    from learnedgec.edits.tokenisation import tokenise, tokenise_references
-
-    return Inputs(
-        tokenise(inputs.sources),
-        {name: tokenise(texts) for name, texts in inputs.systems.items()},
-        inputs.references and tokenise_references(inputs.references, annotated),
-        inputs.files,
-    )
+    return Inputs(sources, systems, references, files), annotated or sources
 
 
 def system_files(paths: Sequence[str]) -> list[str]:
@@ -235,7 +242,7 @@ def system_files(paths: Sequence[str]) -> list[str]:
             files.append(path)
             continue
         inside = sorted(file for file in Path(path).iterdir() if file.is_file())
-        left_out = [file.name for file in inside if _is_ignored(file.name.lower())]
+        left_out = [file.name for file in inside if _NO_OUTPUT.search(file.name)]
         if left_out:
             notice(f"{path}: {', '.join(left_out)} left out, because these are not system outputs.")
         if len(left_out) == len(inside):
@@ -244,11 +251,6 @@ def system_files(paths: Sequence[str]) -> list[str]:
             )
         files += [os.fspath(file) for file in inside if file.name not in left_out]
     return files
-
-
-def _is_ignored(name: str) -> bool:
-    """Return whether a file, named in lower case, is hidden, Markdown or a README."""
-    return name.startswith((".", "readme.")) or name.endswith(".md") or name == "readme"
 
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
@@ -293,8 +295,8 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
 # -- JSONL -----------------------------------------------------------------------------------------
 
 
-def _read_jsonl(options: Namespace) -> Inputs:
-    """Read one JSONL file per system; all must have the same sources and references."""
+def _read_jsonl(options: Namespace) -> tuple[Inputs, list[str]]:
+    """Read one JSONL file per system; all must have the same sources and references. See `_read_files`."""
     flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
     paths: list[str] = options.jsonl
     systems: dict[str, list[str]] = {}
@@ -311,4 +313,4 @@ def _read_jsonl(options: Namespace) -> Inputs:
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    return _tokenised(Inputs(sources, systems, references, paths), options, sources)
+    return Inputs(sources, systems, references, paths), sources

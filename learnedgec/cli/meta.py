@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.aggregation import Aggregation
@@ -36,6 +36,13 @@ MEASURES = (
     "segment_pearson",
     "grouped_kendall",
 )
+
+# The p-values that readers see, which are corrected ones, and their headings.
+_P_VALUES = {
+    "perm_both_adjusted": "PERM-BOTH",
+    "perm_systems_adjusted": "PERM-SYS",
+    "williams_adjusted": "Williams",
+}
 
 _Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
 
@@ -77,8 +84,8 @@ class _Evaluation:
     interval: Literal["systems", "sentences"] = "systems"
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec meta`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "meta",
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
@@ -87,12 +94,7 @@ def build_parser() -> ArgumentParser:
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Evaluation, title="meta-evaluation")
     flags.add_evaluation(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     flags.require(options, benchmark="seeda")
     metrics = flags.read_metrics(options) if options.metric else []
     runtime = flags.read_runtime(options)
@@ -131,10 +133,14 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
     level = f"{100 * options.confidence:g}"
     caption = f"Metrics and human judgements: {options.show}."
     entries = [entry for evaluation in evaluations for entry in evaluation.metrics]
+    several = len(options.aggregation or ()) > 1
 
     def rows_of(table: _Table) -> list[dict[str, Any]]:
+        # What tells evaluations apart comes first.
         return [
-            {**_head(evaluation, options), **row}
+            {"benchmark": evaluation.benchmark}
+            | ({"aggregation": evaluation.protocol.aggregation} if several else {})
+            | row
             for evaluation in evaluations
             for row in table(evaluation)
         ]
@@ -156,7 +162,8 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         ]
         notes = [f"[{level} % interval over {options.interval}]"]
     elif options.show == "tests":
-        table_rows = [{name: row[key] for key, name in _TEST_COLUMNS.items()} for row in rows]
+        shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
+        table_rows = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     if any(entry.tuned_here for entry in entries):
         notes.append(output.TUNED_NOTE)
@@ -174,14 +181,6 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         notes=notes,
         signatures=[entry.signature for entry in entries if not entry.sentinel],
     )
-
-
-def _head(evaluation: Evaluation, options: Namespace) -> dict[str, str]:
-    """Return the cells that tell evaluations apart: the benchmark, and the aggregation if several."""
-    head = {"benchmark": evaluation.benchmark}
-    if len(options.aggregation or ()) > 1:
-        head["aggregation"] = evaluation.protocol.aggregation
-    return head
 
 
 def _measures(named: Sequence[str] | None, entries: Sequence[MetricEvaluation]) -> list[str]:
@@ -204,9 +203,9 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
             if not name.endswith("_equal_edits") and name != "tie_calibrated_accuracy"
         }
         cells = {
-            name: _cell(entry.estimates[name], over, _mark(entry))
+            name: _cell(estimate, over, _mark(entry))
             for name in measures
-            if name in entry.estimates
+            if (estimate := entry.estimates.get(name))
         }
         yield {"human": evaluation.human, **counts, "metric": entry.metric, **cells}
 
@@ -320,19 +319,6 @@ _TABLES: Mapping[str, _Table] = {
     "tests": _test_rows,
 }
 
-# The columns of tests that readers see, with corrected p-values alone, and their headings.
-_TEST_COLUMNS = {
-    "benchmark": "benchmark",
-    "human": "human",
-    "measure": "measure",
-    "better": "better",
-    "worse": "worse",
-    "difference": "difference",
-    "perm_both_adjusted": "PERM-BOTH",
-    "perm_systems_adjusted": "PERM-SYS",
-    "williams_adjusted": "Williams",
-}
-
 
 def _payload(evaluation: Evaluation) -> dict[str, Any]:
     """Return an evaluation's JSON object: its fields, with values by the name of their system."""
@@ -342,14 +328,12 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
     def by_system(values: Any) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
-    for name in ("human_scores", "human_intervals"):
-        content[name] = by_system(content[name])
-    content["human_wins"] = by_system([by_system(row) for row in evaluation.human_wins])
+    content |= {name: by_system(content[name]) for name in ("human_scores", "human_intervals")}
+    content["human_wins"] = by_system(map(by_system, evaluation.human_wins))
     content["order"] = [names[number] for number in evaluation.order]
     for entry in content["metrics"]:
         del entry["sentences"]
         entry["measures"] = entry.pop("estimates")
-        for name in ("scores", "score_intervals"):
-            entry[name] = by_system(entry[name])
+        entry |= {name: by_system(entry[name]) for name in ("scores", "score_intervals")}
         entry["without"] = {kind: by_system(values) for kind, values in entry["without"].items()}
     return content

@@ -7,8 +7,6 @@ import json
 import textwrap
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser
-
 from learnedgec.cli import flags, output
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError, ParameterError, PluginError
@@ -20,20 +18,15 @@ from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 _WIDTH = 100
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec metrics`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser("metrics", "List the metrics, or explain those named.")
     flags.add_names(parser, "metrics to explain, such as gleu")
     parser.add_argument(
         "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
     )
     output.add_output_flags(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     if options.cite:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")

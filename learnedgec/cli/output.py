@@ -9,8 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +45,8 @@ TRAINED_NOTE = f"{TRAINED_MARK} trained on data of this benchmark: no evidence f
 _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
 
 
-@dataclass(frozen=True, slots=True)
-class Bold:
-    """A value that is bold in LaTeX."""
-
-    value: Any
+class Bold(float):
+    """A number that is bold in LaTeX."""
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -221,22 +217,10 @@ def emit_text(text: str, options: Any, lines: Sequence[str] = ()) -> None:
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
     buffer = io.StringIO()
-    writer = csv.DictWriter(
-        buffer, columns_of(rows), delimiter=delimiter, lineterminator="\n", restval=""
-    )
+    writer = csv.DictWriter(buffer, columns_of(rows), delimiter=delimiter, lineterminator="\n")
     writer.writeheader()
-    writer.writerows([{key: plain(value) for key, value in row.items()} for row in rows])
+    writer.writerows(plain(rows))
     return buffer.getvalue()
-
-
-def _value(value: Any) -> Any:
-    """Return a cell's value, bold or not."""
-    return value.value if isinstance(value, Bold) else value
-
-
-def _text(value: Any) -> str:
-    """Return a cell's text, bold or not."""
-    return cell(_value(value))
 
 
 def _renamed(rows: Sequence[Row], names: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -289,7 +273,7 @@ def format_table(
         legend = {name: short for name, short in short_labels(metrics).items() if name != short}
 
         def heading_of(row: Row) -> str:
-            texts = {group: _text(row.get(group)) for group in groups}
+            texts = {group: cell(row.get(group)) for group in groups}
             return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
 
         for heading, part in groupby(_renamed(rows, legend), heading_of):
@@ -310,32 +294,24 @@ def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
 
     first, *left = columns_of(rows)
     least, most = {}, {}
-    for column in columns_of(rows):
-        texts = [*_heading(column).split("\n"), *(_text(row.get(column)) for row in rows)]
-        least[column] = max(cell_len(word) for text in texts for word in _words(text))
+    for column in (first, *left):
+        texts = [*_heading(column).split("\n"), *(cell(row.get(column)) for row in rows)]
+        # A line break parts words; an interval stays whole.
+        words = [word for text in texts for word in re.findall(r"\[[^]]*\]|\S+", text)]
+        least[column] = max(map(cell_len, words), default=0)
         most[column] = max(map(cell_len, texts))
     while True:
-        count = len(left)
-        while count > 1 and _width(least, [first, *left[:count]]) > width:
-            count -= 1
-        chosen, left = [first, *left[:count]], left[count:]
-        widths = {column: least[column] for column in chosen}
-        for _ in range(width - _width(widths, chosen)):
-            column = max(chosen, key=lambda name: most[name] - widths[name])
+        # Two spaces follow each column.
+        ends = accumulate(2 + least[column] for column in (first, *left))
+        count = max(1, sum(end <= width for end in ends) - 1)
+        widths = {column: least[column] for column in (first, *left[:count])}
+        left = left[count:]
+        for _ in range(width - sum(widths.values()) - 2 * len(widths)):
+            column = max(widths, key=lambda name: most[name] - widths[name])
             widths[column] = min(most[column], widths[column] + 1)
-        yield _table([{c: row.get(c) for c in chosen} for row in rows], widths)
+        yield _table([{c: row.get(c) for c in widths} for row in rows], widths)
         if not left:
             return
-
-
-def _width(widths: Mapping[str, int], columns: Sequence[str]) -> int:
-    """Return the width of a narrow table with these columns."""
-    return sum(widths[column] + 2 for column in columns)
-
-
-def _words(text: str) -> list[str]:
-    """Return what a line break may part: an interval stays whole."""
-    return re.findall(r"\[[^]]*\]|\S+", text) or [""]
 
 
 def _table(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> Table:
@@ -346,16 +322,14 @@ def _table(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> Tabl
 
     def text(value: Any) -> Text:
         # The words of an interval stay on one line.
-        return Text(re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), _text(value)))
+        return Text(re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), cell(value)))
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=widths is not None)
     columns = columns_of(rows)
     for column in columns:
-        values = [row.get(column) for row in rows]
-        numeric = all(not isinstance(_value(value), str) for value in values)
         table.add_column(
             Text(_heading(column) if widths else column),
-            justify="right" if numeric else "left",
+            justify="left" if any(isinstance(row.get(column), str) for row in rows) else "right",
             width=widths[column] if widths else None,
             no_wrap=not widths,
         )
@@ -380,38 +354,34 @@ def _latex(
     Columns of `groups` with one value in all rows are said in the caption.
     """
     rows = _renamed(rows, names)
-    columns = columns_of(rows)
-    constant = {}
+    texts = {column: [cell(row.get(column)) for row in rows] for column in columns_of(rows)}
+    constant = []
     for column in groups:
-        values = {_text(row.get(column)) for row in rows}
-        if column in columns and len(rows) > 1 and len(values) == 1:
-            constant[column] = values.pop()
-            columns.remove(column)
+        if column in texts and len(rows) > 1 and len(set(texts[column])) == 1:
+            value = texts.pop(column)[0]
+            constant.append(f"{value} {column}" if value[0].isdigit() else f"{column} {value}")
     if constant:
-        said = (f"{v} {c}" if v[0].isdigit() else f"{c} {v}" for c, v in constant.items())
-        caption = f"{caption} For {', '.join(said)}."
-    alignment = ""
-    for column in columns:
-        texts = [_text(row.get(column)) for row in rows]
-        alignment += "r" if all(map(_NUMBER.match, texts)) else "l"
-    body = [" & ".join(_latex_cell(row.get(column)) for column in columns) for row in rows]
-    legend = [
-        rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
-        for name, short in names.items()
-        if short != name
-    ]
+        caption = f"{caption} For {', '.join(constant)}."
+    alignment = "".join(
+        "r" if all(map(_NUMBER.match, column)) else "l" for column in texts.values()
+    )
+    body = [[_latex_cell(row.get(column)) for column in texts] for row in rows]
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
         rf"  \begin{{tabular}}{{{alignment}}}",
         r"    \toprule",
-        rf"    {' & '.join(_escape(column.replace('_', ' ')) for column in columns)} \\",
+        rf"    {' & '.join(_escape(column.replace('_', ' ')) for column in texts)} \\",
         r"    \midrule",
-        *(rf"    {line} \\" for line in body),
+        *(rf"    {' & '.join(cells)} \\" for cells in body),
         r"    \bottomrule",
         r"  \end{tabular}",
-        *legend,
+        *(
+            rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
+            for name, short in names.items()
+            if short != name
+        ),
         *([rf"  \caption{{{_escape(caption)}}}"] if caption else []),
         r"\end{table}",
     ]
@@ -419,7 +389,7 @@ def _latex(
 
 
 def _latex_cell(value: Any) -> str:
-    text = _escape(_text(value))
+    text = _escape(cell(value))
     return rf"\textbf{{{text}}}" if isinstance(value, Bold) else text
 
 

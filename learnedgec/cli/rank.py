@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.conclusions import guidance
@@ -39,22 +39,17 @@ class _Ranking:
     significance: Significance = "paired-bootstrap"
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec rank`."""
-    parser = flags.make_parser(
-        "rank", "Rank systems by any metric, with intervals, clusters and significance."
-    )
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    about = "Rank systems by any metric, with intervals, clusters and significance."
+    parser = flags.make_parser("rank", about)
     inputs.add_scoring(parser)
     flags.add_fields(parser, inputs.Baseline)
     flags.add_fields(parser, _Ranking, title="ranking")
     flags.add_evaluation(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(list(arguments)))
     scoring = inputs.read_scoring(options)
+    signatures = scoring.signatures
     rankings = [
         rank_systems(
             metric,
@@ -63,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
             by=options.by,
             significance=options.significance,
             **flags.read_resampling(options),
-            signature=scoring.signatures[metric.label],
+            signature=signatures[metric.label],
         )
         for metric, statistics in scoring.statistics()
     ]
@@ -73,18 +68,15 @@ def main(arguments: Sequence[str]) -> None:
     advice = _guidance(scoring, rankings)
     for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
     output.emit(
-        [{**row, "signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
+        [row | {"signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
         options,
-        payload={
-            "rankings": [ranking.to_dict() for ranking in rankings],
-            "guidance": advice,
-        },
+        payload={"rankings": [ranking.to_dict() for ranking in rankings], "guidance": advice},
         caption=_caption(rankings, options),
         table_rows=for_readers,
         latex_rows=[_row_for_paper(row, options) for row in for_readers],
         groups=("metric",),
         metrics=scoring.labels,
-        notes=[*advice, _legend(rankings, options)],
+        notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
     )
     first = rankings[0]
@@ -102,31 +94,23 @@ def _guidance(scoring: inputs.Scoring, rankings: Sequence[SystemRanking]) -> lis
 
 
 def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:
-    """Return a row for each system, best first."""
-    return [
-        {
-            "metric": ranking.metric,
-            "system": ranking.systems[number],
-            **_cells(ranking, number),
-        }
-        for number in ranking.order
-    ]
-
-
-def _cells(ranking: SystemRanking, number: int) -> dict[str, Any]:
-    """Return a system's score with its place among all systems, or with its difference from the baseline."""
-    low, high = ranking.intervals[number].tolist()
-    score = {"score": float(ranking.scores[number]), "low": low, "high": high}
-    if ranking.baseline is None:
-        best, worst = ranking.ranges[number].tolist()
-        ranks = str(best) if best == worst else f"{best}–{worst}"
-        place = {"cluster": int(ranking.cluster[number]), "ranks": ranks}
-        return place | score | {"beats": len(ranking.beaten(number))}
-    base = ranking.systems.index(ranking.baseline)
-    if number == base:
-        return score | {"difference": None, "p": None}
-    difference = float(ranking.scores[number] - ranking.scores[base])
-    return score | {"difference": difference, "p": float(ranking.adjusted[number, base])}
+    """Return a row for each system, best first: its place, or its difference from the baseline."""
+    rows = []
+    for number in ranking.order:
+        low, high = ranking.intervals[number].tolist()
+        name = {"metric": ranking.metric, "system": ranking.systems[number]}
+        score = {"score": float(ranking.scores[number]), "low": low, "high": high}
+        if ranking.baseline is None:
+            best, worst = ranking.ranges[number].tolist()
+            ranks = str(best) if best == worst else f"{best}–{worst}"
+            place = {"cluster": int(ranking.cluster[number]), "ranks": ranks}
+            rows.append({**name, **place, **score, "beats": len(ranking.beaten(number))})
+            continue
+        base = ranking.systems.index(ranking.baseline)
+        difference = float(ranking.scores[number] - ranking.scores[base])
+        tested = {"difference": difference, "p": float(ranking.adjusted[number, base])}
+        rows.append({**name, **score, **(dict.fromkeys(tested) if number == base else tested)})
+    return rows
 
 
 def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[str, Any]]:
@@ -173,18 +157,17 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     return head + output.explain_bold(bold, labels)
 
 
-def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
+def _legend(ranking: SystemRanking, options: Namespace) -> str:
     """Return what the columns mean."""
-    first = rankings[0]
-    test = f"{options.significance.replace('-', ' ')}{first.correction.replace(' after', ',')}"
+    test = f"{options.significance.replace('-', ' ')}{ranking.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
     )
-    if first.baseline:
-        follows = f"difference, p: from and against {first.baseline} ({test})."
+    if ranking.baseline:
+        follows = f"difference, p: from and against {ranking.baseline} ({test})."
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
-        f"({first.resamples:,} resamples), for each system alone: the intervals of two systems may "
+        f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. {follows}"
     )

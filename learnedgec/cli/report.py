@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jsonargparse import ArgumentParser
-
 from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_out, remark
 from learnedgec.data.benchmarks.registry import load_benchmark
@@ -51,8 +49,8 @@ class _Report(flags.Annotator):
     out: str = "report.html"
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec report`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "report",
         "Write one HTML file that opens offline in any browser: systems and metrics with intervals, every "
@@ -62,14 +60,9 @@ def build_parser() -> ArgumentParser:
     flags.add_metrics(parser, reannotate=True)
     inputs.add_inputs(parser)
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
-    flags.add_resampling(parser)
+    flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     check_report()
     check_out(options.out)
     attributed = [load_metric(name) for name in options.attribution or ()]

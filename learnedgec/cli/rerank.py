@@ -6,15 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
-from learnedgec.applications.rerank import (
-    Guards,
-    MinimumBayesRisk,
-    Reranking,
-    as_selector,
-    rerank,
-)
+from learnedgec.applications.rerank import Guards, MinimumBayesRisk, Reranking, as_selector, rerank
 from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.text import write_lines
@@ -42,20 +36,15 @@ class _Method:
     annotator: str | None = None
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec rerank`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser("rerank", "Choose the best of several corrections of each sentence.")
     flags.add_fields(parser, _Method)
     inputs.add_inputs(parser)
     flags.add_fields(parser, Guards, title="guards")
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)), _FORMATS)
+    options = output.with_format(parser.parse_args(list(arguments)), _FORMATS)
     flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":

@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.analysis.contamination import contamination
-from learnedgec.cli import flags, inputs, output, perturb
+from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.main import run_group
-from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases, write_cases
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.records import suffix
 from learnedgec.data.references import References
+from learnedgec.data.rows import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
+from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
 from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_frequencies
+from learnedgec.robustness.perturbation import perturb
 from learnedgec.robustness.preferences import evaluate_preferences
+from learnedgec.robustness.sites import ACTIONS, Action
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.stats.resampling import Estimate
 
@@ -71,11 +77,9 @@ def _read_parts(options: Namespace) -> dict[str, list[Case]]:
     flags.require(options, case="robustgec sample")
     parts: dict[str, list[Case]] = {}
     for name in _expanded(options.case):
-        label = (
-            name.partition(":")[2] or name
-            if name in CASES
-            else next(iter(inputs.by_system([name])))
-        )
+        label = name.partition(":")[2] or name
+        if name not in CASES:
+            (label,) = inputs.by_system([name])
         if label == TOTAL or label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."
@@ -89,9 +93,10 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
     return [pair for cases in parts.values() for case in cases for pair in case.pairs]
 
 
-def _read_counts(options: Namespace) -> dict[str, float] | None:
-    """Return how often words occur in the text that `--counts` names."""
-    return word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
+def _read_settings(options: Namespace) -> dict[str, Any]:
+    """Return how often words occur in the text that `--counts` names, and how to resample."""
+    counts = word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
+    return {"frequencies": counts, **flags.read_resampling(options)}
 
 
 def _cases(arguments: Sequence[str]) -> None:
@@ -106,69 +111,39 @@ def _cases(arguments: Sequence[str]) -> None:
     parts = _read_parts(options)
     if len(parts) > 1:
         parts[TOTAL] = list(chain.from_iterable(parts.values()))
-    statistics = {name: case_statistics(cases) for name, cases in parts.items()}
+    rows = [{"cases of": name, **case_statistics(cases)} for name, cases in parts.items()]
     # A set is a column for readers, as in RobustGEC's tables, and a row for programs.
-    by_figure = [
-        {"": figure} | {name: values[figure] for name, values in statistics.items()}
-        for figure in next(iter(statistics.values()))
+    table_rows = [
+        {"": figure} | {str(row["cases of"]): row[figure] for row in rows}
+        for figure in list(rows[0])[1:]
     ]
-    output.emit(
-        [{"cases of": name, **values} for name, values in statistics.items()],
-        options,
-        table_rows=by_figure,
-    )
+    output.emit(rows, options, table_rows=table_rows)
 
 
 # -- tables of estimates ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The columns of a table of results.
-
-    Attributes:
-        fields: fields of a result, separated by spaces.
-        of_group: fields of a group of variants, if each group of a result has a row.
-        groups: columns that become headings in a narrow table.
-    """
-
-    fields: str
-    of_group: str = ""
-    groups: tuple[str, ...] = ("cases", "metric")
-
-    def rows(self, results: Sequence[Any]) -> list[dict[str, Any]]:
-        """Return a row of each result, or of each group of its variants."""
-        if not self.of_group:
-            return [_cells(result, self.fields) for result in results]
-        return [
-            _cells(result, self.fields) | _cells(group, self.of_group)
-            for result in results
-            for group in result.groups
-        ]
-
-
 def _emit_estimates(
     options: Namespace,
-    table: _Table,
+    rows: Sequence[Row],
     results: Sequence[Any],
     *,
-    shown: Sequence[Any] | None = None,
+    groups: Sequence[str],
     caption: str,
     metrics: Sequence[str] = (),
     plot: Callable[[Any, str], list[Path]],
 ) -> None:
-    """Print a table whose values may be estimates; JSON holds the results, dataclasses with a signature.
+    """Print rows whose values may be estimates, and with `--plot` write figures of the results.
 
-    With `--plot`, figures of the results are written. The table has all of them, unless `shown` are named.
+    JSON holds the results, which are dataclasses with a signature.
     """
-    rows = table.rows(results if shown is None else shown)
     output.emit(
         [_flat(row) for row in rows],
         options,
         payload={"results": [asdict(result) for result in results]},
         caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
         table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
-        groups=table.groups,
+        groups=groups,
         metrics=metrics,
         notes=[f"[{100 * options.confidence:g} % interval]"],
         signatures=[result.signature for result in results],
@@ -205,7 +180,20 @@ def _cells(result: Any, names: str) -> dict[str, Any]:
     return cells
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _rows(
+    results: Sequence[Any], options: Namespace, summary: str, head: str, of_groups: str
+) -> list[dict[str, Any]]:
+    """Return a row of these fields for each result, or for each group of its variants, as `--show` asks."""
+    if options.show == "summary":
+        return [_cells(result, summary) for result in results]
+    return [
+        _cells(result, head) | _cells(group, of_groups)
+        for result in results
+        for group in result.groups
+    ]
+
+
+def _flat(row: Row) -> dict[str, Any]:
     """Return a row for programs, an interval in columns of its own."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
@@ -259,18 +247,20 @@ def _systems(arguments: Sequence[str]) -> None:
         return
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
     metrics, runtime = flags.read_checked_metrics(options)
-    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
-    parts = _read_parts(options)
+    settings, parts = _read_settings(options), _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
         result
         for metric in metrics
         for result in evaluate_systems(metric, parts, systems, **settings, runtime=runtime)
     ]
+    summary = "cases count system metric original upper lower delta crs p_crs"
+    of_groups = "dimension group count consistent f original_f"
     _emit_estimates(
         options,
-        _SYSTEM_TABLES[options.show],
+        _rows(results, options, summary, "cases system metric", of_groups),
         results,
+        groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of systems' corrections",
         plot=plotting.plot_systems,
     )
@@ -294,15 +284,6 @@ def _read_parts_of_systems(
             for name, cases in parts.items()
         }
     return systems
-
-
-_SYSTEM_TABLES = {
-    "summary": _Table(
-        "cases count system metric original upper lower delta crs p_crs",
-        groups=("cases", "n", "metric"),
-    ),
-    "variants": _Table("cases system metric", "dimension group count consistent f original_f"),
-}
 
 
 # -- robust metrics --------------------------------------------------------------------------------
@@ -334,25 +315,18 @@ def _metrics(arguments: Sequence[str]) -> None:
     for name in _expanded(options.case):
         for metric in metrics:
             output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
-    settings = {"frequencies": _read_counts(options), **flags.read_resampling(options)}
-    results = evaluate_preferences(metrics, parts, **settings, runtime=runtime)
+    results = evaluate_preferences(metrics, parts, **_read_settings(options), runtime=runtime)
+    summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
+    of_groups = "dimension group count consistent accuracy"
     _emit_estimates(
         options,
-        _METRIC_TABLES[options.show],
+        _rows(results, options, summary, "cases metric", of_groups),
         results,
+        groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of metrics' preference for the correction",
         metrics=[metric.label for metric in metrics],
         plot=plotting.plot_preferences,
     )
-
-
-_METRIC_TABLES = {
-    "summary": _Table(
-        "cases count left_out metric accuracy ties always crs p_crs margin spread within",
-        groups=("cases", "n", "left out"),
-    ),
-    "variants": _Table("cases metric", "dimension group count consistent accuracy"),
-}
 
 
 # -- robust attack ---------------------------------------------------------------------------------
@@ -408,19 +382,72 @@ def _attack(arguments: Sequence[str]) -> None:
     results = evaluate_attacks(
         metrics, sources, attacks, honest, references, **resampling, runtime=runtime
     )
+    fields = "metric attack honest count preferred ties attack_score honest_score rank"
+    shown = [r for r in results if options.show == "systems" or r.honest == ALL]
     _emit_estimates(
         options,
-        _ATTACK_TABLE,
+        [_cells(result, fields) for result in shown],
         results,
-        shown=[r for r in results if options.show == "systems" or r.honest == ALL],
+        groups=("metric",),
         caption="How often metrics prefer attacks to honest systems' outputs",
         plot=plotting.plot_attacks,
     )
 
 
-_ATTACK_TABLE = _Table(
-    "metric attack honest count preferred ties attack_score honest_score rank", groups=("metric",)
-)
+# -- robust perturb --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Perturbation:
+    """The texts to change, and how they are changed.
+
+    Attributes:
+        src: the source sentences.
+        ref: one correction of each sentence.
+        variants: maximum number of variants of each sentence.
+        actions: allowed kinds of change.
+        tokenise: spacy tokenises both texts first; none splits at spaces, which is right for tokenised text.
+        seed: seed of the random generator.
+    """
+
+    src: str | None = None
+    ref: str | None = None
+    variants: int = 5
+    actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
+    tokenise: Literal["none", "spacy"] = "none"
+    seed: NonNegativeInt = 0
+
+
+def _perturb(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "robust perturb",
+        "Write variants of sentences and their corrections in which only unrelated context differs.",
+    )
+    flags.add_fields(parser, _Perturbation, title="perturbation", description=inputs.LINES)
+    about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
+    parser.add_argument("--out", type=str, default="-", help=about)
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(list(arguments))
+    flags.require(options, src="source.txt", ref="ref.txt")
+    if options.out != "-" and suffix(options.out) != ".jsonl":
+        raise InputError(f"--out is {options.out}; cases are JSON Lines, so name the file .jsonl.")
+    output.check_out(options.out)
+    sources, targets = read_lines(options.src), read_lines(options.ref)
+    check_lengths((options.src, sources), (options.ref, targets))
+    if options.tokenise == "spacy":
+        sources, targets = tokenise(sources), tokenise(targets)
+    cases = perturb(
+        sources, targets, variants=options.variants, actions=options.actions, seed=options.seed
+    )
+    changed = [case for case in cases if case.variants]
+    if not changed:
+        raise InputError(f"no sentence of {options.src} has a variant; give more text.")
+    write_cases(options.out, changed)
+    output.remark(
+        f"{len(changed)} cases with {sum(len(case.variants) for case in changed)} variants; "
+        f"{len(cases) - len(changed)} sentences were left out, since they have none",
+        options,
+    )
 
 
 COMMANDS = {
@@ -430,13 +457,7 @@ COMMANDS = {
     ),
     "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
     "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
-    "perturb": (
-        "write variants of a parallel corpus in which only the context differs",
-        perturb.main,
-    ),
-    "cases": (
-        "describe sets of cases: their sentences, edits and changes of the context",
-        _cases,
-    ),
+    "perturb": ("write variants of a parallel corpus in which only the context differs", _perturb),
+    "cases": ("describe sets of cases: their sentences, edits and changes of the context", _cases),
 }
 """Name of each command -> one line about it, and what runs it."""

@@ -10,9 +10,11 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.analysis.explanation import explain_score, find_reference
 from learnedgec.applications.corpus.scoring import CorpusScore
-from learnedgec.cli import edit_text, flags, output, score_corpus
+from learnedgec.cli import flags, output, score_corpus
+from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
 from learnedgec.cli.inputs import Scoring, add_inputs, read_scoring
 from learnedgec.data.catalog.registry import DATASETS, dataset
+from learnedgec.data.rows import Row
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.error_types import Tier
 from learnedgec.errors import InputError
@@ -61,26 +63,9 @@ class _SingleMetrics(flags.Annotator):
     save_weights: str | None = None
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec score`."""
-    parser = flags.make_parser("score", "Score system outputs with one or more metrics.")
-    parser.usage = (
-        "%(prog)s --src FILE --hyp FILE [FILE ...] --metric NAME [NAME ...]\n"
-        "                        [--ref FILE [FILE ...] | --gold FILE.m2] [options]"
-    )
-    add_inputs(parser)
-    flags.add_metrics(parser, reannotate=True)
-    flags.add_fields(parser, _Shown)
-    output.add_output_flags(parser)
-    flags.add_fields(parser, _SingleMetrics, title="options of single metrics")
-    flags.add_runtime(parser)
-    score_corpus.add_corpus(parser)
-    return parser
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(_build_parser().parse_args(list(arguments)))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if score_corpus.wants_blocks(options):
@@ -95,7 +80,10 @@ def main(arguments: Sequence[str]) -> int:
         output.emit_text("".join(_plan(metric, scoring) for metric in scoring.metrics), options)
         return 0
     if options.show == "attribution":
-        _emit_attribution(scoring, options)
+        rows = attribution_rows(scoring, options.annotator)
+        text = attribution_text(rows, inputs)
+        caption = "Contribution of each edit to the score."
+        _emit_rows("attribution", rows, scoring, options, caption=caption, text=text)
         return 0
     if options.save_weights:
         _save_weights(scoring, options.save_weights)
@@ -103,16 +91,33 @@ def main(arguments: Sequence[str]) -> int:
         scoring.metrics, inputs.sources, inputs.systems, inputs.references, runtime=scoring.runtime
     )
     if options.show:
-        _emit_edits(scores, scoring, options)
+        rows = [row for metric, systems in scores.items() for row in edit_rows(metric, systems)]
+        text = "\n".join(edit_text(metric, systems, inputs) for metric, systems in scores.items())
+        _emit_rows("edits", rows, scoring, options, text=text)
     elif options.by:
-        rows = _type_rows(scores, options.by)
         caption = f"Counts by {options.by} of error."
-        _emit_rows(rows, scoring, options, payload={"types": rows}, caption=caption)
+        _emit_rows("types", _type_rows(scores, options.by), scoring, options, caption=caption)
     else:
         _emit_scores(scores, options, len(inputs.sources))
     if options.explain:
         output.notice(*_explanations(scores, scoring))
     return 0
+
+
+def _build_parser() -> ArgumentParser:
+    parser = flags.make_parser("score", "Score system outputs with one or more metrics.")
+    parser.usage = (
+        "%(prog)s --src FILE --hyp FILE [FILE ...] --metric NAME [NAME ...]\n"
+        "                        [--ref FILE [FILE ...] | --gold FILE.m2] [options]"
+    )
+    add_inputs(parser)
+    flags.add_metrics(parser, reannotate=True)
+    flags.add_fields(parser, _Shown)
+    output.add_output_flags(parser)
+    flags.add_fields(parser, _SingleMetrics, title="options of single metrics")
+    flags.add_runtime(parser)
+    score_corpus.add_corpus(parser)
+    return parser
 
 
 # -- options of single metrics ---------------------------------------------------------------------
@@ -167,15 +172,26 @@ def _emit_scores(
     payload: Any = None,
 ) -> None:
     """Print the scores of a corpus of this many sentences, and of the sentences if asked for."""
-    records = [
-        _record(system, metric, score, by_sentence=options.level == "sentence")
-        for metric, systems in scores.items()
-        for system, score in systems.items()
-    ]
+    by_sentence = options.level == "sentence"
+    rows: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    for metric, systems in scores.items():
+        for system, score in systems.items():
+            head: dict[str, Any] = {"system": system, "metric": metric.label}
+            value, tail = {"score": score.value}, {"signature": score.signature}
+            records.append(head | value | {"details": score.details} | tail)
+            if by_sentence and isinstance(score, Score):
+                records[-1] |= {"sentences": score.to_dict()["sentences"]}
+                rows += [
+                    {**head, "sentence": number, **sentence}
+                    for number, sentence in enumerate(records[-1]["sentences"], 1)
+                ]
+            else:
+                rows.append({**head, **value, **score.details, **tail})
     labels = [metric.label for metric in scores]
     names = list(next(iter(scores.values())))
     output.emit(
-        [row for record in records for row in _rows(record)],
+        rows,
         options,
         payload=payload or {"scores": records},
         caption=f"Scores by {', '.join(short_labels(labels).values())} of {len(names)} systems on "
@@ -186,50 +202,24 @@ def _emit_scores(
     )
 
 
-def _record(
-    system: str, metric: Metric, score: Score | CorpusScore, *, by_sentence: bool
-) -> dict[str, Any]:
-    """Return the JSON object of a system's score by a metric."""
-    record: dict[str, Any] = {
-        "system": system,
-        "metric": metric.label,
-        "score": score.value,
-        "details": score.details,
-        "signature": score.signature,
-    }
-    if by_sentence and isinstance(score, Score):
-        record["sentences"] = score.to_dict()["sentences"]
-    return record
-
-
-def _rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row for a system and metric, or one for each sentence, for programs."""
-    head = {"system": record["system"], "metric": record["metric"]}
-    if "sentences" not in record:
-        signature = record["signature"]
-        return [{**head, "score": record["score"], **record["details"], "signature": signature}]
-    return [
-        {**head, "sentence": number, **sentence}
-        for number, sentence in enumerate(record["sentences"], 1)
-    ]
-
-
 def _wide_rows(
     system: str, scores: Mapping[Metric, Mapping[str, Score | CorpusScore]], options: Namespace
 ) -> list[dict[str, Any]]:
     """Return a row of a system with a column for each metric, and one of each sentence if asked for."""
     row: dict[str, Any] = {"system": system}
-    columns = {}
     for metric, systems in scores.items():
-        score = systems[system]
-        row[metric.label] = score.value
+        row[metric.label] = systems[system].value
         if len(scores) == 1:
             aside = frozenset() if options.wide else metric.side_details
-            row |= {key: value for key, value in score.details.items() if key not in aside}
-        if isinstance(score, Score):
-            columns[metric.label] = score.sentences
+            details = systems[system].details
+            row |= {key: value for key, value in details.items() if key not in aside}
     if options.level == "corpus":
         return [row]
+    columns = {
+        metric.label: score.sentences
+        for metric, systems in scores.items()
+        if isinstance(score := systems[system], Score)
+    }
     return [
         {**row, "sentence": "corpus"},
         *(
@@ -278,38 +268,25 @@ def _type_rows(scores: SystemScores, tier: Tier) -> list[dict[str, Any]]:
 
 
 def _emit_rows(
-    rows: Sequence[Mapping[str, Any]], scoring: Scoring, options: Namespace, **others: Any
+    name: str,
+    rows: Sequence[Row],
+    scoring: Scoring,
+    options: Namespace,
+    *,
+    caption: str = "",
+    text: str = "",
 ) -> None:
-    """Print rows of several metrics."""
-    others |= {"metrics": scoring.labels, "signatures": scoring.signatures.values()}
-    output.emit(rows, options, groups=("metric",), **others)
-
-
-def _emit_edits(scores: SystemScores, scoring: Scoring, options: Namespace) -> None:
-    """Print every edit of the systems and of the gold: under their sentences, or as rows."""
-    if options.format == "table":
-        inputs = scoring.inputs
-        texts = [
-            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems)
-            for metric, systems in scores.items()
-        ]
-        output.emit_text("\n".join(texts), options, list(scoring.signatures.values()))
+    """Print rows of several metrics, by this name in JSON, or the text for readers of a narrow table."""
+    signatures = list(scoring.signatures.values())
+    if text and options.format == "table" and not options.wide:
+        output.emit_text(text, options, signatures)
         return
-    rows = [
-        {"system": system, "metric": metric.label, **row}
-        for metric, systems in scores.items()
-        for system, score in systems.items()
-        for row in edit_text.with_edits(metric).edit_rows(score.statistics)
-    ]
-    _emit_rows(rows, scoring, options, payload={"edits": rows})
-
-
-def _emit_attribution(scoring: Scoring, options: Namespace) -> None:
-    """Print the contribution of each edit: under their sentences, or as rows."""
-    rows = edit_text.attribution_rows(scoring, options.annotator)
-    if options.format == "table" and not options.wide:
-        text = edit_text.attribution_text(rows, scoring.inputs.sources, scoring.inputs.systems)
-        output.emit_text(text, options, list(scoring.signatures.values()))
-        return
-    caption = "Contribution of each edit to the score."
-    _emit_rows(rows, scoring, options, payload={"attribution": rows}, caption=caption)
+    output.emit(
+        rows,
+        options,
+        payload={name: rows},
+        caption=caption,
+        groups=("metric",),
+        metrics=scoring.labels,
+        signatures=signatures,
+    )

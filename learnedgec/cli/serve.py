@@ -6,7 +6,6 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli import flags
@@ -34,20 +33,15 @@ class _Service:
     waiting_requests: PositiveInt = 256
 
 
-def build_parser() -> ArgumentParser:
-    """Return the parser of `learnedgec serve`."""
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
     )
     flags.add_metrics(parser)
     flags.add_fields(parser, _Service, title="service")
     flags.add_runtime(parser)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = parser.parse_args(list(arguments))
     metrics, runtime = flags.read_checked_metrics(options)
     runtime = replace(runtime, progress=False)
     from learnedgec.applications import serve

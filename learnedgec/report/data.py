@@ -18,7 +18,7 @@ from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
 from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
+from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows, as_references
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
@@ -36,7 +36,6 @@ from learnedgec.report.judgements import describe_evaluation, describe_misjudged
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, shared_statistics
 from learnedgec.stats.significance import too_few_resamples
-from learnedgec.types import Floats
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ def build_report(
         raise InputError("there is no system to report on; give at least one.")
     texts = as_sentences(sources, "sources")
     outputs = {name: tuple(of_system) for name, of_system in as_systems(systems).items()}
-    for name, hypotheses in outputs.items():
-        check_lengths(("sources", texts), (name, hypotheses))
+    check_lengths(("sources", texts), *outputs.items())
     gold = as_references(references, len(texts))
     benchmark = Benchmark("", tuple(texts), outputs, gold)
     return _build(as_metrics(metric), benchmark, settings, runtime)
@@ -182,18 +180,33 @@ def _build(
             shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime))
         )
         scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
-        annotated = sentences.annotate(benchmark, annotator, runtime)
-        texts = sentences.describe_texts(annotated, types)
+        annotated, edits = sentences.annotate(benchmark, annotator, runtime)
+        texts = sentences.describe_texts(annotated, edits, types)
         meaning = [overview.describe_meaning(m, scores[m], benchmark, runtime) for m in metrics]
         attribution = [
             {"metric": metric.label}
-            | sentences.attribute(metric, annotated, texts, runtime, settings.seed)
+            | sentences.attribute(
+                metric, annotated, edits, texts["outputs"], runtime, settings.seed
+            )
             for metric in attributed
         ]
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     described = {metric: sentences.describe_scores(metric, scores[metric]) for metric in metrics}
-    lenses, errors = _findings(scores, annotated, annotator, types, runtime)
+    shown: dict[Any, Sequence[Score]] = {
+        metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)
+    }
+    errors = None
+    if annotated.references is not None:
+        errant = sentences.typed_errant(annotator, annotated)
+        compared = sentences.compare_edits(errant, annotated, edits, runtime)
+        errors = sentences.describe_types(errant, compared)
+        # Where no metric shows edits, ERRANT does.
+        shown = shown or {errant: [*map(errant.score_of, compared)]}
+    lenses = [
+        {"name": metric.label, **sentences.findings(metric, of_metric, annotated, edits, types)}
+        for metric, of_metric in shown.items()
+    ]
     rankings = {
         metric: rank_systems(
             metric,
@@ -206,7 +219,7 @@ def _build(
         )
         for metric, by_system in statistics.items()
     }
-    first = next(iter(rankings.values()))
+    first, *_ = by_metric = list(rankings.values())
     notices = [
         *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
         *provenance.gate_notices(described),
@@ -218,9 +231,11 @@ def _build(
     ]
     names = short_labels([metric.label for metric in metrics])
     edit_counts = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
-    edits = np.stack([rows["score"] for rows in edit_counts])
+    edited = np.stack([rows["score"] for rows in edit_counts])
+    more = f" and {len(systems) - 3} more"
+    named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
     return {
-        "title": settings.title or benchmark.name or _title(systems),
+        "title": settings.title or benchmark.name or named,
         "benchmark": benchmark.name,
         "level": settings.level,
         "systems": systems,
@@ -236,7 +251,20 @@ def _build(
             for metric in metrics
         ],
         "baseline": systems.index(settings.baseline) if settings.baseline else None,
-        "overview": _overview(rankings, names, edits.mean(axis=1)),
+        "overview": {
+            "conclusions": [
+                {
+                    "metric": names[metric.label],
+                    "sentences": conclusions(ranking, sentinel=is_sentinel(metric.name)),
+                }
+                for metric, ranking in rankings.items()
+            ],
+            "about_clusters": ABOUT_CLUSTERS,
+            "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
+            "agreement": overview.rank_agreement(by_metric),
+            "conflicts": conflicts(by_metric, settings.level),
+            "guidance": guidance(rankings, edited.mean(axis=1)),
+        },
         "sentences": {
             **texts,
             "metrics": list(described.values()),
@@ -249,7 +277,7 @@ def _build(
         "effects": overview.describe_effects(
             [np.stack([score.sentences for score in scores[metric]]) for metric in metrics],
             np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
-            edits,
+            edited,
         ),
         "evaluations": [],
         "provenance": {
@@ -258,61 +286,9 @@ def _build(
             "seed": settings.seed,
             "resamples": first.resamples,
             "correction": first.correction,
-            "signatures": [ranking.signature for ranking in rankings.values()],
+            "signatures": [ranking.signature for ranking in by_metric],
             "software": provenance.software(annotator),
             "licences": provenance.licences([*metrics, *attributed], benchmark.name),
             "notices": notices,
         },
     }
-
-
-def _findings(
-    scores: Mapping[Metric, Sequence[Score]],
-    annotated: sentences.Annotated,
-    annotator: str,
-    types: sentences.TypeTable,
-    runtime: Runtime,
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return what each metric says of edits, ERRANT if none does, and the errors by type with references."""
-    shown: dict[Any, Sequence[Score]] = {
-        metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)
-    }
-    errors = None
-    if annotated.benchmark.references is not None:
-        errant = sentences.typed_errant(annotator, annotated.benchmark)
-        compared = sentences.compare_edits(errant, annotated, runtime)
-        errors = sentences.describe_types(errant, compared)
-        shown = shown or {errant: [*map(errant.score_of, compared)]}
-    lenses = [
-        {"name": metric.label, **sentences.findings(metric, of_metric, annotated, types)}
-        for metric, of_metric in shown.items()
-    ]
-    return lenses, errors
-
-
-def _overview(
-    rankings: Mapping[Metric, SystemRanking], names: Mapping[str, str], edits: Floats
-) -> dict[str, Any]:
-    """Return the rankings, the conclusions from them and the pairs on which they disagree."""
-    by_metric = list(rankings.values())
-    return {
-        "conclusions": [
-            {
-                "metric": names[metric.label],
-                "sentences": conclusions(ranking, sentinel=is_sentinel(metric.name)),
-            }
-            for metric, ranking in rankings.items()
-        ],
-        "about_clusters": ABOUT_CLUSTERS,
-        "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
-        "agreement": overview.rank_agreement(by_metric),
-        "conflicts": conflicts(by_metric, by_metric[0].level),
-        "guidance": guidance(rankings, edits),
-    }
-
-
-def _title(systems: Sequence[str]) -> str:
-    """Return a heading that names up to four systems, or three and how many more there are."""
-    if len(systems) <= 4:
-        return ", ".join(systems)
-    return f"{', '.join(systems[:3])} and {len(systems) - 3} more"

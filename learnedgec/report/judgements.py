@@ -53,36 +53,28 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
     """
     comparisons = benchmark.comparisons()
     votes: dict[tuple[int, int, int], list[int]] = {}
-    for sentence, first, second, outcome in zip(
-        comparisons.sentence.tolist(),
-        comparisons.first.tolist(),
-        comparisons.second.tolist(),
-        comparisons.outcome.tolist(),
-        strict=True,
-    ):
+    columns = (comparisons.sentence, comparisons.first, comparisons.second, comparisons.outcome)
+    for sentence, first, second, outcome in np.stack(columns, axis=1).tolist():
         a, b, winner = (first, second, outcome) if first < second else (second, first, -outcome)
         count = votes.setdefault((sentence, a, b), [0, 0, 0])
         count[1 - winner] += 1  # for a, tied, for b
     rank = _percentiles(scores)
-    pairs = []
+    # Of several pairs on one sentence, the clearest one is listed, with the number of pairs.
+    clearest: dict[int, dict[str, Any]] = {}
     for (sentence, a, b), (for_a, tied, for_b) in votes.items():
         net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]
-        if net * gap < 0:
-            better, worse = (a, b) if net > 0 else (b, a)
-            pairs.append(
-                {
-                    "sentence": sentence,
-                    "systems": [better, worse],
-                    "votes": [max(for_a, for_b), tied, min(for_a, for_b)],
-                    "gap": float(f"{abs(gap):.4g}"),
-                    "weight": abs(net * gap),
-                }
-            )
-    # Of several pairs on one sentence, the clearest one is listed, with the number of pairs.
-    pairs.sort(key=lambda pair: -pair["weight"])
-    clearest: dict[int, dict[str, Any]] = {}
-    for pair in pairs:
-        clearest.setdefault(pair["sentence"], {**pair, "pairs": 0})["pairs"] += 1
+        if net * gap >= 0:
+            continue
+        listed = clearest.setdefault(sentence, {"weight": 0.0, "pairs": 0})
+        listed["pairs"] += 1
+        if -net * gap > listed["weight"]:
+            listed |= {
+                "sentence": sentence,
+                "systems": [a, b] if net > 0 else [b, a],
+                "votes": [max(for_a, for_b), tied, min(for_a, for_b)],
+                "gap": float(f"{abs(gap):.4g}"),
+                "weight": -net * gap,
+            }
     return _clearest(list(clearest.values()))
 
 

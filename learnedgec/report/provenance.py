@@ -59,11 +59,11 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
     for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators()):
         roles += [(f"{evaluator} has learned from it", data) for data in learned_from(evaluator)]
     rows = []
-    for role, name in roles:
-        head = name.partition(":")[0]
-        entry = DATASETS.find(head) if head in DATASETS else None
-        licence, about = (entry.licence, entry.about) if entry else ("not stated", "")
-        rows.append({"data": name, "role": role, "licence": licence, "about": about})
+    for role, data in roles:
+        rows.append({"data": data, "role": role, "licence": "not stated", "about": ""})
+        if (name := data.partition(":")[0]) in DATASETS:
+            entry = DATASETS.find(name)
+            rows[-1] |= {"licence": entry.licence, "about": entry.about}
     return rows
 
 
@@ -117,12 +117,11 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
-    rejected = {metric: sum(map(sum, s.get("rejected", ()))) for metric, s in described.items()}
     return [
         f"{metric.label}: outputs that are too different from their source and get a low score (gate): "
         f"{number:,}."
-        for metric, number in rejected.items()
-        if number
+        for metric, scores in described.items()
+        if (number := sum(map(sum, scores.get("rejected", ()))))
     ]
 
 

@@ -6,16 +6,16 @@ the index of its type in a table of types; findings of a metric follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from learnedgec.analysis.attribution import Attribution, attribute_edits
+from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
-from learnedgec.data.references import References
-from learnedgec.data.rows import plain
+from learnedgec.data.references import Reference, References
+from learnedgec.data.rows import Row, plain
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS, foreign_types
 from learnedgec.metrics.base import Metric
@@ -32,21 +32,11 @@ _OPERATIONS = ("M", "R", "U", "")
 TypeTable: TypeAlias = dict[str, int]
 """The index of each error type, in order of their first occurrence; 0 means no type."""
 
-
-@dataclass(frozen=True)
-class Annotated:
-    """A benchmark whose outputs and references all have edits.
-
-    Attributes:
-        benchmark: the benchmark, with edits in every reference.
-        edits: system -> N edit lists, as ERRANT finds them.
-    """
-
-    benchmark: Benchmark
-    edits: Mapping[str, Sequence[tuple[Edit, ...]]]
+EditTable: TypeAlias = Mapping[tuple[str, str], tuple[Edit, ...]]
+"""The edits between a source and a text, as ERRANT finds them."""
 
 
-def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotated:
+def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Benchmark, EditTable]:
     """Find the edits of every output, and of references without edits, in one call.
 
     Args:
@@ -54,56 +44,61 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
         annotator: name of the annotator.
         runtime: number of processes and progress bar.
 
+    Returns:
+        The benchmark with edits in every reference, and the edits of all outputs.
+
     Raises:
         UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
     """
+    sources = benchmark.sources
+    gold = list(zip(sources, benchmark.references or (), strict=False))
     # By sentence, so that each source is parsed once.
     pairs = [
         (source, text)
-        for source, *texts in zip(benchmark.sources, *benchmark.systems.values(), strict=True)
+        for source, *texts in zip(sources, *benchmark.systems.values(), strict=True)
         for text in texts
     ]
     pairs += [
         (source, reference.text)
-        for source, row in zip(benchmark.sources, benchmark.references or (), strict=False)
+        for source, row in gold
         for reference in row
         if reference.edits is None
     ]
     edits = dict(zip(pairs, extract_edits(pairs, annotator, runtime=runtime), strict=True))
-    references = benchmark.references and References(
-        tuple(
-            tuple(
-                replace(reference, edits=edits[source, reference.text])
-                if reference.edits is None
-                else reference
-                for reference in row
-            )
-            for source, row in zip(benchmark.sources, benchmark.references, strict=True)
-        )
-    )
-    return Annotated(
-        replace(benchmark, references=references),
-        {
-            system: [edits[pair] for pair in zip(benchmark.sources, hypotheses, strict=True)]
-            for system, hypotheses in benchmark.systems.items()
-        },
-    )
+
+    def edited(source: str, reference: Reference) -> Reference:
+        known = reference.edits is not None
+        return reference if known else replace(reference, edits=edits[source, reference.text])
+
+    if benchmark.references is not None:
+        rows = tuple(tuple(edited(source, reference) for reference in row) for source, row in gold)
+        benchmark = replace(benchmark, references=References(rows))
+    return benchmark, edits
 
 
-def describe_texts(annotated: Annotated, types: TypeTable) -> dict[str, Any]:
-    """Return `source` (N), `outputs` (N lists), `of` (S, N, output indices) and `references` (N lists)."""
-    benchmark = annotated.benchmark
-    outputs: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
-    of: list[list[int]] = []
-    numbers: list[dict[tuple[str, ...], int]] = [{} for _ in benchmark.sources]
-    for system, hypotheses in benchmark.systems.items():
-        of.append([])
-        for row, text in enumerate(hypotheses):
-            number = numbers[row].setdefault(tuple(text.split()), len(numbers[row]))
-            if number == len(outputs[row]):
-                edits = annotated.edits[system][row]
-                outputs[row].append({"text": text, "edits": [_edit(edit, types) for edit in edits]})
-            of[-1].append(number)
+def describe_texts(benchmark: Benchmark, edits: EditTable, types: TypeTable) -> dict[str, Any]:
+    """Return `source` (N), `outputs` (N lists), `of` (S, N, output indices) and `references` (N lists).
+
+    Args:
+        benchmark: the texts, with edits in every reference.
+        edits: of all outputs.
+        types: table of error types, which is extended.
+    """
+    same: list[dict[tuple[str, ...], str]] = [{} for _ in benchmark.sources]
+    distinct, of = _distinct(
+        [
+            texts.setdefault(tuple(text.split()), text)
+            for texts, text in zip(same, hypotheses, strict=True)
+        ]
+        for hypotheses in benchmark.systems.values()
+    )
+    outputs = [
+        [
+            {"text": text, "edits": [_edit(edit, types) for edit in edits[source, text]]}
+            for text in texts
+        ]
+        for source, texts in zip(benchmark.sources, distinct, strict=True)
+    ]
     references = [
         [
             {
@@ -115,12 +110,21 @@ def describe_texts(annotated: Annotated, types: TypeTable) -> dict[str, Any]:
         ]
         for row in benchmark.references or [()] * len(benchmark.sources)
     ]
-    return {
-        "source": list(benchmark.sources),
-        "outputs": outputs,
-        "of": of,
-        "references": references,
-    }
+    source = list(benchmark.sources)
+    return {"source": source, "outputs": outputs, "of": of, "references": references}
+
+
+def _distinct(table: Iterable[Sequence[Any]]) -> tuple[list[list[Any]], list[list[int]]]:
+    """Return the distinct values of each column, and for each value of each row its index among them."""
+    distinct: list[list[Any]] = []
+    of: list[list[int]] = []
+    for row in table:
+        distinct, of = distinct or [[] for _ in row], [*of, []]
+        for known, value in zip(distinct, row, strict=True):
+            if value not in known:
+                known.append(value)
+            of[-1].append(known.index(value))
+    return distinct, of
 
 
 def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
@@ -146,14 +150,19 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def findings(
-    metric: ShowsEdits, scores: Sequence[Score], annotated: Annotated, types: TypeTable
+    metric: ShowsEdits,
+    scores: Sequence[Score],
+    benchmark: Benchmark,
+    edits: EditTable,
+    types: TypeTable,
 ) -> dict[str, Any]:
     """Return the findings of an edit metric, for each sentence and the reference that the metric chose.
 
     Args:
         metric: a metric that shows edits.
-        scores: system -> its score by the metric.
-        annotated: outputs with their edits.
+        scores: of each system by the metric.
+        benchmark: the texts.
+        edits: of all outputs.
         types: table of error types, which is extended.
 
     Returns:
@@ -161,25 +170,18 @@ def findings(
         1 if it was matched, and by its weight if it has one; `missed`, gold edits with a list of corrections;
         and `rest`, edits that the metric does not count. `of` (S, N) holds indices into the lists.
     """
-    benchmark = annotated.benchmark
-    lists: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
-    of: list[list[int]] = []
-    for system, score in zip(benchmark.systems, scores, strict=True):
-        of.append([])
-        rows: list[list[Mapping[str, Any]]] = [[] for _ in benchmark.sources]
+    found = []
+    for hypotheses, score in zip(benchmark.systems.values(), scores, strict=True):
+        rows: list[list[Row]] = [[] for _ in benchmark.sources]
         for edit in metric.edit_rows(score.statistics):
             rows[edit["sentence"] - 1].append(edit)
-        for number, row in enumerate(rows):
-            finding = _finding(row, annotated.edits[system][number], types)
-            if finding not in lists[number]:
-                lists[number].append(finding)
-            of[-1].append(lists[number].index(finding))
+        pairs = zip(benchmark.sources, hypotheses, strict=True)
+        found.append([_finding(row, edits[p], types) for row, p in zip(rows, pairs, strict=True)])
+    lists, of = _distinct(found)
     return {"lists": lists, "of": of}
 
 
-def _finding(
-    rows: Sequence[Mapping[str, Any]], edits: Sequence[Edit], types: TypeTable
-) -> dict[str, Any]:
+def _finding(rows: Sequence[Row], edits: Sequence[Edit], types: TypeTable) -> dict[str, Any]:
     """Return the comparison of a hypothesis with one reference, edit by edit.
 
     A metric may divide the same changes into other edits. So of the edits that ERRANT finds, the rest are
@@ -187,7 +189,7 @@ def _finding(
     """
     kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in edits}
 
-    def described(row: Mapping[str, Any], correction: Any, *more: int) -> list[Any]:
+    def described(row: Row, correction: Any, *more: int) -> list[Any]:
         kind = row["type"] or kinds.get((row["start"], row["end"], row["correction"]), "")
         weight = [float(f"{row['weight']:.4g}")] if "weight" in row else []
         return [row["start"], row["end"], correction, _number(kind, types), *more, *weight]
@@ -210,14 +212,20 @@ def _finding(
 
 
 def attribute(
-    metric: Metric, annotated: Annotated, texts: Mapping[str, Any], runtime: Runtime, seed: int = 0
+    metric: Metric,
+    benchmark: Benchmark,
+    edits: EditTable,
+    outputs: Sequence[Sequence[Mapping[str, Any]]],
+    runtime: Runtime,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """Return the contribution of each edit of each distinct output to a metric's score, in one call.
 
     Args:
         metric: the metric.
-        annotated: outputs with their edits.
-        texts: sentences and outputs, from `describe_texts`.
+        benchmark: the sentences.
+        edits: of all outputs.
+        outputs: the outputs of each sentence, from `describe_texts`.
         runtime: how to run.
         seed: seed of sampled Shapley values.
 
@@ -226,39 +234,30 @@ def attribute(
         standard error for each edit; `source` (N), the score of each source; and `sampled`, the number of
         outputs whose Shapley values are sampled.
     """
-    benchmark = annotated.benchmark
-    # (sentence, place among its outputs) -> the edits of the first system with this output.
-    edits: dict[tuple[int, int], tuple[Edit, ...]] = {}
-    for system, places in zip(benchmark.systems, texts["of"], strict=True):
-        for number, place in enumerate(places):
-            edits.setdefault((number, place), annotated.edits[system][number])
-    outputs = sorted(edits)
-    rows = [number for number, _ in outputs]
+    rows = [number for number, of_sentence in enumerate(outputs) for _ in of_sentence]
+    sources = [benchmark.sources[number] for number in rows]
+    texts = [output["text"] for of_sentence in outputs for output in of_sentence]
     attributions = attribute_edits(
         metric,
-        [benchmark.sources[number] for number in rows],
-        [texts["outputs"][number][place]["text"] for number, place in outputs],
+        sources,
+        texts,
         benchmark.references and benchmark.references.select(rows),
-        edits=[edits[output] for output in outputs],
+        edits=[edits[pair] for pair in zip(sources, texts, strict=True)],
         seed=seed,
         runtime=runtime,
     )
-    values: list[list[list[list[float]]]] = [[] for _ in benchmark.sources]
-    sources = [0.0] * len(values)
-    for number, attribution in zip(rows, attributions, strict=True):
-        values[number].append(_worth(attribution))
-        sources[number] = attribution.source_score
+    values: list[list[list[list[float]]]] = [[] for _ in outputs]
+    of_sources = [0.0] * len(values)
+    for number, made in zip(rows, attributions, strict=True):
+        columns = (made.add_one, made.leave_one_out, made.shapley, made.standard_error)
+        worth = zip(*columns, strict=True)
+        values[number].append([[float(f"{value:.6g}") for value in row] for row in worth])
+        of_sources[number] = made.source_score
     return {
         "values": values,
-        "source": sources,
+        "source": of_sources,
         "sampled": sum(not attribution.exact for attribution in attributions),
     }
-
-
-def _worth(edits: Attribution) -> list[list[float]]:
-    """Return the four values of each edit, rounded to six digits."""
-    columns = (edits.add_one, edits.leave_one_out, edits.shapley, edits.standard_error)
-    return [[float(f"{value:.6g}") for value in row] for row in zip(*columns, strict=True)]
 
 
 def _edit(edit: Edit, types: TypeTable) -> list[Any]:
@@ -348,21 +347,24 @@ def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
     return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
 
 
-def compare_edits(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
+def compare_edits(
+    errant: Errant, benchmark: Benchmark, edits: EditTable, runtime: Runtime
+) -> list[Statistics]:
     """Return ERRANT's statistics of every system; existing edits are used if their types are ERRANT's.
 
     Args:
         errant: ERRANT with types.
-        annotated: outputs and references with their edits.
+        benchmark: outputs, and references with their edits.
+        edits: of all outputs.
         runtime: how to run.
     """
     if errant.reannotate:
-        return benchmark_statistics(errant, annotated.benchmark, runtime)
+        return benchmark_statistics(errant, benchmark, runtime)
     compared: dict[str, Statistics] = {}
-    for systems, references in annotated.benchmark.by_references():
+    for systems, references in benchmark.by_references():
         assert references is not None
-        for system in systems:
-            compared[system] = errant.compare(
-                annotated.benchmark.sources, annotated.edits[system], references
-            )
-    return [compared[system] for system in annotated.benchmark.systems]
+        for system, hypotheses in systems.items():
+            pairs = zip(benchmark.sources, hypotheses, strict=True)
+            of_system = [edits[pair] for pair in pairs]
+            compared[system] = errant.compare(benchmark.sources, of_system, references)
+    return [compared[system] for system in benchmark.systems]

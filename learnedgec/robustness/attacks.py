@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, score_metrics
 from learnedgec.stats.outcomes import outcomes
@@ -113,43 +111,32 @@ def evaluate_attacks(
     metrics = as_metrics(metric)
     scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
-    return [
-        result
-        for metric, by_system in scores.items()
-        for attack in attacks
-        for result in _compare(metric.label, attack, by_system, list(honest), bootstrap)
-    ]
-
-
-def _compare(
-    label: str,
-    attack: str,
-    scores: Mapping[str, Score],
-    honest: Sequence[str],
-    bootstrap: Bootstrap,
-) -> list[AttackResult]:
-    """Compare one attack with all systems and with each."""
-    attack_score = scores[attack]
-    values = {name: scores[name].value for name in honest}
-    results = np.stack(
-        [outcomes(attack_score.sentences, scores[name].sentences) for name in honest]
-    )
-
-    def result(name: str, rows: npt.NDArray[np.float64], score: float) -> AttackResult:
-        return AttackResult(
-            metric=label,
-            attack=attack,
-            honest=name,
-            count=rows.size,
-            preferred=bootstrap.mean((rows > 0).mean(axis=0)),
-            ties=bootstrap.mean((rows == 0).mean(axis=0)),
-            attack_score=attack_score.value,
-            honest_score=score,
-            rank=1 + sum(value > attack_score.value for value in values.values()),
-            signature=attack_score.signature,
-        )
-
-    return [
-        result(ALL, results, float(np.mean(list(values.values())))),
-        *(result(name, row[None], values[name]) for name, row in zip(honest, results, strict=True)),
-    ]
+    results = []
+    for metric, by_system in scores.items():
+        values = {name: by_system[name].value for name in honest}
+        for attack in attacks:
+            attacked = by_system[attack]
+            compared = {
+                name: outcomes(attacked.sentences, by_system[name].sentences) for name in honest
+            }
+            mean = float(np.mean(list(values.values())))
+            rank = 1 + sum(value > attacked.value for value in values.values())
+            for name, rows, value in (
+                (ALL, [*compared.values()], mean),
+                *((name, [compared[name]], values[name]) for name in honest),
+            ):
+                results.append(
+                    AttackResult(
+                        metric=metric.label,
+                        attack=attack,
+                        honest=name,
+                        count=len(rows) * len(sources),
+                        preferred=bootstrap.mean((np.stack(rows) > 0).mean(axis=0)),
+                        ties=bootstrap.mean((np.stack(rows) == 0).mean(axis=0)),
+                        attack_score=attacked.value,
+                        honest_score=value,
+                        rank=rank,
+                        signature=attacked.signature,
+                    )
+                )
+    return results

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.catalog.cases import Case
-from learnedgec.data.m2 import Edit
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 
@@ -20,11 +19,17 @@ TOTAL = "total"
 
 Dimension: TypeAlias = Literal["action", "distance", "nearest", "frequency"]
 
-_DISTANCES = ((1, "0-1"), (3, "2-3"), (6, "4-6"), (10, "7-10"), (float("inf"), "11+"))
-_FREQUENCIES = (
-    (0, "0"), (10, "1-10"), (100, "11-100"), (1000, "101-1000"), (float("inf"), "1001+"),
-)  # fmt: skip
 _ACTIONS = ("substitute", "insert", "delete", "mixed", "none")
+_DISTANCES = {"0-1": 1, "2-3": 3, "4-6": 6, "7-10": 10, "11+": float("inf")}
+_FREQUENCIES = {"0": 0, "1-10": 10, "11-100": 100, "101-1000": 1000, "1001+": float("inf")}
+
+# The groups of each dimension in order; those of numbers with the largest number that they hold.
+_GROUPS: Mapping[Dimension, Iterable[str]] = {
+    "action": _ACTIONS,
+    "distance": _DISTANCES,
+    "nearest": _DISTANCES,
+    "frequency": _FREQUENCIES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +66,28 @@ def describe_changes(case: Case) -> tuple[ContextChange, ...]:
         (ContextChange(action='substitute', distance=2, nearest=2, words=('new',)),)
     """
     errors = reference_edits(case.original.source, case.original.target)
-    return tuple(
-        _describe(reference_edits(case.original.source, variant.source), errors)
-        for variant in case.variants
-    )
-
-
-def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> ContextChange:
-    actions = {
-        "insert" if edit.start == edit.end else "substitute" if edit.correction else "delete"
-        for edit in changes
-    }
-    distances = [
-        max(change.start - error.end, error.start - change.end, 0)
-        for change in changes
-        for error in errors
-    ]
-    words = [word for edit in changes if edit.start < edit.end for word in edit.correction.split()]
-    return ContextChange(
-        action="mixed" if len(actions) > 1 else next(iter(actions), "none"),
-        distance=distances[0] if len(distances) == 1 else None,
-        nearest=min(distances, default=None),
-        words=tuple(words),
-    )
+    described = []
+    for variant in case.variants:
+        changes = reference_edits(case.original.source, variant.source)
+        actions = {
+            "insert" if edit.start == edit.end else "substitute" if edit.correction else "delete"
+            for edit in changes
+        }
+        distances = [
+            max(change.start - error.end, error.start - change.end, 0)
+            for change in changes
+            for error in errors
+        ]
+        words = [edit.correction.split() for edit in changes if edit.start < edit.end]
+        described.append(
+            ContextChange(
+                action="mixed" if len(actions) > 1 else next(iter(actions), "none"),
+                distance=distances[0] if len(distances) == 1 else None,
+                nearest=min(distances, default=None),
+                words=tuple(chain.from_iterable(words)),
+            )
+        )
+    return tuple(described)
 
 
 def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
@@ -151,10 +155,7 @@ def group_variants(
         are one or more of each, in one of `frequency` if it is a substitution.
     """
     groups: dict[tuple[Dimension, str], list[tuple[int, int]]] = {
-        **{("action", name): [] for name in _ACTIONS},
-        **{("distance", name): [] for _, name in _DISTANCES},
-        **{("nearest", name): [] for _, name in _DISTANCES},
-        **{("frequency", name): [] for _, name in _FREQUENCIES},
+        (dimension, name): [] for dimension, names in _GROUPS.items() for name in names
     }
     for number, variants in enumerate(changes):
         for place, change in enumerate(variants, 1):
@@ -169,9 +170,9 @@ def group_variants(
     return {group: members for group, members in groups.items() if members}
 
 
-def _bin(value: float, bins: Sequence[tuple[float, str]]) -> str:
+def _bin(value: float, bins: Mapping[str, float]) -> str:
     """Return the name of the first bin that a value does not exceed."""
-    return next(name for bound, name in bins if value <= bound)
+    return next(name for name, bound in bins.items() if value <= bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,25 +218,19 @@ def arrange_cases(
     if frequencies is None:
         originals = [case.original for cases in parts.values() for case in cases]
         frequencies = word_frequencies(text for p in originals for text in (p.source, p.target))
-    changes = {name: [describe_changes(case) for case in cases] for name, cases in parts.items()}
-    start, sets = 0, []
-    for name, changes_of_set in changes.items():
-        sets.append(_arrange(name, changes_of_set, start, frequencies))
-        start += int(sets[-1].sizes.sum())
+    everything = list(chain.from_iterable(parts.values()))
+    changes = [describe_changes(case) for case in everything]
+    sizes = np.array([1 + len(case.variants) for case in everything], dtype=np.intp)
+    first = (np.cumsum(sizes) - sizes)[:, None]
+    ends = np.cumsum([0, *map(len, parts.values())]).tolist()
+    spans = dict(zip(parts, map(slice, ends, ends[1:]), strict=True))
     if len(parts) > 1:
-        sets.append(_arrange(TOTAL, list(chain(*changes.values())), 0, frequencies))
+        spans[TOTAL] = slice(None)
+    sets = []
+    for name, span in spans.items():
+        places = np.arange(sizes[span].max())
+        real = places < sizes[span, None]
+        rows = first[span] + places * real
+        groups = group_variants(changes[span], frequencies)
+        sets.append(CaseSet(name, sizes[span], rows, real, groups))
     return sets
-
-
-def _arrange(
-    name: str,
-    changes: Sequence[Sequence[ContextChange]],
-    start: int,
-    frequencies: Mapping[str, float],
-) -> CaseSet:
-    sizes = np.array([1 + len(variants) for variants in changes], dtype=np.intp)
-    first = start + np.cumsum(sizes) - sizes
-    places = np.arange(sizes.max())
-    real = places < sizes[:, None]
-    rows = np.where(real, first[:, None] + places, first[:, None])
-    return CaseSet(name, sizes, rows, real, group_variants(changes, frequencies))

@@ -86,28 +86,17 @@ def perturb(
         random = np.random.default_rng([seed, number])
         plan = plan_sites(source, target, tags[target], actions, 2 * variants, random)
         random = np.random.default_rng([seed, number, 1])
-        cases.append(_case(source, target, plan, variants, lexicon, random))
+        pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
+        # The places are visited again with other words, until there are enough variants.
+        for site in plan * _ROUNDS:
+            if len(pairs) > variants:
+                break
+            word = "" if site.action == "delete" else lexicon.words(site).draw(site, random)
+            if word is not None:
+                changed = _changed(source.split(), target.split(), site, word)
+                pairs += [changed] if changed not in pairs else []
+        cases.append(Case(Pair(source, target), tuple(pairs[1:])))
     return cases
-
-
-def _case(
-    source: str,
-    target: str,
-    plan: Sequence[Site],
-    variants: int,
-    lexicon: _Lexicon,
-    random: np.random.Generator,
-) -> Case:
-    """Carry out a plan: visit its places, and again with other words, until there are enough variants."""
-    original = Pair(source, target)
-    pairs = {Pair(" ".join(source.split()), " ".join(target.split())): None}
-    for site in [*plan] * _ROUNDS:
-        if len(pairs) > variants:
-            break
-        word = "" if site.action == "delete" else lexicon.words(site).draw(site, random)
-        if word is not None:
-            pairs[_changed(source.split(), target.split(), site, word)] = None
-    return Case(original, tuple(pairs)[1:])
 
 
 def _changed(source: list[str], target: list[str], site: Site, word: str) -> Pair:

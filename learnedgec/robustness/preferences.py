@@ -20,6 +20,7 @@ import numpy.typing as npt
 from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, score_metrics
@@ -137,29 +138,20 @@ def evaluate_preferences(
         References.from_texts(targets),
         runtime=runtime,
     )
-    results = []
-    for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False):
-        bootstrap = Bootstrap(len(case_set.sizes), resamples, level, seed)
-        for metric, by_side in scores.items():
-            target, source = by_side["target"].sentences, by_side["source"].sentences
-            compared = target - source, outcomes(target, source)
-            signature = by_side["target"].signature
-            results.append(
-                _evaluate(metric.label, signature, case_set, skipped, compared, bootstrap)
-            )
-    return results
+    return [
+        _evaluate(metric.label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
+        for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False)
+        for bootstrap in [Bootstrap(len(case_set.sizes), resamples, level, seed)]
+        for metric, by_side in scores.items()
+    ]
 
 
 def _evaluate(
-    label: str,
-    signature: str,
-    cases: CaseSet,
-    left_out: int,
-    compared: tuple[Floats, Floats],
-    bootstrap: Bootstrap,
+    label: str, target: Score, source: Score, cases: CaseSet, left_out: int, bootstrap: Bootstrap
 ) -> PreferenceRobustness:
-    """Evaluate one metric on one set of cases, from each pair's margin and its sign."""
-    margins, preferences = (values[cases.rows] for values in compared)
+    """Evaluate one metric on one set of cases, from its scores of both sides of every pair."""
+    margins = (target.sentences - source.sentences)[cases.rows]
+    preferences = outcomes(target.sentences, source.sentences)[cases.rows]
     real, sizes = cases.real, cases.sizes.astype(np.float64)
     same = (preferences == preferences[:, :1]) & real
     right = (preferences > 0) & real
@@ -192,7 +184,7 @@ def _evaluate(
             for kind, members in cases.groups.items()
             for numbers, places in [np.array(members).T]
         ),
-        signature=signature,
+        signature=target.signature,
     )
 
 

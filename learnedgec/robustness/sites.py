@@ -97,17 +97,16 @@ def plan_sites(
             # Both neighbours of an insertion are context; the first word stays because of its capital.
             if place and (action != "insert" or place - 1 in context) and _changeable(site):
                 sites.append(site)
-    chosen: list[Site] = []
     remaining = {
         action: [sites[n] for n in random.permutation(len(sites))]
         for action, sites in by_action.items()
         if sites
     }
+    chosen: list[Site] = []
     while remaining and len(chosen) < count:
         action = list(remaining)[random.integers(len(remaining))]
         chosen.append(remaining[action].pop())
-        if not remaining[action]:
-            del remaining[action]
+        remaining = {action: sites for action, sites in remaining.items() if sites}
     return chosen
 
 

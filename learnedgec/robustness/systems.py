@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -183,42 +183,28 @@ def evaluate_systems(
         runtime=runtime,
     )
     signature = metric.signature(references, runtime=runtime)
-    tables = {system: _table(metric, rows) for system, rows in statistics.items()}
+    # Each sentence has one reference, its target.
+    counts = {system: metric.counts(rows)[..., 0] for system, rows in statistics.items()}
+    results = {system: _results(metric, rows) for system, rows in statistics.items()}
     return [
-        _evaluate(system, metric, signature, cases, table, bootstrap)
+        _evaluate(system, metric, signature, cases, counts[system], results[system], bootstrap)
         for cases in sets
         for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
-        for system, table in tables.items()
+        for system in systems
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A system's results on each sentence of all sets of cases.
-
-    Attributes:
-        counts: the metric's counts, float (3, 1, S).
-        results: rule -> what is equal for two sentences that are consistent by it.
-    """
-
-    counts: Floats
-    results: Mapping[Consistency, npt.NDArray[Any]]
-
-
-def _table(metric: EditOverlap, statistics: Statistics) -> _Table:
+def _results(
+    metric: EditOverlap, statistics: Statistics
+) -> dict[Consistency, npt.NDArray[np.generic]]:
+    """Return, by rule, what is equal for two sentences that are consistent."""
     numbers: dict[frozenset[tuple[tuple[str, str], int]], int] = {}
     corrections = []
     for record in statistics.records:
-        counts = Counter((edit["original"], edit["correction"]) for edit in record[0]["edits"])
-        corrections.append(numbers.setdefault(frozenset(counts.items()), len(numbers)))
-    # Each sentence has one reference, its target.
-    return _Table(
-        metric.counts(statistics)[..., 0],
-        {
-            "official": np.round(metric.sentence_scores(statistics), 4),
-            "edits": np.array(corrections),
-        },
-    )
+        made = Counter((edit["original"], edit["correction"]) for edit in record[0]["edits"])
+        corrections.append(numbers.setdefault(frozenset(made.items()), len(numbers)))
+    scores = np.round(metric.sentence_scores(statistics), 4)
+    return {"official": scores, "edits": np.array(corrections)}
 
 
 def _evaluate(
@@ -226,27 +212,45 @@ def _evaluate(
     metric: EditOverlap,
     signature: str,
     cases: CaseSet,
-    table: _Table,
+    counts: Floats,
+    results: Mapping[Consistency, npt.NDArray[np.generic]],
     bootstrap: Bootstrap,
 ) -> SystemRobustness:
-    """Evaluate one system on one set of cases."""
-    everything, originals = table.counts[..., cases.rows], table.counts[..., cases.rows[:, :1]]
-    upper, upper_f = _performance(metric, everything, cases.real, bootstrap)
-    lower, lower_f = _performance(metric, everything, cases.real, bootstrap, worst=True)
-    best = metric.choose(everything, cases.real).references[0]
-    worst = metric.choose(everything, cases.real, worst=True).references[0]
+    """Evaluate one system on one set of cases, from its results on each sentence of all sets."""
+    everything, real = counts[..., cases.rows], cases.real
+    upper, upper_f = _performance(metric, everything, real, bootstrap)
+    lower, lower_f = _performance(metric, everything, real, bootstrap, worst=True)
+    original, _ = _performance(metric, everything[..., :1], real[:, :1], bootstrap)
+    best, worst = (
+        metric.choose(everything, real, worst=bad).references[0] for bad in (False, True)
+    )
     consistent = {
-        rule: (results[cases.rows[:, 1:]] == results[cases.rows[:, :1]]) & cases.real[:, 1:]
-        for rule, results in table.results.items()
+        rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
+        for rule, result in results.items()
     }
     shares = {rule: same.sum(axis=1) / (cases.sizes - 1) for rule, same in consistent.items()}
+
+    def group(kind: tuple[Dimension, str], members: Sequence[tuple[int, int]]) -> VariantGroup:
+        numbers, places = np.array(members).T
+        alone = np.ones((len(members), 1), dtype=bool)
+        chosen = [
+            metric.choose(counts[..., cases.rows[numbers, place, None]], alone)
+            for place in (places, 0)
+        ]
+        f, original_f = (float(one.figures[metric.score_name][0]) for one in chosen)
+        shares_of_group = {
+            rule: bootstrap.share(same[numbers, places - 1], numbers)
+            for rule, same in consistent.items()
+        }
+        return VariantGroup(*kind, len(members), shares_of_group, f, original_f)
+
     return SystemRobustness(
         cases=cases.name,
         system=system,
         metric=metric.label,
         count=len(cases.sizes),
         variants=int((cases.sizes - 1).sum()),
-        original=_performance(metric, originals, cases.real[:, :1], bootstrap)[0],
+        original=original,
         upper=upper,
         lower=lower,
         delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
@@ -255,10 +259,7 @@ def _evaluate(
             "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
         },
         p_crs={rule: bootstrap.mean(share) for rule, share in shares.items()},
-        groups=tuple(
-            _group(kind, members, metric, cases, table, consistent, bootstrap)
-            for kind, members in cases.groups.items()
-        ),
+        groups=tuple(group(*entry) for entry in cases.groups.items()),
         signature=signature,
     )
 
@@ -286,32 +287,3 @@ def _performance(
         bootstrap.estimate(float(value[0]), many[name]) for name, value in figures.items()
     )
     return Performance(precision, recall, f), many[metric.score_name]
-
-
-def _group(
-    kind: tuple[Dimension, str],
-    members: Sequence[tuple[int, int]],
-    metric: EditOverlap,
-    cases: CaseSet,
-    table: _Table,
-    consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
-    bootstrap: Bootstrap,
-) -> VariantGroup:
-    """Return a system's results on some variants."""
-    numbers, places = np.array(members).T
-    alone = np.ones((len(members), 1), dtype=bool)
-
-    def f_score(rows: npt.NDArray[np.intp]) -> float:
-        figures = metric.choose(table.counts[..., rows[:, None]], alone).figures
-        return float(figures[metric.score_name][0])
-
-    return VariantGroup(
-        *kind,
-        count=len(members),
-        consistent={
-            rule: bootstrap.share(same[numbers, places - 1], numbers)
-            for rule, same in consistent.items()
-        },
-        f=f_score(cases.rows[numbers, places]),
-        original_f=f_score(cases.rows[numbers, 0]),
-    )

@@ -1,12 +1,9 @@
-"""Flags that are made from the fields of a dataclass, and folders of outputs."""
+"""Flags that are made from the fields of a dataclass."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from learnedgec.cli import sweep, tune
 from learnedgec.cli.flags import read_fields, read_runtime
-from learnedgec.data.text import write_lines
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.trials import SearchPlan
@@ -27,14 +24,3 @@ def test_sweep_shows_the_defaults_of_its_plan() -> None:
     assert "(default: 20)" in text
     assert "(default: hyperband)" in " ".join(text.split())
     assert "None" not in text
-
-
-def test_a_folder_stands_for_its_files_and_names_what_is_no_output(run: Any) -> None:
-    for name in ("b.txt", "a.txt", ".hidden", "README.md", "README.txt", "more/c.txt"):
-        write_lines(f"outputs/{name}", ["He goes ."])
-    printed = run("score --src outputs/a.txt --metric length --format csv --hyp outputs")
-    assert [row["system"] for row in printed.rows] == ["a", "b"]
-    assert (
-        "outputs: .hidden, README.md, README.txt left out, because these are not system outputs."
-        in printed.err
-    )

@@ -11,32 +11,6 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 
-GOLD = """S He go home .
-A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
-
-S Fine .
-A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
-"""
-CONFIG = """name: mine
-model: {encoder: ENCODER, heads: {fluency: {input: hypothesis}}}
-data: {ratings: [mine.csv]}
-"""
-TEXTS = {
-    "src.txt": "He go home .\nFine .\n",
-    "good.txt": "He goes home .\nFine .\n",
-    "empty.txt": "",
-    "short.txt": "He goes home .\n",
-    "yes.txt": "Yes .\n",
-    "gold.m2": GOLD,
-    "other.m2": "S He go home .\n\nS Fine !\n",
-    "no-source.jsonl": '{"hypothesis": "a"}\n',
-    "no-hypothesis.jsonl": '{"source": "a"}\n',
-    "x.csv": "hypothesis,fluency\n",
-    "mine.csv": "source,hypothesis,fluency\nhe go .,he goes .,1\n",
-    "mine.yaml": CONFIG,
-    "typo.yaml": CONFIG.replace("hypothesis}", "hypothesis, objective: regresion}"),
-    "pairs.jsonl": '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n',
-}
 SHORT = {
     "SCORE": "score --src src.txt --metric gleu --ref good.txt --hyp",
     "STREAM": "score --src src.txt --hyp good.txt --metric length --stream",
@@ -47,16 +21,18 @@ SHORT = {
     "PLAIN": "--metric \"errant(annotator='plain')\"",
     "ABSENT": "\"impara(quality='absent')\"",
 }
+TEXTS = Path(__file__).with_name("texts")
 LINES = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a folder with files of every kind, without any dataset."""
+    shutil.copytree(TEXTS, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEARNEDGEC_MIRROR", "absent")
-    for name, text in TEXTS.items():
-        Path(name).write_text(text.replace("ENCODER", str(tiny_encoder)))
+    for name in ("mine.yaml", "typo.yaml"):
+        Path(name).write_text(Path(name).read_text().replace("ENCODER", str(tiny_encoder)))
     Path("latin.txt").write_bytes(b"caf\xe9\n")
     Path("folder").mkdir()
     Path("bert").mkdir()

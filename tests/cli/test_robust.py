@@ -17,25 +17,6 @@ PARA, SYSTEM = "embedded/robust/para.txt", "embedded/robust/system.txt"
 FEW = "--resamples 20"
 
 
-# -- systems ----------------------------------------------------------------------------------
-
-
-def test_do_nothing_and_perfect_systems_as_csv(run: Any) -> None:
-    sources = run("robust systems --case sample --show sources").out
-    Path("nothing.txt").write_text(sources)
-    pairs = [pair for case in read_cases(PARA) for pair in case.pairs]
-    assert sources.splitlines() == [pair.source for pair in pairs]
-    write_lines("perfect.txt", [pair.target for pair in pairs])
-    command = f"robust systems --case {PARA} --hyp nothing.txt perfect.txt --format csv {FEW}"
-    nothing, perfect = run(command, "--metric", "errant(annotator='en-ewt-sm')").rows
-    for row, f in ((nothing, "0.0"), (perfect, "1.0")):
-        assert row["original F"] == row["upper F"] == row["lower F low"] == f
-        for rule in ("official", "edits"):
-            assert row[f"CRS {rule}"] == row[f"P-CRS {rule}"] == "1.0"
-            assert row[f"CRS {rule} low"] == row[f"P-CRS {rule} high"] == "1.0"
-    assert perfect["system"] == "perfect"
-
-
 def test_several_sets_from_folders_and_from_one_file(run: Any) -> None:
     lines = read_lines(SYSTEM)
     text = Path(PARA).read_text().split("\n\n")
@@ -50,12 +31,6 @@ def test_several_sets_from_folders_and_from_one_file(run: Any) -> None:
     assert [result["cases"] for result in results] == ["one", "two", "total"]
     assert results[2]["crs"]["official"]["value"] == pytest.approx(0.5)
     assert results[2]["groups"][0]["consistent"]["edits"]["value"] == pytest.approx(13 / 17)
-
-
-# -- metrics ----------------------------------------------------------------------------------
-
-
-# -- attacks ----------------------------------------------------------------------------------
 
 
 def test_attacks_of_the_catalog(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,9 +49,6 @@ def test_attacks_of_the_catalog(run: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert systems[0]["attack preferred"] == "0.0"
     (_, sentm2) = run(f"{command} bea19-dev --hyp ours.txt --src ours.txt --ref ours.txt").rows
     assert (sentm2["attack score"], sentm2["honest score"]) == ("0.0", "1.0")
-
-
-# -- perturbation -----------------------------------------------------------------------------
 
 
 def test_perturb_then_evaluate(run: Any) -> None:

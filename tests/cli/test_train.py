@@ -112,10 +112,7 @@ def test_a_head_no_better_than_chance_is_warned_about(train: Any, tiny_encoder: 
 
 @pytest.mark.parametrize("purpose", ["ratings", "pairs", "parallel"])
 def test_a_start_trains_as_it_is_written(
-    train: Any,
-    tiny_encoder: Path,
-    tiny_evaluator: Path,
-    purpose: str,
+    train: Any, tiny_encoder: Path, tiny_evaluator: Path, purpose: str
 ) -> None:
     out, err = train(f"train --init own.yaml --for {purpose}")
     assert out == ""
@@ -192,9 +189,7 @@ def test_help_shows_our_options_first_and_all_on_demand(
     assert len(short.splitlines()) <= 270 < len(whole.splitlines())
 
 
-def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
-    train: Any,
-) -> None:
+def test_a_run_shorter_than_an_epoch_gives_an_evaluator(train: Any) -> None:
     # An epoch has two steps.
     for steps in (1, 3):
         command = f"{TRAIN} --overwrite --trainer.max_epochs=-1 --trainer.max_steps {steps}"

@@ -24,8 +24,9 @@ COMMANDS = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", TRANSCRIPT.read_text
 
 
 def copy_sample(folder: Path) -> None:
-    """Copy the sample, and in `two` the first two sentences."""
+    """Copy the sample, in `two` its first two sentences, and in `texts` texts of every kind."""
     shutil.copytree(SAMPLE_FOLDER, folder, dirs_exist_ok=True)
+    shutil.copytree(TRANSCRIPT.with_name("texts"), folder / "texts")
     (folder / "two").mkdir()
     for path in (*folder.glob("*.txt"), *folder.glob("systems/*.txt")):
         lines = path.read_text("utf-8").splitlines(keepends=True)

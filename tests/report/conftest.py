@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ from embedded import Sample
 from learnedgec.analysis.explanation import PreferenceBin, ScoreReference
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_report
-from learnedgec.runtime.runtime import Runtime
 
 ANNOTATOR = "en-ewt-sm"
 SENTENCES = 40
@@ -28,30 +25,9 @@ REFERENCE = ScoreReference(
     probabilities=np.array([0.5, 1.0]),
     pairs=900,
     accuracy=0.7,
-    bins=(
-        PreferenceBin(0.3, 0.35, 0.3, 0.4, 450),
-        PreferenceBin(0.7, 0.65, 0.6, 0.7, 450),
-    ),
+    bins=(PreferenceBin(0.3, 0.35, 0.3, 0.4, 450), PreferenceBin(0.7, 0.65, 0.6, 0.7, 450)),
 )
 HOSTILE = "</script><script>document.title = 'taken'</script> <img src=x onerror=alert(1)> & \"quotes\" , 'n"
-
-
-@dataclass(frozen=True)
-class Case:
-    """The sample with a hostile sentence at the end, as files and in memory, and the report on it."""
-
-    folder: Path
-    sources: list[str]
-    systems: dict[str, list[str]]
-    references: References
-    metrics: list[Metric]
-    report: dict[str, Any]
-
-    @property
-    def inputs(self) -> list[str]:
-        """The files as options of a command."""
-        hypotheses = [str(self.folder / f"{name}.txt") for name in self.systems]
-        return ["--src", str(self.folder / "source.txt"), "--hyp", *hypotheses]
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +36,11 @@ def case(
     tiny_regressor: Path,
     tiny_encoder: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Case:
+) -> SimpleNamespace:
+    """Return the sample with a hostile sentence at the end, as files and in memory, and the report on it.
+
+    `inputs` are the files as options of a command.
+    """
     folder = tmp_path_factory.mktemp("report")
     sources = [*sample.sources[:SENTENCES], HOSTILE]
     systems = {name: [*texts[:SENTENCES], HOSTILE] for name, texts in sample.systems.items()}
@@ -94,7 +74,14 @@ def case(
             "learnedgec.report.overview.find_reference",
             lambda metric: REFERENCE if metric.name == "edit-count" else None,
         )
-        report = build_report(
-            metrics, sources, systems, references, settings=settings, runtime=Runtime()
-        )
-    return Case(folder, sources, systems, references, metrics, report)
+        report = build_report(metrics, sources, systems, references, settings=settings)
+    hypotheses = [str(folder / f"{name}.txt") for name in systems]
+    return SimpleNamespace(
+        folder=folder,
+        inputs=["--src", str(folder / "source.txt"), "--hyp", *hypotheses],
+        sources=sources,
+        systems=systems,
+        references=references,
+        metrics=metrics,
+        report=report,
+    )

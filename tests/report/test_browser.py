@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,13 @@ BROWSER = next(
 try:
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import Browser, Page, expect, sync_playwright
-except ImportError:
+
+    if BROWSER is None:
+        raise ImportError("no Chromium was found; scripts/install_browser installs it")
+except ImportError as error:
     if INSIST:
         raise
-    pytest.skip("the browser tests need the extra `browser`", allow_module_level=True)
-if BROWSER is None:
-    if INSIST:
-        raise RuntimeError("no Chromium was found; run scripts/install_browser")
-    pytest.skip(
-        "no Chromium was found; scripts/install_browser installs it", allow_module_level=True
-    )
+    pytest.skip(f"the extra `browser`: {error}", allow_module_level=True)
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 SECTIONS = ("overview", "sentences", "errors", "effects", "provenance")
@@ -73,9 +71,8 @@ def visit(browser: Browser, address: str) -> Iterator[Open]:
         page.on(
             "request",
             lambda request: (
-                None
-                if request.url.split("#")[0] == address or request.url.startswith("blob:")
-                else heard.append(f"request: {request.url}")
+                request.url.startswith((address, "blob:"))
+                or heard.append(f"request: {request.url}")
             ),
         )
         page.goto(address + place)
@@ -108,6 +105,16 @@ def percentile(scores: Floats) -> Floats:
     return shares
 
 
+def containing(case: Any, word: str) -> list[int]:
+    """Return the numbers of the sentences of which a text has a word, from 0."""
+    rows = zip(case.sources, *case.systems.values(), case.references.texts(), strict=True)
+    return [
+        number
+        for number, (*texts, references) in enumerate(rows)
+        if any(word in text.lower() for text in (*texts, *references))
+    ]
+
+
 def selected(page: Page) -> str:
     return page.inner_text(".detail h3")
 
@@ -130,33 +137,30 @@ def test_every_section_is_there_and_nothing_is_requested(visit: Open, case: Any)
 
 def test_scores_are_the_rankings_and_can_be_sorted(visit: Open, case: Any) -> None:
     page = visit("#overview")
-    first = case.report["overview"]["rankings"][0]
-    names = "#scores tbody th"
-    assert page.locator(names).all_inner_texts() == [
-        case.report["systems"][s] for s in first["order"]
-    ]
+    rankings, names = case.report["overview"]["rankings"], list(case.systems)
+    rows = page.locator("#scores tbody th")
+    assert rows.all_inner_texts() == [names[s] for s in rankings[0]["order"]]
     value = page.locator("#scores tbody tr").first.locator(".value").first.inner_text()
-    assert value == f"{max(first['scores']):.4f}"
-    page.click("#scores thead th:nth-child(4) button")
-    by_edits = case.report["overview"]["rankings"][2]["order"]
-    assert page.locator(names).all_inner_texts() == [case.report["systems"][s] for s in by_edits]
-    page.click("#scores thead th:nth-child(4) button")
-    assert page.locator(names).all_inner_texts() == [
-        case.report["systems"][s] for s in by_edits[::-1]
-    ]
+    assert value == f"{max(rankings[0]['scores']):.4f}"
+    by_edits = [names[s] for s in rankings[2]["order"]]
+    for expected in (by_edits, by_edits[::-1]):
+        page.click("#scores thead th:nth-child(4) button")
+        assert rows.all_inner_texts() == expected
 
 
 def test_filters(visit: Open, case: Any) -> None:
     page = visit("#sentences?sort=number")
     texts = case.report["sentences"]
+
+    def left_by(label: str) -> int:
+        """Return how many sentences a box alone leaves."""
+        page.click("text=Clear all")
+        page.check(f"text={label}")
+        return counted(page)
+
     assert counted(page) == len(case.sources)
     page.fill("input[type=search]", "SCHOLARSHIP")
-    rows = zip(case.sources, *case.systems.values(), case.references.texts(), strict=True)
-    expected = [
-        number
-        for number, (*plain, references) in enumerate(rows)
-        if any("scholarship" in text.lower() for text in (*plain, *references))
-    ]
+    expected = containing(case, "scholarship")
     assert shown(page) == expected
     assert 0 < len(expected) < len(case.sources)
     page.fill("input[type=search]", "no such words")
@@ -167,22 +171,14 @@ def test_filters(visit: Open, case: Any) -> None:
     page.fill('input[aria-label$="from"]', "10")
     page.fill('input[aria-label$="to"]', "12")
     assert counted(page) == sum(10 <= len(source.split()) <= 12 for source in case.sources)
-    page.click("text=Clear all")
-    page.check("text=A and B differ")
     first, second = list(case.systems.values())[:2]
-    assert counted(page) == sum(a != b for a, b in zip(first, second, strict=True))
-    page.uncheck("text=A and B differ")
-    page.check("text=the two metrics disagree")
+    assert left_by("A and B differ") == sum(a != b for a, b in zip(first, second, strict=True))
     # The second metric is of another kind: impara needs no references.
     gleu_scores, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 3))
-    assert (
-        counted(page) == ((gleu_scores[0] - gleu_scores[1]) * (other[0] - other[1]) < 0).sum() > 0
-    )
-    page.click("text=Clear all")
-    page.check("text=the metric's gate rejects")
-    rejected = np.array(texts["metrics"][3]["rejected"])
-    assert counted(page) == rejected[:2].any(axis=0).sum()
-    assert 0 < counted(page) < len(case.sources)
+    disagree = (gleu_scores[0] - gleu_scores[1]) * (other[0] - other[1]) < 0
+    assert left_by("the two metrics disagree") == disagree.sum() > 0
+    rejected = np.array(texts["metrics"][3]["rejected"])[:2].any(axis=0)
+    assert 0 < left_by("the metric's gate rejects") == rejected.sum() < len(case.sources)
     page.click("text=Clear all")
     field(page, "error type").select_option(label="R:VERB:SVA")
     field(page, "found in").select_option(label="system A's output")
@@ -267,18 +263,7 @@ def test_export_equals_the_command_line(
 ) -> None:
     page = visit("#sentences?search=the", accept_downloads=True)
     field(page, "sort by").select_option(label="score of A")
-    matching = sorted(
-        n
-        for n in range(len(case.sources))
-        if any(
-            "the" in text.lower()
-            for text in (
-                case.sources[n],
-                *(texts[n] for texts in case.systems.values()),
-                *case.references.texts()[n],
-            )
-        )
-    )
+    matching = containing(case, "the")
     assert counted(page) == len(matching) < len(case.sources)
     saved = {}
     for name in ("CSV", "M2"):
@@ -358,8 +343,7 @@ def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
     row = page.locator("#errors tbody tr").first
     assert row.locator("th").inner_text() == kind
     tp, fp, fn = systems[0]
-    precision, recall = tp / (tp + fp), tp / (tp + fn)
-    f = 1.25 * precision * recall / (0.25 * precision + recall)
+    f = 1.25 * tp / (1.25 * tp + fp + 0.25 * fn)
     assert row.locator("td").nth(1).inner_text() == f"{f:.2f}"
     rare = [
         kind
@@ -367,25 +351,13 @@ def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
         if max(tp + fn for tp, _, fn in of_systems) < 5
     ]
     grey = page.locator("#errors tbody tr:has(td.muted:nth-child(n + 3)) th")
-    assert rare
-    assert grey.all_inner_texts() == rare
+    assert grey.all_inner_texts() == rare != []
     field(page, "show").select_option(label="tp / fp / fn")
-    assert (
-        page.locator("#errors tbody tr").first.locator("td").nth(1).inner_text()
-        == f"{tp} / {fp} / {fn}"
-    )
+    assert row.locator("td").nth(1).inner_text() == f"{tp} / {fp} / {fn}"
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"),
-    [
-        ("light", 360),
-        ("dark", 360),
-        ("dark", 800),
-        ("light", 1280),
-        ("dark", 1280),
-        ("light", 3840),
-    ],
+    ("scheme", "width"), [*product(("light", "dark"), (360, 1280)), ("dark", 800), ("light", 3840)]
 )
 def test_axe_finds_no_serious_violation_and_no_section_is_wider_than_the_window(
     visit: Open, scheme: str, width: int

@@ -25,18 +25,15 @@ def block(page: str, start: str, end: str) -> str:
 def test_the_data_come_back(case: Any) -> None:
     page = render_report(case.report)
     packed = block(page, 'id="data">', "</script>")
-    assert json.loads(gzip.decompress(base64.b64decode(packed))) == json.loads(
-        json.dumps(case.report)
-    )
+    unpacked = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert unpacked == json.loads(json.dumps(case.report))
     assert render_report(case.report) == page
 
 
 def test_only_our_own_script_may_run(case: Any) -> None:
     page = render_report(case.report)
-    assert re.findall("<script[^>]*>", page) == [
-        '<script type="application/gzip" id="data">',
-        "<script>",
-    ]
+    scripts = ['<script type="application/gzip" id="data">', "<script>"]
+    assert re.findall("<script[^>]*>", page) == scripts
     for name, tag in (("script", "<script>"), ("style", "<style>")):
         digest = hashlib.sha256(block(page, tag, f"</{name}>").encode()).digest()
         assert f"{name}-src 'sha256-{base64.b64encode(digest).decode()}'" in page

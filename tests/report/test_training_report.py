@@ -61,18 +61,14 @@ def test_the_worst_come_first_and_texts_are_no_markup(page: str) -> None:
     assert page.index("<td>x</td>") < page.index("<td>u</td>")
 
 
-def test_agreement_has_intervals(page: str) -> None:
-    for cells in ("0.7500", "[0.5000, 0.9000]", "[0.1000, 0.8000]", "0.4000"):
-        assert cells in page
-
-
-def test_the_evaluator_that_was_continued_is_named(page: str) -> None:
-    assert "Continued from earlier, seed 1" in page
-
-
-def test_verdicts_stand_beside_their_baselines(page: str) -> None:
-    assert "Do not trust quality." in page
-    assert "edit-count 0.8000, before 0.7000." in page
+def test_agreement_verdicts_and_the_evaluator_that_was_continued_are_named(page: str) -> None:
+    for text in (
+        *("0.7500", "[0.5000, 0.9000]", "[0.1000, 0.8000]", "0.4000"),
+        "Do not trust quality.",
+        "edit-count 0.8000, before 0.7000.",
+        "Continued from earlier, seed 1",
+    ):
+        assert text in page
 
 
 def test_the_curve_of_a_continued_run_is_one(page: str) -> None:

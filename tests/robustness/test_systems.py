@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -15,10 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import Statistics, load_metric, read_lines
-from learnedgec.data.catalog import Case, Pair, load_cases
+from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.cases import read_cases
-from learnedgec.data.m2 import apply_edits
-from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import overlap_statistics
@@ -141,13 +137,6 @@ def official(cases: Sequence[Sequence[Counts]]) -> dict[str, float]:
     return {**scores, "crs": robust / len(cases), "p_crs": pairs / len(cases)}
 
 
-def assert_official(result: SystemRobustness, expected: dict[str, float]) -> None:
-    for name in ("original", "upper", "lower"):
-        assert getattr(result, name).f.value == pytest.approx(expected[name], abs=5.1e-5)
-    assert result.crs["official"].value == pytest.approx(expected["crs"])
-    assert result.p_crs["official"].value == pytest.approx(expected["p_crs"])
-
-
 @dataclass(frozen=True)
 class GivenCounts(Errant):
     """ERRANT with given counts: a hypothesis is its tp, fp and fn."""
@@ -179,33 +168,12 @@ def test_any_counts_as_the_official_rule(counts: list[list[Counts]]) -> None:
     ]
     outputs = [f"{tp} {fp} {fn}" for case in counts for tp, fp, fn in case]
     result = evaluate(cases, outputs, GivenCounts())
-    assert_official(result, official(counts))
+    expected = official(counts)
+    for name in ("original", "upper", "lower"):
+        assert getattr(result, name).f.value == pytest.approx(expected[name], abs=5.1e-5)
+    assert result.crs["official"].value == pytest.approx(expected["crs"])
+    assert result.p_crs["official"].value == pytest.approx(expected["p_crs"])
     assert result.variants == sum(len(case) - 1 for case in counts)
-
-
-@pytest.mark.realdata
-def test_80_cases_of_bea19_as_the_official_rule(mirror: Path) -> None:
-    cases = load_cases("robustgec:bea19")[:80]
-    draw = random.Random(3)
-    pairs = [pair for case in cases for pair in case.pairs]
-    gold = extract_edits([(pair.source, pair.target) for pair in pairs], "en-ewt-sm", types=False)
-    outputs = []
-    for pair, edits in zip(pairs, gold, strict=True):
-        tokens = apply_edits(pair.source, [edit for edit in edits if draw.random() < 0.7]).split()
-        if tokens and draw.random() < 0.15:
-            del tokens[draw.randrange(len(tokens))]
-        outputs.append(" ".join(tokens))
-    result = evaluate(cases, outputs, load_metric(ERRANT))
-    sources = [pair.source for pair in pairs]
-    proposed = extract_edits(list(zip(sources, outputs, strict=True)), "en-ewt-sm", types=False)
-    counts = []
-    for rows in zip(proposed, gold, strict=True):
-        ours, wanted = ({(e.start, e.end, e.correction) for e in edits} for edits in rows)
-        counts.append((len(ours & wanted), len(ours - wanted), len(wanted - ours)))
-    expected = official([counts[start : start + 6] for start in range(0, len(counts), 6)])
-    assert 0.2 < expected["lower"] < expected["original"] < expected["upper"] < 1
-    assert 0.1 < expected["crs"] < expected["p_crs"] < 0.95
-    assert_official(result, expected)
 
 
 # -- parts, other metrics, what cannot be -----------------------------------------------------------

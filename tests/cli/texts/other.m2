@@ -1,0 +1,3 @@
+S He go home .
+
+S Fine !
