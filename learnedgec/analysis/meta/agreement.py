@@ -8,6 +8,7 @@ which output is better.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -214,14 +215,9 @@ def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]
 
 def chosen(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Comparisons:
     """Return the marked comparisons."""
-    columns = (
-        comparisons.sentence,
-        comparisons.first,
-        comparisons.second,
-        comparisons.outcome,
-        comparisons.annotation,
-    )
-    return Comparisons(comparisons.systems, *(column[marked] for column in columns))
+    _, *columns = dataclasses.fields(comparisons)
+    marked_columns = {column.name: getattr(comparisons, column.name)[marked] for column in columns}
+    return dataclasses.replace(comparisons, **marked_columns)
 
 
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
@@ -231,13 +227,10 @@ def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats
     """
     size = len(comparisons.systems)
     wins, ties = np.zeros((2, sentences, size, size))
-    winner = np.where(comparisons.outcome > 0, comparisons.first, comparisons.second)
-    loser = np.where(comparisons.outcome > 0, comparisons.second, comparisons.first)
-    decided = comparisons.outcome != 0
-    np.add.at(wins, (comparisons.sentence[decided], winner[decided], loser[decided]), 1)
-    for a, b in ((winner, loser), (loser, winner)):
-        np.add.at(ties, (comparisons.sentence[~decided], a[~decided], b[~decided]), 1)
-    return wins, ties
+    for counts, outcome in ((wins, 1), (wins.swapaxes(1, 2), -1), (ties, 0)):
+        among = chosen(comparisons, comparisons.outcome == outcome)
+        np.add.at(counts, (among.sentence, among.first, among.second), 1)
+    return wins, ties + ties.swapaxes(1, 2)
 
 
 # -- ratings of outputs ----------------------------------------------------------------------------
