@@ -1,7 +1,7 @@
 """Every command and example of README and of the how-to pages, as typed, in a folder with its inputs.
 
-They run in this process; a wheel runs what reads the files that come along with an installation. What cannot
-run in a test is marked where it is written, in a comment that no reader sees:
+They run in this process, and from an installed wheel what reads files of the installation. What cannot run
+in a test is marked where it is written, in a comment that no reader sees:
 
     <!-- not run (REASON): BEGINNING OF THE COMMAND -->
 """

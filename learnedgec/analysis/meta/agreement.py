@@ -151,18 +151,13 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
         return float("nan")
     difference = _differences(scores, comparisons)
     distance = np.abs(difference)
-    order = np.argsort(distance, kind="stable")
-    distance = distance[order]
-    concordant = (np.sign(difference) * comparisons.outcome > 0)[order]
-    tied = (comparisons.outcome == 0)[order]
-    # With ε at the k-th smallest distance, the first k comparisons are called ties, the others not.
-    right = np.cumsum(tied) + concordant.sum() - np.cumsum(concordant)
-    last = np.append(distance[1:] != distance[:-1], True)
-    candidates, gains = distance[last], right[last]
-    if distance[0] > 0:
-        candidates = np.insert(candidates, 0, 0.0)
-        gains = np.insert(gains, 0, concordant.sum())
-    return float(candidates[np.argmax(gains)])
+    tied = np.sort(distance[comparisons.outcome == 0])
+    concordant = np.sort(distance[np.sign(difference) * comparisons.outcome > 0])
+    candidates = np.unique(np.append(distance, 0.0))
+    # A larger ε is right about more human ties, and wrong about more concordant comparisons.
+    gained = np.searchsorted(tied, candidates, side="right")
+    lost = np.searchsorted(concordant, candidates, side="right")
+    return float(candidates[np.argmax(gained - lost)])
 
 
 def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
