@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,12 +113,15 @@ def _target(path: PathLike) -> Path | None:
     Raises:
         OSError: the file that exists there cannot be written.
     """
-    given, target = Path(path), Path(os.path.realpath(path))
-    if not given.exists() or given.is_dir():
-        return target
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return Path(os.path.realpath(path))
+    if stat.S_ISDIR(mode):
+        return Path(os.path.realpath(path))
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    return target if given.is_file() else None
+    return Path(os.path.realpath(path)) if stat.S_ISREG(mode) else None
 
 
 def _beside(target: Path) -> Path:
