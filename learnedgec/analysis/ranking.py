@@ -105,24 +105,6 @@ ABOUT_CLUSTERS = (
 )
 
 
-def rank_ranges(better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return int (S, 2): the best and the worst rank that each of S systems may have, 1 for the best.
-
-    The best is 1 plus the number of systems that are significantly better, the worst S minus the number of
-    those that are significantly worse.
-
-    Source: Kocmi et al., "Findings of the 2023 Conference on Machine Translation (WMT23)" (2023).
-
-    Args:
-        better: (S, S), whether the row's system is significantly better than the column's.
-
-    Example:
-        >>> rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)).tolist()
-        [[1, 2], [1, 2], [3, 3]]
-    """
-    return np.stack([1 + better.sum(axis=0), len(better) - better.sum(axis=1)], axis=1)
-
-
 def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return int (S,): the cluster of each system, 1 for the best.
 
@@ -220,8 +202,15 @@ class SystemRanking:
 
     @property
     def ranges(self) -> npt.NDArray[np.int64]:
-        """Int (S, 2): the best and the worst rank that the tests leave to each system (`rank_ranges`)."""
-        return rank_ranges(self.better)
+        """Int (S, 2): the best and the worst rank that the tests leave to each system, 1 for the best.
+
+        The best is 1 plus the number of systems that are significantly better, the worst S minus the number
+        of those that are significantly worse.
+
+        Source: Kocmi et al., "Findings of the 2023 Conference on Machine Translation (WMT23)" (2023).
+        """
+        better = self.better
+        return np.stack([1 + better.sum(axis=0), len(better) - better.sum(axis=1)], axis=1)
 
     @property
     def cluster(self) -> npt.NDArray[np.int64]:

@@ -183,8 +183,10 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
     Example:
         >>> format_p_value(0.00099, bound=True), format_p_value(0.0314), format_p_value(1.0)
         ('p ≤ .001', 'p = .031', 'p = 1')
-        >>> format_p_value(0.04995), format_p_value(0.05)
-        ('p = .04995', 'p = .050')
+        >>> format_p_value(0.04995), format_p_value(0.0504), format_p_value(0.0003)
+        ('p = .04995', 'p = .050', 'p = .0003')
+        >>> format_p_value(0.00002, bound=True)
+        'p < .0001'
     """
     if p_value >= 0.9995:
         return "p = 1"

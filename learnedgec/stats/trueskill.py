@@ -10,7 +10,7 @@ where v and w are the moments of the normal distribution truncated at the margin
 graph of 11 objects for each game; this is the same arithmetic, and equal to 1e-9 after any number of
 games. Three uses:
 
-- `rate_games`, `rate_scores`: one pass over games in a given order (Goto et al. 2025 rank systems by it);
+- `rate_scores`: one pass over all games of sentence scores (Goto et al. 2025 rank systems by it);
 - `rate_resamples`: the same on many resamples of the sentences at once, for intervals;
 - `rate_judgements`: many runs over sampled human judgements (Sakaguchi et al. 2014), as for the published
   system scores of GJG15 and SEEDA.
@@ -19,7 +19,6 @@ games. Three uses:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
@@ -38,50 +37,10 @@ MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
 """The parameters, for signatures."""
 
 
-def rate_games(games: Iterable[tuple[int, int, int]], players: int) -> tuple[Floats, Floats]:
-    """Return the skills after games in the given order, which matters.
-
-    Equal to `trueskill.TrueSkill(…).rate` with its default backend.
-
-    Args:
-        games: (a, b, outcome) with outcome 1 where a wins, -1 where b wins, 0 for a draw.
-        players: the number of players; a and b are below it.
-
-    Returns:
-        mu and sigma, each float64 (players,).
-
-    Example:
-        >>> mu, sigma = rate_games([(0, 1, 1), (1, 2, 0)], players=3)
-        >>> mu.round(3).tolist()
-        [0.282, -0.19, -0.125]
-    """
-    import trueskill
-
-    # The package's own normal distribution (accurate to 1e-7), so that ratings are equal to the package's.
-    environment = trueskill.TrueSkill(0.0, _SIGMA, _BETA, 0.0, _DRAW)
-    margin = trueskill.calc_draw_margin(_DRAW, 2, environment)
-    mu = [0.0] * players
-    variance = [_SIGMA**2] * players
-    for a, b, outcome in games:
-        if outcome < 0:
-            a, b = b, a
-        square = 2 * _BETA**2 + variance[a] + variance[b]
-        c = math.sqrt(square)
-        t, epsilon = (mu[a] - mu[b]) / c, margin / c
-        if outcome:
-            v = environment.v_win(t, epsilon)
-            w = v * (v + (t - epsilon))
-        else:
-            v, w = environment.v_draw(t, epsilon), environment.w_draw(t, epsilon)
-        mu[a] += variance[a] / c * v
-        mu[b] -= variance[b] / c * v
-        variance[a] *= 1 - variance[a] / square * w
-        variance[b] *= 1 - variance[b] / square * w
-    return np.array(mu), np.sqrt(np.array(variance))
-
-
 def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     """Return the skills after one pass over every sentence's pairs i < j, in order of the rows.
+
+    The order matters. Equal to `trueskill.TrueSkill(…).rate` with its default backend, game by game.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
 
@@ -90,14 +49,37 @@ def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
 
     Returns:
         mu and sigma, each float64 (S,).
+
+    Example:
+        >>> mu, sigma = rate_scores(np.array([[1.0], [0.5], [0.5]]))
+        >>> mu.round(3).tolist()
+        [0.444, -0.259, -0.243]
     """
+    import trueskill
+
+    # The package's own normal distribution (accurate to 1e-7), so that ratings are equal to the package's.
+    environment = trueskill.TrueSkill(0.0, _SIGMA, _BETA, 0.0, _DRAW)
+    margin = trueskill.calc_draw_margin(_DRAW, 2, environment)
+    mu = [0.0] * len(scores)
+    variance = [_SIGMA**2] * len(scores)
     pairs = list(combinations(range(len(scores)), 2))
-    games = (
-        (a, b, outcome)
-        for row in _outcomes(scores).tolist()
-        for (a, b), outcome in zip(pairs, row, strict=True)
-    )
-    return rate_games(games, len(scores))
+    for row in _outcomes(scores).tolist():
+        for (a, b), outcome in zip(pairs, row, strict=True):
+            if outcome < 0:
+                a, b = b, a
+            square = 2 * _BETA**2 + variance[a] + variance[b]
+            c = math.sqrt(square)
+            t, epsilon = (mu[a] - mu[b]) / c, margin / c
+            if outcome:
+                v = environment.v_win(t, epsilon)
+                w = v * (v + (t - epsilon))
+            else:
+                v, w = environment.v_draw(t, epsilon), environment.w_draw(t, epsilon)
+            mu[a] += variance[a] / c * v
+            mu[b] -= variance[b] / c * v
+            variance[a] *= 1 - variance[a] / square * w
+            variance[b] *= 1 - variance[b] / square * w
+    return np.array(mu), np.sqrt(np.array(variance))
 
 
 def rate_resamples(scores: Floats, samples: Indices) -> Floats:
@@ -220,7 +202,7 @@ def _update(
         low, high = -epsilon - np.abs(t), epsilon - np.abs(t)
         mass = ndtr(high) - ndtr(low)
         safe = np.where(mass > 0, mass, 1.0)
-        at_low, at_high = _density(low), _density(high)
+        at_low, at_high = (np.exp(-(end**2) / 2) / math.sqrt(2 * math.pi) for end in (low, high))
         of_draw = np.where(mass > 0, (at_low - at_high) / safe, high)
         w_draw = np.where(mass > 0, of_draw**2 + (high * at_high - low * at_low) / safe, 1.0)
         v = np.where(draw, np.where(t < 0, -of_draw, of_draw), v)
@@ -233,8 +215,3 @@ def _update(
         var_a * (1 - var_a * shrink),
         var_b * (1 - var_b * shrink),
     )
-
-
-def _density(x: Floats) -> Floats:
-    density: Floats = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-    return density

@@ -16,7 +16,7 @@ import trueskill
 from measuring import Stopwatch
 
 from learnedgec.stats.resampling import resample
-from learnedgec.stats.trueskill import rate_games, rate_resamples
+from learnedgec.stats.trueskill import rate_resamples, rate_scores
 
 RESAMPLES = 1000
 
@@ -61,7 +61,7 @@ def main() -> None:
     expected = rate_with_package(games, options.systems)
     package = watch.wall
     watch = Stopwatch()
-    ratings = np.stack(rate_games(games, options.systems), axis=1)
+    ratings = np.stack(rate_scores(scores), axis=1)
     ours = watch.wall
     print(f"{len(games):,} games of {options.systems} systems, one thread")
     print(f"trueskill {trueskill.__version__}: {package:8.2f} s")

@@ -13,7 +13,7 @@ from learnedgec import load_metric
 from learnedgec.analysis.comparison import compare, compare_systems
 from learnedgec.analysis.ranking import rank
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.stats.significance import format_p_value, holm
+from learnedgec.stats.significance import holm
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])
@@ -65,14 +65,6 @@ def test_the_sentence_says_what_was_found() -> None:
     long = replace(worse, metric="length(unit='char')")
     assert long.sentence == worse.sentence
     assert " by length#2 (" in long.sentence_about("length#2")
-
-
-@pytest.mark.parametrize(
-    ("p_value", "bound", "text"),
-    [(0.0504, False, "p = .050"), (0.0003, False, "p = .0003"), (0.00002, True, "p < .0001")],
-)
-def test_p_values_as_papers_write_them(p_value: float, bound: bool, text: str) -> None:
-    assert format_p_value(p_value, bound=bound) == text
 
 
 def test_bad_input() -> None:

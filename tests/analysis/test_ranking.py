@@ -19,7 +19,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.resampling import resample
-from learnedgec.stats.significance import holm, paired_bootstrap
+from learnedgec.stats.significance import paired_bootstrap
 
 
 def of_sample(metric: Metric, sample: Sample) -> dict[str, Statistics]:
@@ -94,12 +94,6 @@ def test_paired_permutation_recomputes_corpus_scores(sample: Sample) -> None:
     strong, weak = statistics["strong"], statistics["weak"]
     assert paired_permutation(metric, strong, weak, count=99) == pytest.approx(1 / 100)
     assert paired_permutation(metric, strong, strong, count=99) == 1.0
-
-
-def test_holm_by_hand() -> None:
-    # Sorted .005·4, .01·3, .03·2, .04·1, each at least the one before.
-    assert holm(np.array([0.01, 0.04, 0.03, 0.005])) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm(np.array([])).tolist() == []
 
 
 def test_clusters_break_where_all_above_are_better_than_all_below() -> None:

@@ -11,7 +11,7 @@ import pytest
 import trueskill
 
 from learnedgec.errors import InputError
-from learnedgec.stats.trueskill import rate_judgements, rate_resamples, rate_scores
+from learnedgec.stats.trueskill import rate_judgements, rate_scores
 
 
 def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, won: int) -> None:
@@ -38,15 +38,6 @@ def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
     ]
     expected = rate_with_package(games, 5)
     assert np.array(rate_scores(scores)) == pytest.approx(expected, rel=0, abs=1e-9)
-
-
-def test_resamples_equal_one_pass_on_each() -> None:
-    generator = np.random.default_rng(1)
-    scores = generator.integers(0, 3, (4, 30)).astype(float)
-    samples = generator.integers(0, 30, (7, 30))
-    together = rate_resamples(scores, samples)
-    for sample, mu in zip(samples, together, strict=True):
-        assert mu == pytest.approx(rate_scores(scores[:, sample])[0], rel=0, abs=1e-6)
 
 
 def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:

@@ -8,6 +8,7 @@ which output is better.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -150,18 +151,13 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
         return float("nan")
     difference = _differences(scores, comparisons)
     distance = np.abs(difference)
-    order = np.argsort(distance, kind="stable")
-    distance = distance[order]
-    concordant = (np.sign(difference) * comparisons.outcome > 0)[order]
-    tied = (comparisons.outcome == 0)[order]
-    # With ε at the k-th smallest distance, the first k comparisons are called ties, the others not.
-    right = np.cumsum(tied) + concordant.sum() - np.cumsum(concordant)
-    last = np.append(distance[1:] != distance[:-1], True)
-    candidates, gains = distance[last], right[last]
-    if distance[0] > 0:
-        candidates = np.insert(candidates, 0, 0.0)
-        gains = np.insert(gains, 0, concordant.sum())
-    return float(candidates[np.argmax(gains)])
+    tied = np.sort(distance[comparisons.outcome == 0])
+    concordant = np.sort(distance[np.sign(difference) * comparisons.outcome > 0])
+    candidates = np.unique(np.append(distance, 0.0))
+    # A larger ε is right about more human ties, and wrong about more concordant comparisons.
+    gained = np.searchsorted(tied, candidates, side="right")
+    lost = np.searchsorted(concordant, candidates, side="right")
+    return float(candidates[np.argmax(gained - lost)])
 
 
 def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
@@ -214,14 +210,9 @@ def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]
 
 def chosen(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Comparisons:
     """Return the marked comparisons."""
-    columns = (
-        comparisons.sentence,
-        comparisons.first,
-        comparisons.second,
-        comparisons.outcome,
-        comparisons.annotation,
-    )
-    return Comparisons(comparisons.systems, *(column[marked] for column in columns))
+    _, *columns = dataclasses.fields(comparisons)
+    marked_columns = {column.name: getattr(comparisons, column.name)[marked] for column in columns}
+    return dataclasses.replace(comparisons, **marked_columns)
 
 
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
@@ -231,13 +222,10 @@ def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats
     """
     size = len(comparisons.systems)
     wins, ties = np.zeros((2, sentences, size, size))
-    winner = np.where(comparisons.outcome > 0, comparisons.first, comparisons.second)
-    loser = np.where(comparisons.outcome > 0, comparisons.second, comparisons.first)
-    decided = comparisons.outcome != 0
-    np.add.at(wins, (comparisons.sentence[decided], winner[decided], loser[decided]), 1)
-    for a, b in ((winner, loser), (loser, winner)):
-        np.add.at(ties, (comparisons.sentence[~decided], a[~decided], b[~decided]), 1)
-    return wins, ties
+    for counts, outcome in ((wins, 1), (wins.swapaxes(1, 2), -1), (ties, 0)):
+        among = chosen(comparisons, comparisons.outcome == outcome)
+        np.add.at(counts, (among.sentence, among.first, among.second), 1)
+    return wins, ties + ties.swapaxes(1, 2)
 
 
 # -- ratings of outputs ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -209,7 +208,7 @@ def evaluate(
         systems=tuple(benchmark.systems),
         human_scores=shared.human.scores,
         human_intervals=intervals(shared.human.many, protocol.level),
-        order=np.argsort(-shared.human.scores, kind="stable"),
+        order=shared.order,
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
         tests=tuple(compare_metrics(shared, tested)) if tests else (),
@@ -273,14 +272,27 @@ def _evaluate_metric(
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation)
     many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
-    order = np.argsort(-shared.human.scores, kind="stable")
-    curve = partial(_curve, shared, scores, many)
+
+    def curve(
+        correlations: Callable[..., Floats], **settings: int
+    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Return the correlations within subsets of the systems, and their intervals over sentences."""
+        values: dict[str, Floats] = {}
+        bounds: dict[str, Floats] = {}
+        for kind in _CURVES:
+            values[kind], many_values = (
+                correlations(kind, *columns, order=shared.order, **settings)
+                for columns in ((shared.human.scores, scores), (shared.human.many, many))
+            )
+            pairs = zip(values[kind], many_values.T, strict=True)
+            of_each = [interval_of_correlation(*pair, protocol.level) for pair in pairs]
+            bounds[kind] = np.array(of_each).reshape(-1, 2)
+        return values, bounds
+
     of_windows, window_intervals = (
-        curve(partial(windows, width=protocol.window, order=order))
-        if len(scores) >= protocol.window
-        else ({}, {})
+        curve(windows, width=protocol.window) if len(scores) >= protocol.window else ({}, {})
     )
-    best, best_intervals = curve(partial(among_best, order=order))
+    best, best_intervals = curve(among_best)
     signature = metric.signature(benchmark.references, runtime=runtime)
     return MetricEvaluation(
         metric=metric.label,
@@ -300,26 +312,6 @@ def _evaluate_metric(
         best_intervals=best_intervals,
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES},
     )
-
-
-def _curve(
-    shared: JudgedBenchmark,
-    scores: Floats,
-    many: Floats,
-    correlations: Callable[[Correlation, Floats, Floats], Floats],
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return the correlations within subsets of the systems, and their intervals over sentences."""
-    values: dict[str, Floats] = {}
-    bounds: dict[str, Floats] = {}
-    for kind in _CURVES:
-        values[kind] = correlations(kind, shared.human.scores, scores)
-        resamples = correlations(kind, shared.human.many, many)
-        of_each = [
-            interval_of_correlation(value, column, shared.protocol.level)
-            for value, column in zip(values[kind], resamples.T, strict=True)
-        ]
-        bounds[kind] = np.array(of_each).reshape(-1, 2)
-    return values, bounds
 
 
 # -- tests between metrics --------------------------------------------------------------------------

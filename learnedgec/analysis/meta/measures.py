@@ -138,6 +138,7 @@ class JudgedBenchmark:
         draws: int (B, S), resamples of the systems.
         edits: (S, N), tokens edited.
         human: the human scores.
+        order: int (S,), the systems from best to worst, by human score.
         comparisons: of the systems under evaluation, or `None` where there are no rankings.
     """
 
@@ -171,6 +172,7 @@ class JudgedBenchmark:
             cache_dir=runtime.cache_dir,
             progress=runtime.progress,
         )
+        self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
     def win_shares(self) -> Floats:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.meta.agreement import (
     agreement,
     agreement_with_ties,
@@ -20,11 +19,8 @@ from learnedgec.analysis.meta.agreement import (
     segment_correlations_of_resamples,
     tie_threshold,
 )
-from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
-from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import multiplicities, resample
 
 NAMES = ("a", "b", "c", "d")
@@ -220,15 +216,8 @@ def test_nothing_rated_is_nan() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize("name", ["seeda-s", "seeda-s:+fluency", "seeda-e", "seeda-e:+fluency"])
-def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
-    benchmark = load_benchmark(name)
-    for metric in map(load_metric, ("gleu", "edit-count", "constant")):
-        scores = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
-        result = agreement(scores, benchmark.comparisons(), "official")
-        expected = literal_agreement(
-            benchmark.rankings, tuple(benchmark.systems), scores, "official"
-        )
-        assert (result.accuracy, result.kendall) == pytest.approx(expected[:2], abs=1e-12)
-        if (name, metric.name) == ("seeda-e", "constant"):
-            assert result.kendall == pytest.approx(0.096, abs=5e-4)
+def test_a_constant_agrees_a_little_by_the_ties_of_the_script() -> None:
+    benchmark = load_benchmark("seeda-e")
+    scores = np.zeros((len(benchmark.systems), len(benchmark.sources)))
+    result = agreement(scores, benchmark.comparisons(), "official")
+    assert result.kendall == pytest.approx(0.096, abs=5e-4)

@@ -14,7 +14,6 @@ from scipy import stats
 from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.meta.agreement import agreement
 from learnedgec.analysis.meta.evaluation import (
-    SENTINELS,
     Evaluation,
     MetricEvaluation,
     MetricTest,
@@ -26,7 +25,7 @@ from learnedgec.analysis.meta.human_scores import default_human, human_scores, j
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import correlate, pearson
@@ -56,11 +55,10 @@ def entry(evaluation: Evaluation, name: str) -> MetricEvaluation:
     return next(result for result in evaluation.metrics if result.metric.startswith(name))
 
 
-def test_sentinels_come_last_and_once(ranked: Evaluation, benchmark_: Benchmark) -> None:
-    assert [result.metric for result in ranked.metrics][1:] == list(SENTINELS)
-    assert [result.sentinel for result in ranked.metrics] == [False, True, True, True, True]
-    again = evaluate("length", benchmark_, QUICK)
-    assert [r.metric for r in again.metrics] == ["length", "edit-count", "constant", "random"]
+def test_sentinels_come_last_and_once(benchmark_: Benchmark) -> None:
+    metrics = evaluate("length", benchmark_, QUICK).metrics
+    assert [entry.metric for entry in metrics] == ["length", "edit-count", "constant", "random"]
+    assert all(entry.sentinel for entry in metrics)
 
 
 def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
@@ -78,11 +76,6 @@ def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
                 oracle(ranked.human_scores, result.scores).statistic
             )
             assert (estimate.count, estimate.unit) == (4, "systems")
-
-
-def test_systems_without_judgements_are_left_out_with_a_notice(ranked: Evaluation) -> None:
-    assert ranked.systems == ("careful", "eager", "strong", "weak")
-    assert ranked.notices == ("source: no human score EW, left out.",)
 
 
 def test_ratings_give_segment_measures(rated: Evaluation, benchmark_: Benchmark) -> None:
@@ -164,11 +157,6 @@ def test_default_human_scores(benchmark_: Benchmark) -> None:
     assert default_human(published) == ["x"]
 
 
-def test_unknown_human_score_names_the_nearest(benchmark_: Benchmark) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'fluency'"):
-        evaluate([], benchmark_, QUICK, human="flueny")
-
-
 def test_published_scores_alone_have_no_interval_of_their_own() -> None:
     texts = ("a b", "c d e")
     systems = {"x": texts, "y": ("a", "c d"), "z": ("a b c", "c")}
@@ -231,8 +219,8 @@ def test_bad_protocols_are_refused(bad: dict[str, float]) -> None:
 # -- tests between metrics: how often they find a difference where there is none ------------------
 
 
-def equally_good(seed: int, count: int) -> list[MetricTest]:
-    """Return the tests between metrics whose scores are ratings plus noise of one size."""
+def equally_good(seed: int) -> list[MetricTest]:
+    """Return the tests between four metrics whose scores are ratings plus noise of one size."""
     random = np.random.default_rng(seed)
     ratings = random.normal(size=(6, 12))
     shared: Any = SimpleNamespace(
@@ -241,7 +229,7 @@ def equally_good(seed: int, count: int) -> list[MetricTest]:
         comparisons=None,
     )
     metrics = []
-    for number in range(count):
+    for number in range(4):
         sentences = ratings + random.normal(size=ratings.shape)
         scores = sentences.mean(axis=1)
         values = {
@@ -257,27 +245,22 @@ def equally_good(seed: int, count: int) -> list[MetricTest]:
 
 
 def test_equally_good_metrics_seldom_differ() -> None:
-    # Two metrics: no test has anything to correct for, and each finds a difference in 5 % of 400 pairs.
-    tests = [test for seed in range(400) for test in equally_good(seed, 2)]
-    for name in ("perm_both", "perm_systems"):
-        for measure in ("pearson", "segment_pearson"):
-            p_values = [getattr(test, name) for test in tests if test.measure == measure]
-            assert 0.01 < np.mean(np.array(p_values) <= 0.05) < 0.08, (name, measure)
-    p_values = [test.williams for test in tests if test.measure == "pearson"]
-    assert 0 < np.mean(np.array(p_values) <= 0.05) < 0.08
-
-
-def test_no_difference_among_equally_good_metrics_is_found_more_often_than_one() -> None:
-    families = [
-        [test for test in equally_good(seed, 4) if test.measure == "pearson"] for seed in range(100)
-    ]
-    assert all(len(tests) == 6 for tests in families)
-    alone, corrected = (
-        np.mean([min(getattr(test, name) for test in tests) <= 0.05 for tests in families])
-        for name in ("perm_both", "perm_both_adjusted")
-    )
-    assert alone > 0.12
-    assert corrected <= 0.08
+    families = [equally_good(seed) for seed in range(100)]
+    for measure in ("pearson", "segment_pearson"):
+        of_measure = [[test for test in tests if test.measure == measure] for tests in families]
+        assert all(len(tests) == 6 for tests in of_measure)
+        for name in ("perm_both", "perm_systems", "williams"):
+            p_values, corrected = (
+                np.array([[getattr(test, each) for test in tests] for tests in of_measure])
+                for each in (name, f"{name}_adjusted")
+            )
+            if name == "williams" and measure != "pearson":
+                assert np.isnan(p_values).all()
+                continue
+            # Each test finds a difference in 5 %, one of six does more often, and none after the correction.
+            assert 0 < (p_values <= 0.05).mean() < 0.08, (name, measure)
+            assert (corrected.min(axis=1) <= 0.05).mean() <= 0.08, (name, measure)
+            assert (p_values.min(axis=1) <= 0.05).mean() > 0.1, (name, measure)
 
 
 # -- published values ------------------------------------------------------------------------------
