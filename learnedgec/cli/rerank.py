@@ -12,7 +12,7 @@ from learnedgec.applications.rerank import Guards, MinimumBayesRisk, Reranking, 
 from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.text import write_lines
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.parsing import available_annotator
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.runtime.runtime import Runtime
@@ -81,7 +81,7 @@ def _vote(options: Namespace, runtime: Runtime) -> list[str]:
     return vote(
         texts.sources,
         texts.systems,
-        annotator=options.annotator or default_annotator(),
+        annotator=options.annotator or available_annotator(),
         threshold=options.threshold,
         runtime=runtime,
     )
