@@ -17,7 +17,7 @@ from training_files import arguments, pairs_file, ranked_pairs, trained
 from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
-from learnedgec.training.memory import estimated_memory
+from learnedgec.training.callbacks import estimated_memory
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 
 
