@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,9 @@ from torch.utils.data import DataLoader, Sampler
 
 from learnedgec.evaluators.batching import Batch, hypothesis_marks, pad
 from learnedgec.evaluators.capitals import mark_capitals
-from learnedgec.training.examples import Example
-from learnedgec.training.labelled import wrong_words
+from learnedgec.training.examples import Example, StoredExamples
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
-from learnedgec.training.storage import batched
+from learnedgec.training.pairs.referenced import wrong_words
 from learnedgec.types import Indices
 
 
@@ -49,10 +48,10 @@ class Encoding:
             readers.setdefault(head.input, []).append(name)
         return readers
 
-    def lengths(self, examples: Iterable[Example]) -> Indices:
+    def lengths(self, examples: StoredExamples) -> Indices:
         """Return the number of tokens of the longest text of each example, summed over the inputs."""
         lengths = []
-        for rows in batched(examples):
+        for rows in examples.batches():
             tokens = np.zeros(len(rows), dtype=np.int64)
             for kind in self.readers:
                 encoded, starts = self._tokenised(kind, rows)

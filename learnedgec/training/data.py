@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import re
-import shutil
 import tempfile
-import weakref
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -39,18 +36,20 @@ from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableL
 from learnedgec.training.examples import (
     Example,
     Split,
+    StoredExamples,
     case_examples,
     each_rater,
+    joined,
     labelled_examples,
     pair_examples,
     rating_examples,
     split_places,
+    stored,
 )
-from learnedgec.training.labelled import LabelledOutputs
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.rated import iterate_rated
-from learnedgec.training.storage import StoredExamples, joined, stored
+from learnedgec.training.pairs.referenced import LabelledOutputs
 from learnedgec.types import Indices
 
 # The training examples in which text that is not tokenised is looked for.
@@ -165,8 +164,6 @@ class TrainingData(lightning.LightningDataModule):
         self.folder, self.jobs = folder, jobs
         self.progress = False
         self.parts: dict[str, StoredExamples] = {}
-        self._scratch: Path | None = None
-        self._numbers = itertools.count()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
         # Part -> the examples that heads learn from, and their lengths in tokens.
@@ -218,16 +215,9 @@ class TrainingData(lightning.LightningDataModule):
             parts["train"] = joined([parts["train"], *free])
         if self.raters == "each":
             single = (row for example in parts["train"] for row in each_rater(example))
-            parts["train"] = stored(single, self._file())
+            parts["train"] = stored(single)
         self.parts = parts
         return self.parts
-
-    def _file(self) -> Path:
-        """Return a file for many examples, which goes when this object goes."""
-        if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="learnedgec-"))
-            weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
-        return self._scratch / str(next(self._numbers))
 
     def _rated(self, name: str) -> Iterator[Example]:
         """Yield the ratings of a dataset or a file as examples."""
@@ -274,7 +264,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
         """Store examples without reserved sentences, or raise `LeakageError`."""
-        examples = stored(made, self._file())
+        examples = stored(made)
         if not self.check_leakage:
             return examples
         check_leakage((list(chain.from_iterable(row.texts)) for row in examples), name)

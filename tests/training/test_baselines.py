@@ -11,8 +11,7 @@ import tiny
 
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.baselines import Verdict, judge_heads
-from learnedgec.training.evaluate import predict
+from learnedgec.training.evaluate import Verdict, judge_heads, predict
 from learnedgec.training.examples import Example
 
 TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(120)]

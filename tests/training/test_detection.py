@@ -21,10 +21,9 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
-from learnedgec.training.labelled import LabelledOutputs, wrong_words
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.pairs.referenced import pooled_references
+from learnedgec.training.pairs.referenced import LabelledOutputs, pooled_references, wrong_words
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from training_files import cases_file
 
 from learnedgec.data.catalog.cases import read_cases
-from learnedgec.training import storage
-from learnedgec.training.examples import Example, Split, case_examples, pair_examples, split_places
+from learnedgec.training import examples as examples_module
+from learnedgec.training.examples import (
+    Example,
+    Split,
+    case_examples,
+    pair_examples,
+    split_places,
+    stored,
+)
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
 
@@ -112,10 +119,10 @@ def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
 def test_an_example_is_as_long_as_its_longest_text_for_the_heads_that_read_it(
     tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "BATCH", 2)
+    monkeypatch.setattr(examples_module, "_BATCH", 2)
     heads = {"alone": HeadOptions(), "both": HeadOptions("pair", "detection")}
     rated = [Example((("a", "b"),), {"alone": 1.0})] * 3
     pair = Example((("a", "b"), ("a", "b b b")), ranked=("both",))
     encoding = EvaluatorModule(heads, str(tiny_encoder)).encoding
     # With [CLS] and [SEP], of which a pair has two.
-    assert encoding.lengths([*rated, pair, *rated]).tolist() == [3] * 3 + [7] + [3] * 3
+    assert encoding.lengths(stored([*rated, pair, *rated])).tolist() == [3] * 3 + [7] + [3] * 3
