@@ -7,7 +7,7 @@ import json
 import math
 import re
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
@@ -52,6 +52,8 @@ from learnedgec.training.pairs.rated import iterate_rated
 from learnedgec.training.pairs.referenced import LabelledOutputs
 from learnedgec.types import Indices
 
+# Kinds of examples -> the attribute that says which heads learn from them.
+_KINDS = {"ratings": "values", "pairs": "ranked", "cases": "consistent", "labelled": "labelled"}
 # The training examples in which text that is not tokenised is looked for.
 _SAMPLE = 1000
 
@@ -301,18 +303,11 @@ class TrainingData(lightning.LightningDataModule):
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""
-        kinds = {
-            "ratings": "values",
-            "pairs": "ranked",
-            "cases": "consistent",
-            "labelled": "labelled",
-        }
-        sizes = {}
+        sizes = {part: dict.fromkeys(_KINDS, 0) for part in self.load()}
         for part, examples in self.load().items():
-            counts = Counter(
-                kind for row in examples for kind, name in kinds.items() if getattr(row, name)
-            )
-            sizes[part] = {kind: counts[kind] for kind in kinds}
+            for row in examples:
+                for kind, attribute in _KINDS.items():
+                    sizes[part][kind] += bool(getattr(row, attribute))
         return sizes
 
     def fingerprint(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pairs of rated outputs: the higher rating is better, equal outputs are one, small differences make none."""
+"""Pairs of rated and of ranked outputs: the one judged higher is better, and equal outputs are one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.catalog.judgements import load_rankings
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs import RankedPair
+from learnedgec.training.pairs import RankedPair, RankingPairs
 from learnedgec.training.pairs.rated import RatedPairs, iterate_rated
 
 
@@ -106,3 +108,22 @@ def test_outputs_of_a_rated_benchmark_are_ratings(mirror: Path) -> None:
         assert by_text[system, benchmark.sources[0]] == pytest.approx(expected)
     with pytest.raises(ConfigError, match="the benchmark seeda-s has no ratings"):
         list(iterate_rated("seeda-s"))
+
+
+def test_the_better_rank_is_the_better_side(sample: Sample) -> None:
+    expected = [
+        (sample.sources[ranking.sentence], texts[0][0], texts[1][0])
+        for ranking in load_rankings("sample")
+        for pair in combinations(ranking.ranks.items(), 2)
+        if (texts := _ordered(sample, ranking.sentence, pair))
+    ]
+    pairs = RankingPairs(["sample"]).make(Path(), Runtime())
+    assert [(pair.source, pair.better, pair.worse) for pair in pairs] == expected
+
+
+def _ordered(
+    sample: Sample, number: int, pair: tuple[tuple[str, int], ...]
+) -> list[tuple[str, int]]:
+    """Return two texts with their ranks, the better first, or nothing for equal texts or ranks."""
+    texts = {sample.systems[system][number]: rank for system, rank in pair}
+    return sorted(texts.items(), key=lambda item: item[1]) if len(set(texts.values())) == 2 else []

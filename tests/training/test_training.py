@@ -1,9 +1,11 @@
-"""A tiny model learns, packages, reloads with the same scores, and continues after an interruption."""
+"""A tiny model learns, packages, reloads with the same scores, and continues; the mean of several seeds."""
 
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,13 @@ from embedded import SAMPLE_FOLDER
 from safetensors.torch import load_file
 from training_files import arguments, trained, training_data
 
+from learnedgec.cli.train import _rows
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.training import seeds
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
@@ -232,3 +236,44 @@ def test_gradients_are_clipped_in_bfloat16(
     extra = ("--trainer.precision", "bf16-mixed", "--trainer.max_steps", "2")
     trained(options(tmp_path, tiny_encoder, *extra))
     assert norms == [1.0, 1.0]
+
+
+def several(folder: Path, encoder: Path, *extra: str) -> list[str]:
+    model = {"encoder": encoder, "learning_rate": 5e-3, "heads": {"fluency": {}}}
+    settings = {"model": model, "data": {"ratings": [SAMPLE_FOLDER]}, "trainer": {"max_steps": 3}}
+    return arguments(folder, settings, "--average", *extra)
+
+
+def as_a_pool(function: Any, items: Sequence[int], *rest: Any, **options: Any) -> list[Any]:
+    """Send what a pool would send to its processes, and work here: a process takes seconds to start."""
+    sent = pickle.loads(pickle.dumps(function))
+    threads = torch.get_num_threads()
+    results = [pickle.loads(pickle.dumps(sent(item))) for item in items]
+    torch.set_num_threads(threads)
+    return results
+
+
+def test_the_mean_of_seeds_that_were_trained_side_by_side(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeds, "parallel_map", as_a_pool)
+    result = trained(several(tmp_path, tiny_encoder, "--seeds", "2", "--jobs", "2"))
+    folders = [tmp_path / "runs" / "tiny" / f"seed-{seed}" / "tiny" for seed in (2, 3)]
+    first, second, mean = (
+        Evaluator.load(str(name)).model.state_dict() for name in (*folders, result.package)
+    )
+    assert any(not torch.equal(first[key], second[key]) for key in first)
+    for key, tensor in mean.items():
+        assert torch.equal(tensor, ((first[key] + second[key]) / 2).half().float())
+    manifest, members = check_package(result.package), [check_package(path) for path in folders]
+    assert manifest["seed"] == [2, 3]
+    assert manifest["results"] == result.results
+    assert result.seeds == {member["seed"]: member["results"] for member in members}
+    digests = [member["files"]["model.safetensors"] for member in members]
+    assert [row["sha256"] for row in manifest["averaged"]] == digests
+    card = (result.package / "README.md").read_text()
+    assert f"- Mean of the weights of `seed 2` ({digests[0][:12]}…), `seed 3` (" in card
+    assert "- Seed: 2, 3\n" in card
+    assert "seeds: 2" in (result.package / "training.yaml").read_text()
+    for row in _rows(result):
+        assert row["average"] == result.results[row["part"]]["fluency"]["pearson"]
