@@ -65,23 +65,19 @@ def shouted(install_package: InstallPackage) -> None:
     install_package("shouting", {"learnedgec.pairs": points}, {"shouting.py": PLUGIN})
 
 
-@pytest.fixture
-def words(tiny_encoder: Path) -> Callable[[list[dict[str, Any]]], list[str]]:
-    """Return a function that returns the arguments of a run with pair sources."""
-
-    def build(sources: list[dict[str, Any]]) -> list[str]:
-        model = ["--model.encoder", str(tiny_encoder), "--model.heads", "{quality: {}}"]
-        return ["--name", "x", *model, "--data.pairs", json.dumps({"quality": sources})]
-
-    return build
+def sources_of(encoder: Path, *sources: dict[str, Any]) -> list[PairSource]:
+    """Return the pair sources of a configuration."""
+    model = ["--name", "x", "--model.encoder", str(encoder), "--model.heads", "{quality: {}}"]
+    words = [*model, "--data.pairs", json.dumps({"quality": sources})]
+    return training_data(words).pairs["quality"]
 
 
 @pytest.mark.usefixtures("shouted")
-def test_sources_of_other_packages_have_short_names(words: Callable[..., list[str]]) -> None:
+def test_sources_of_other_packages_have_short_names(tiny_encoder: Path) -> None:
     source = {"class_path": "ShoutedPairs", "init_args": {"words": ["a b"]}}
     nested = {"class_path": "DistilledPairs", "init_args": {"pairs": [source], "teacher": "length"}}
     with pytest.warns(UserWarning, match="the pair source 'Renamed' .* is named 'ShoutedPairs'"):
-        first, distilled = training_data(words([source, nested])).pairs["quality"]
+        first, distilled = sources_of(tiny_encoder, source, nested)
     assert type(first) is REGISTRY.find("ShoutedPairs")
     assert first.describe() == {"words": ["a b"]}
     assert distilled.describe()["pairs"] == [{"source": "ShoutedPairs", "words": ["a b"]}]
@@ -90,14 +86,14 @@ def test_sources_of_other_packages_have_short_names(words: Callable[..., list[st
 
 
 def test_sources_of_the_current_folder_are_found(
-    words: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "whispering.py").write_text(PLUGIN.replace("Shouted", "Whispered"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     importlib.invalidate_caches()
     source = {"class_path": "whispering.WhisperedPairs", "init_args": {"words": ["a b"]}}
-    (first,) = training_data(words([source])).pairs["quality"]
+    (first,) = sources_of(tiny_encoder, source)
     assert first.describe() == {"words": ["a b"]}
     del sys.modules["whispering"], first
     gc.collect()  # classes are in cycles; PairSource must forget this one

@@ -88,15 +88,6 @@ def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
         )
 
 
-def test_what_is_learned_from_is_said() -> None:
-    source = ReferencedPairs(["sample"], ["sample"])
-    assert source.datasets() == ["sample"]
-    assert len(list(source.material())) > 72
-    described = source.describe()
-    assert described["margin"] == 0.02
-    assert described["metrics"][0].startswith("gleu(n=4")
-
-
 def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
     pairs = ReferencedPairs(["sample"], ["sample"], number=30)
     source = DistilledPairs([pairs], "gleu", references=["sample"])
@@ -112,17 +103,9 @@ def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
         )
         assert pair.margin == pytest.approx(better - worse)
     assert source.datasets() == ["sample"]
-    assert source.describe()["references"] == ["sample"]
-
-
-@pytest.mark.realdata
-def test_pairs_of_strong_systems(mirror: Path) -> None:
-    source = ReferencedPairs(["pillars:dev"], ["pillars:dev", "jelv:dev"])
-    pairs = source.make(Path(), Runtime())
-    summary = source.summary(pairs)
-    assert summary["pairs"] > 1000
-    assert summary["nearer"] > 0.1
-    assert {pair.origin for pair in pairs} == {"pillars:dev"}
+    assert len(list(source.material())) > 72
+    (described,) = source.describe()["pairs"]
+    assert described["metrics"][0].startswith("gleu(n=4")
 
 
 def test_a_pair_is_in_the_order_of_the_references(sample: Sample) -> None:
