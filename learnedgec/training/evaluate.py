@@ -303,17 +303,14 @@ def _verdict(
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
     chance = _CHANCE[measure]
     whole = np.arange(test.size)[None]
-    baselines: dict[str, float] = {}
-    gains: dict[str, float] = {}
-    rivals: dict[str, Floats] = {}
-    for name, scores in values.items():
-        baselines[name], negated = (
-            float(np.nan_to_num(test.resampled(sign * scores, whole)[0], nan=chance))
-            for sign in (1, -1)
-        )
-        # What counts words may be right the other way round, and equal orders may differ in the last bits.
-        gains[name] = round(value - max(baselines[name], negated), 9)
-        rivals[name] = -scores if negated > baselines[name] else scores
+
+    def figure(scores: Floats) -> float:
+        return float(np.nan_to_num(test.resampled(scores, whole)[0], nan=chance))
+
+    # What counts words may be right the other way round.
+    rivals = {name: max(scores, -scores, key=figure) for name, scores in values.items()}
+    # Equal orders may differ in the last bits.
+    gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
     best = min(gains, key=gains.__getitem__)
     least, most = interval(_gains(test, trained, rivals[best], chance))
     rival = best.replace("before", "the evaluator that it continues")
@@ -338,4 +335,5 @@ def _verdict(
         )
     else:
         sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
+    baselines = {name: figure(scores) for name, scores in values.items()}
     return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)
