@@ -8,7 +8,7 @@ import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -181,10 +181,12 @@ class TrainingData(lightning.LightningDataModule):
             return self.parts
         if self.check_leakage:
             check_reserved(self.datasets())
-        rated = {
-            name: self._checked(self._rated(name), name)
-            for name in [*self.ratings, *self.auxiliary]
-        }
+        columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
+        rated = {}
+        for name in [*self.ratings, *self.auxiliary]:
+            # In datasets of the catalog, 0 says that a rater could not judge.
+            made = rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
+            rated[name] = self._checked(made, name)
         datasets = [rated[name] for name in self.ratings]
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
@@ -193,12 +195,12 @@ class TrainingData(lightning.LightningDataModule):
             head: chain.from_iterable(map(_load_labelled, entries))
             for head, entries in self.labelled.items()
         }
-        made = [
+        others = [
             self._checked(pair_examples(self._make_pairs()), "data.pairs"),
             self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases"),
             self._checked(labelled_examples(labelled), "data.labelled"),
         ]
-        datasets.append(joined(made))
+        datasets.append(joined(others))
         places = split_places(datasets, self.split, self.split_seed)
         parts = {
             part: joined(map(StoredExamples.selected, datasets, own))
@@ -220,11 +222,6 @@ class TrainingData(lightning.LightningDataModule):
             parts["train"] = stored(single)
         self.parts = parts
         return self.parts
-
-    def _rated(self, name: str) -> Iterator[Example]:
-        """Yield the ratings of a dataset or a file as examples."""
-        columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
-        return rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
 
     def _sources(self) -> list[PairSource]:
         return list(chain.from_iterable(self.pairs.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
@@ -153,18 +153,17 @@ def predictions(
         runtime: how to run.
     """
     for head in evaluator.model.config.heads:
-        texts = [text for row in examples if head in row.ranked for text in row.texts[:2]]
-        values = predict(evaluator, texts, head, runtime).tolist()
-        for place in range(0, len(texts), 2):
-            (source, better), (_, worse) = texts[place : place + 2]
-            row = {"head": head, "source": source, "better": better, "worse": worse}
-            yield row | {"values": values[place : place + 2]}
+        ranked = [example.texts[:2] for example in examples if head in example.ranked]
         rated = [example for example in examples if head in example.values]
-        texts = [example.texts[0] for example in rated]
-        values = predict(evaluator, texts, head, runtime).tolist()
-        for example, (source, hypothesis), value in zip(rated, texts, values, strict=True):
+        texts = [*chain.from_iterable(ranked), *(example.texts[0] for example in rated)]
+        values = iter(predict(evaluator, texts, head, runtime).tolist())
+        for (source, better), (_, worse) in ranked:
+            row = {"head": head, "source": source, "better": better, "worse": worse}
+            yield row | {"values": [next(values), next(values)]}
+        for example in rated:
+            source, hypothesis = example.texts[0]
             row = {"head": head, "source": source, "hypothesis": hypothesis}
-            yield row | {"rating": example.values[head], "value": value}
+            yield row | {"rating": example.values[head], "value": next(values)}
 
 
 def main_figure(figures: Figures) -> tuple[str, float | None]:

@@ -216,7 +216,7 @@ class EvaluatorModule(lightning.LightningModule):
         values: dict[str, torch.Tensor] = {}
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
-            names = [name for name, head in self.head_options.items() if head.input == kind]
+            names = self.encoding.readers[kind]
             tokens = [name for name in names if self.objectives[name].reads != "pooled"]
             encoded = self.model.encode(inputs, kind)
             pooled = [name for name in names if name not in tokens]

@@ -131,21 +131,9 @@ def _continued(
     manifest = check_package(folder)
     first = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
     config, encoder = first.config, first.encoder
-    depth = len(encoder_layers(encoder))
-    lora, earlier = settings["lora"], {}
-    frozen = not lora and frozen_layers == depth
-    if frozen:
-        lora = config.lora
-    if config.lora and config.lora != lora:
-        layers, old_layers = (weights.get("layers") or depth for weights in (lora, config.lora))
-        if (
-            lora
-            and lora["inputs"] == config.lora["inputs"]
-            and lora["rank"] >= config.lora["rank"]
-            and layers >= old_layers
-        ):
-            earlier = {key: weight for key, weight in encoder.state_dict().items() if is_lora(key)}
-        remove_lora(encoder)
+    frozen = not settings["lora"] and frozen_layers == len(encoder_layers(encoder))
+    lora = config.lora if frozen else settings["lora"]
+    earlier = _replaced_lora(encoder, config.lora, lora)
 
     def reads_the_same(kind: str) -> bool:
         return kind not in lora["inputs"] and (config.lora == lora or not config.uses_lora(kind))
@@ -195,6 +183,29 @@ def _continued(
     notice = f"Continuing {manifest['name']}{''.join(parts)}."
     tokenizer = load_tokenizer(str(folder))
     return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
+
+
+def _replaced_lora(
+    encoder: torch.nn.Module, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, torch.Tensor]:
+    """Remove low-rank weights for which others come, and return those that go on in wider ones.
+
+    These serve the same inputs and have the earlier rank and layers, and perhaps more.
+    """
+    if not old or old == new:
+        return {}
+    depth = len(encoder_layers(encoder))
+    layers, old_layers = (weights.get("layers") or depth for weights in (new, old))
+    wider = (
+        new
+        and new["inputs"] == old["inputs"]
+        and new["rank"] >= old["rank"]
+        and layers >= old_layers
+    )
+    weights = encoder.state_dict().items() if wider else ()
+    earlier = {name: weight for name, weight in weights if is_lora(name)}
+    remove_lora(encoder)
+    return earlier
 
 
 def _model(
