@@ -118,13 +118,9 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
         "compared": {"objective": "detection", "input": "pair"},
         "quality": {"objective": "logistic"},
     }
-    settings = {
-        "name": "detecting",
-        "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"pairs": {name: [file] for name in heads}},
-    }
-    words = arguments(tmp_path, settings)
-    result = trained([*words, "--trainer.max_epochs", "6"])
+    data = {"pairs": {name: [file] for name in heads}}
+    words = arguments(tmp_path, data, encoder=tiny_encoder, learning_rate=5e-3, heads=heads)
+    result = trained([*words, "--name", "detecting", "--trainer.max_epochs", "6"])
     assert result.results["test"]["wrong"]["accuracy"] > 0.9
     assert result.results["test"]["compared"]["accuracy"] > 0.9
     first = Evaluator.load(str(result.package))
@@ -190,18 +186,6 @@ def test_references_label_the_words_of_outputs() -> None:
     )
 
 
-def frozen(folder: Path, encoder: Path, *words: str, **model: object) -> list[str]:
-    source = {"class_path": "CapitalPairs", "init_args": {"corrections": ["sample"]}}
-    heads = {"capitals": {"objective": "capitals", "layer": 1}}
-    defaults = {"encoder": encoder, "frozen_layers": 2, "learning_rate": 3e-2, "dropout": 0.0}
-    settings = {
-        "model": {**defaults, "heads": heads, **model},
-        "data": {"pairs": {"capitals": [source]}},
-        "trainer": {"max_epochs": 8},
-    }
-    return arguments(folder, settings, *words)
-
-
 def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
     source = CapitalPairs(["sample"])
     pairs = source.make(tmp_path, Runtime())
@@ -217,8 +201,17 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
 
 def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     start = tiny.save_evaluator(tmp_path / "start", heads=tiny.SOME_HEADS, width=64)
-    sums = {"fluency": {"fluency": 1, "capitals": 0.5}}
-    result = trained(frozen(tmp_path, start, sums=sums))
+    source = {"class_path": "CapitalPairs", "init_args": {"corrections": ["sample"]}}
+    model = {
+        "encoder": start,
+        "frozen_layers": 2,
+        "learning_rate": 3e-2,
+        "dropout": 0.0,
+        "heads": {"capitals": {"objective": "capitals", "layer": 1}},
+        "sums": {"fluency": {"fluency": 1, "capitals": 0.5}},
+    }
+    data = {"pairs": {"capitals": [source]}}
+    result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
     assert result.results["dev"]["capitals"]["accuracy"] > 0.8
     before, after = (load_file(p / "model.safetensors") for p in (start, result.package))
     assert {name for name in after if name not in before} == {

@@ -31,11 +31,9 @@ from learnedgec.training.pairs.impact import ImpactPairs
 def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
     """Return the arguments of a run that learns from thirty pairs."""
     pairs = [RankedPair(f"dog {n}", f"the dog {n}", f"dog the {n}") for n in range(30)]
-    settings = {
-        "model": {"encoder": tiny_encoder, "heads": {"quality": {"objective": "logistic"}}},
-        "data": {"pairs": {"quality": [pairs_file(tmp_path, pairs)]}},
-    }
-    return arguments(tmp_path, settings, "--overwrite")
+    data = {"pairs": {"quality": [pairs_file(tmp_path, pairs)]}}
+    heads = {"quality": {"objective": "logistic"}}
+    return arguments(tmp_path, data, "--overwrite", encoder=tiny_encoder, heads=heads)
 
 
 def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:
@@ -247,7 +245,7 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
     rows = [f"he goes {n} .,{n % 4}" for n in range(30)]
     (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy", *rows, ""]))
     data = {"ratings": [tmp_path / "mine.csv"]}
-    words = arguments(tmp_path, {"model": {"encoder": tiny_encoder}, "data": data})
+    words = arguments(tmp_path, data, encoder=tiny_encoder)
     head = "{adequacy: {input: %s}}"
     with pytest.raises(ConfigError, match=r"model\.heads\.adequacy reads pairs .* have no source"):
         trained([*words, "--model.heads", head % "pair"])

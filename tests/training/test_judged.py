@@ -143,11 +143,8 @@ def test_a_configuration_maps_columns_and_keeps_raters_apart(
     heads = {"fluency": {}, "quality": {"objective": "logistic"}}
     found = {}
     for raters in ("mean", "each"):
-        settings = {
-            "model": {"encoder": tiny_encoder, "heads": heads},
-            "data": {**data, "raters": raters},
-        }
-        parts = training_data(arguments(tmp_path, settings)).load()
+        words = arguments(tmp_path, {**data, "raters": raters}, encoder=tiny_encoder, heads=heads)
+        parts = training_data(words).load()
         found[raters] = {
             part: [row.values for row in rows if row.values] for part, rows in parts.items()
         }

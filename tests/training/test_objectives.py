@@ -29,11 +29,9 @@ def options(folder: Path, encoder: Path, *words: str, **data: object) -> list[st
     quality = {"objective": "logistic", "margin": 0.1}
     heads = {"quality": quality, "meaning": {"input": "pair"}}
     pairs = {"quality": [pairs_file(folder, ranked_pairs())]}
-    settings = {
-        "model": {"encoder": encoder, "learning_rate": 5e-3, "consistency": 0.5, "heads": heads},
-        "data": {"ratings": [SAMPLE_FOLDER], "pairs": pairs, **data},
-    }
-    return arguments(folder, settings, *words)
+    data = {"ratings": [SAMPLE_FOLDER], "pairs": pairs, **data}
+    model = {"encoder": encoder, "learning_rate": 5e-3, "consistency": 0.5, "heads": heads}
+    return arguments(folder, data, *words, **model)
 
 
 def test_pairs_and_ratings_train_together(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -199,13 +197,10 @@ def test_listwise_compares_the_rated_outputs_of_each_source(
 
     rows = [f"he go {n},he goes {n} {m * '.'},{m}" for m in range(3) for n in range(32)]
     (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,order", *rows]))
-    model = {"encoder": tiny_encoder, "heads": {"order": {"objective": "listwise"}}}
-    settings = {
-        "model": {**model, "learning_rate": 5e-3},
-        "data": {"ratings": [tmp_path / "r.csv"], "batch_size": 4},
-        "trainer": {"max_epochs": 3},
-    }
-    words = arguments(tmp_path, settings)
+    heads = {"order": {"objective": "listwise"}}
+    few = {"ratings": [tmp_path / "r.csv"], "batch_size": 4}
+    words = arguments(tmp_path, few, encoder=tiny_encoder, heads=heads, learning_rate=5e-3)
+    words += ["--trainer.max_epochs", "3"]
     data = training_data(words)
     result = trained(words)
     assert not HeadConfig(**read_json(result.package / "config.json")["heads"]["order"]).rated
@@ -243,15 +238,13 @@ def test_a_package_says_the_objective_and_the_range_of_each_head(
 ) -> None:
     rows = [f"he go {n},he goes {n},{2 + 3 * n},{n % 3 - 1}" for n in range(32)]
     (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,fluency,style", *rows]))
-    settings = {
-        "model": {"encoder": tiny_encoder, "heads": {"fluency": {}, "style": {}}},
-        "data": {"ratings": [tmp_path / "r.csv"], "ranges": {"fluency": [0, 100]}},
-        "trainer": {"max_steps": 1},
-    }
-    result = trained(arguments(tmp_path, settings))
+    data = {"ratings": [tmp_path / "r.csv"], "ranges": {"fluency": [0, 100]}}
+    heads = {"fluency": {}, "style": {}}
+    words = arguments(tmp_path, data, "--trainer.max_steps=1", encoder=tiny_encoder, heads=heads)
+    result = trained(words)
     config = read_json(result.package / "config.json")
-    heads = {name: HeadConfig(**head) for name, head in config["heads"].items()}
-    assert [head.objective for head in heads.values()] == ["regression", "regression"]
-    assert [head.range for head in heads.values()] == [(0, 100), (-1, 1)]
+    fluency, style = (HeadConfig(**config["heads"][name]) for name in heads)
+    assert fluency.objective == style.objective == "regression"
+    assert (fluency.range, style.range) == ((0, 100), (-1, 1))
     # The mean rating of style is about 0, and its head is one of ratings all the same.
-    assert heads["style"].rated
+    assert style.rated

@@ -222,8 +222,7 @@ def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Pat
     heads = {"quality": {"objective": "difference"}}
     model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "dropout": 0.0, "heads": heads}
     data = {"pairs": {"quality": [taught]}}
-    settings = {"model": model, "data": data, "trainer": {"max_epochs": 12}}
-    result = trained(arguments(tmp_path, settings))
+    result = trained(arguments(tmp_path, data, trainer={"max_epochs": 12}, **model))
     evaluator = Evaluator.load(str(result.package))
     teacher = load_metric("length")
     texts = [text for pair in pairs for text in (pair.better, pair.worse)]

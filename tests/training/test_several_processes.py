@@ -55,15 +55,15 @@ def test_two_processes_train_what_one_trains(
     heads = {name: {"objective": name} for name in ranking}
     heads["logistic"]["input"] = "pair"
     heads |= {"grammaticality": {}, "fluency": {"objective": "listwise"}}
-    settings = {
-        "output": "checkpoints",
-        "runs": "runs",
-        "model": {"encoder": encoder, "learning_rate": 1e-3, "dropout": 0.0, "heads": heads},
-        "data": {"ratings": ["ratings.csv"], "pairs": {name: ["pairs.jsonl"] for name in ranking}},
-        "trainer": {"max_epochs": 2, "log_every_n_steps": 1},
+    data = {
+        "ratings": ["ratings.csv"],
+        "pairs": {name: ["pairs.jsonl"] for name in ranking},
+        "batch_size": batch_size,
     }
-    words = ["train", *arguments(tmp_path, settings, "--quiet")]
-    words += ["--data.batch_size", str(batch_size)]
+    model = {"encoder": encoder, "learning_rate": 1e-3, "dropout": 0.0, "heads": heads}
+    epochs = {"max_epochs": 2, "log_every_n_steps": 1}
+    places = ["--output", "checkpoints", "--runs", "runs", "--quiet"]
+    words = ["train", *arguments(tmp_path, data, *places, trainer=epochs, **model)]
     alone, together = tmp_path / "1", tmp_path / "2"
     for folder in (alone, together):
         folder.mkdir()

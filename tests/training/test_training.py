@@ -36,13 +36,9 @@ def options(folder: Path, encoder: Path, *words: str) -> list[str]:
         "fluency": {"input": "hypothesis", "weight": 0.5},
         "meaning": {"input": "pair"},
     }
-    settings = {
-        "seed_everything": 3,
-        "model": {"encoder": encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random", "batch_size": 16},
-        "last": {"every_n_train_steps": 5},
-    }
-    return arguments(folder, settings, *words)
+    words = ("--seed_everything", "3", "--last.every_n_train_steps", "5", *words)
+    data = {"ratings": [SAMPLE_FOLDER], "split": "paper-random"}
+    return arguments(folder, data, *words, encoder=encoder, learning_rate=5e-3, heads=heads)
 
 
 def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -88,10 +84,10 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
     columns = ["source,hypothesis,fluency,quality"]
     columns += [f"dog {n},the dog {n},{40 + n % 20},{60 + n % 20}" for n in range(60)]
     ratings.write_text("\n".join(columns) + "\n")
-    model = {"encoder": first, "heads": {"fluency": {}, "quality": {}}}
-    settings = {"name": "second", "model": model, "data": {"ratings": [ratings]}}
+    learned = {"fluency": {}, "quality": {}}
+    words = arguments(tmp_path, {"ratings": [ratings]}, encoder=first, heads=learned)
     notices: list[str] = []
-    result = train(arguments(tmp_path, settings), progress=False, notify=notices.append)
+    result = train([*words, "--name", "second"], progress=False, notify=notices.append)
     assert notices[0] == (
         "Continuing first; heads that continue: fluency; heads that start untrained: quality."
     )
@@ -158,8 +154,9 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
 
 
 def test_unknown_key_is_named_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "typo.yaml").write_text("name: x\nmodle: {dropout: 0.2}\nmodel: {heads: {a: {}}}\n")
     with pytest.raises(UnknownNameError, match="'modle'; did you mean 'model'"):
-        trained(arguments(tmp_path, {"modle": {"dropout": 0.2}}))
+        trained(["--config", str(tmp_path / "typo.yaml")])
 
 
 def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -179,14 +176,11 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
 
 
 def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: str) -> list[str]:
-    model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora}
-    settings = {
-        "seed_everything": 3,
-        "model": {**model, "heads": {"meaning": {"input": "pair"}}},
-        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random"},
-        "trainer": {"max_steps": 3},
-    }
-    return arguments(folder, settings, "--bits", "4", *words)
+    words = ("--seed_everything", "3", "--bits", "4", "--trainer.max_steps", "3", *words)
+    data = {"ratings": [SAMPLE_FOLDER], "split": "paper-random"}
+    heads = {"meaning": {"input": "pair"}}
+    model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora, "heads": heads}
+    return arguments(folder, data, *words, **model)
 
 
 def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
@@ -245,9 +239,8 @@ def test_the_mean_of_seeds_that_were_trained_side_by_side(
 ) -> None:
     monkeypatch.setattr(seeds, "parallel_map", as_a_pool)
     model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": {"fluency": {}}}
-    settings = {"model": model, "data": {"ratings": [SAMPLE_FOLDER]}, "trainer": {"max_steps": 3}}
-    seeds_of = ["--average", "--seeds", "2", "--jobs", "2"]
-    result = trained(arguments(tmp_path, settings, *seeds_of))
+    words = ["--average", "--seeds", "2", "--jobs", "2", "--trainer.max_steps", "3"]
+    result = trained(arguments(tmp_path, {"ratings": [SAMPLE_FOLDER]}, *words, **model))
     folders = [tmp_path / "runs" / "tiny" / f"seed-{seed}" / "tiny" for seed in (2, 3)]
     first, second, mean = (
         Evaluator.load(str(name)).model.state_dict() for name in (*folders, result.package)

@@ -111,8 +111,10 @@ class DistilledPairs(PairSource):
 
         def score(rows: Sequence[tuple[str, str]]) -> list[float]:
             sources, texts = zip(*rows, strict=True)
-            pooled = [references[" ".join(source.split())] for source in sources if references]
-            known = References(tuple(pooled)) if references else None
+            known = None
+            if references:
+                pooled = (references[" ".join(source.split())] for source in sources)
+                known = References(tuple(pooled))
             statistics = self.metric.compute(sources, texts, known, quiet)
             scores: list[float] = self.metric.sentence_scores(statistics).tolist()
             return scores
