@@ -19,17 +19,25 @@ WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", 
 WORDS += ["cat", "big", "small"]
 
 
-def arguments(folder: Path, settings: Mapping[str, Any], *words: str) -> list[str]:
+def arguments(
+    folder: Path,
+    data: Mapping[str, Any],
+    *words: str,
+    trainer: Mapping[str, Any] | None = None,
+    **model: Any,
+) -> list[str]:
     """Write the settings of a run of one epoch on the CPU within the folder, and return its arguments."""
-    defaults = {
+    settings = {
         "name": "tiny",
         "seed_everything": 2,
         "output": folder / "out",
         "runs": folder / "runs",
+        "model": model,
+        "data": data,
+        "trainer": {"accelerator": "cpu", "max_epochs": 1, **(trainer or {})},
     }
-    trainer = {"accelerator": "cpu", "max_epochs": 1} | settings.get("trainer", {})
     config = folder / "config.yaml"
-    config.write_text(json.dumps({**defaults, **settings, "trainer": trainer}, default=str))
+    config.write_text(json.dumps(settings, default=str))
     return ["--config", str(config), *words]
 
 

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,9 @@ from torch.utils.data import DataLoader, Sampler
 
 from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.evaluators.inference import Batch, hypothesis_marks, pad
-from learnedgec.training.examples import Example
-from learnedgec.training.labelled import wrong_words
+from learnedgec.training.examples import Example, StoredExamples
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
-from learnedgec.training.storage import batched
+from learnedgec.training.pairs.referenced import wrong_words
 from learnedgec.types import Indices
 
 
@@ -49,10 +48,10 @@ class Encoding:
             readers.setdefault(head.input, []).append(name)
         return readers
 
-    def lengths(self, examples: Iterable[Example]) -> Indices:
+    def lengths(self, examples: StoredExamples) -> Indices:
         """Return the number of tokens of the longest text of each example, summed over the inputs."""
         lengths = []
-        for rows in batched(examples):
+        for rows in examples.batches():
             tokens = np.zeros(len(rows), dtype=np.int64)
             for kind in self.readers:
                 encoded, starts = self._tokenised(kind, rows)
@@ -120,8 +119,14 @@ class Encoding:
             if head in example.consistent:
                 cases.append(list(range(start, end)))
             if wrong is not None and head in (*example.ranked, *example.labelled):
-                labels = _wrong_tokens_of(example, encoded["offset_mapping"][start:end])
-                for place, row in enumerate(labels, start):
+                for place, (_, text) in enumerate(example.texts, start):
+                    if example.correct:
+                        labels = wrong_words(text.split(), example.correct.split())
+                    elif example.labelled:
+                        labels = [*example.wrong, False]  # the label of the end may be missing
+                    else:
+                        continue
+                    row = wrong_tokens(text, labels, encoded["offset_mapping"][place])
                     wrong[place, : len(row)] = torch.tensor(row, dtype=wrong.dtype)
             learned = head in (example.values if goal.rated else example.ranked)
             numbers = goal.details(head, example) if learned else ()
@@ -139,19 +144,6 @@ class Encoding:
             wrong,
             inputs["capitals"] if inputs is not None and goal.reads == "capitals" else None,
         )
-
-
-def _wrong_tokens_of(
-    example: Example, offsets: Sequence[Sequence[tuple[int, int]]]
-) -> list[list[int]]:
-    """Return the label of each token of each text: as given, else by the correct text; none if unknown."""
-    hypotheses = [hypothesis for _, hypothesis in example.texts]
-    wrong: list[Sequence[bool]] = []
-    if example.labelled:
-        wrong = [[*example.wrong, False]]  # the label of the end may be missing
-    elif example.correct:
-        wrong = [wrong_words(text.split(), example.correct.split()) for text in hypotheses]
-    return [wrong_tokens(*text) for text in zip(hypotheses, wrong, offsets, strict=False)]
 
 
 def wrong_tokens(
@@ -264,22 +256,17 @@ class LengthBatchSampler(Sampler[list[int]]):
         batches: list[list[int]] = []
         for start in range(0, len(order), size):
             chunk = order[start : start + size]
-            batches += self._cut(chunk[np.argsort(self.lengths[chunk], kind="stable")].tolist())
+            batch: list[int] = []
+            texts = 0
+            for number in chunk[np.argsort(self.lengths[chunk], kind="stable")].tolist():
+                texts += int(self.texts[number])
+                # The longest up to here, to which the others are padded.
+                tokens = texts * int(self.lengths[number])
+                if not batch or tokens > self.batch_tokens or len(batch) == self.batch_size:
+                    batches.append(batch := [])
+                    texts = int(self.texts[number])
+                batch.append(number)
         return [batches[i] for i in generator.permutation(len(batches))]
-
-    def _cut(self, chunk: Sequence[int]) -> list[list[int]]:
-        """Cut examples, sorted by length, into batches."""
-        batches: list[list[int]] = []
-        texts = 0
-        for number in chunk:
-            texts += int(self.texts[number])
-            # Examples come in order of length, so this one is the longest, and the others are padded to it.
-            tokens = texts * int(self.lengths[number])
-            if not batches or tokens > self.batch_tokens or len(batches[-1]) == self.batch_size:
-                batches.append([])
-                texts = int(self.texts[number])
-            batches[-1].append(number)
-        return batches
 
 
 def _rank() -> tuple[int, int]:

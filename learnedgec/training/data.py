@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import re
-import shutil
 import tempfile
-import weakref
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -39,20 +36,24 @@ from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableL
 from learnedgec.training.examples import (
     Example,
     Split,
+    StoredExamples,
     case_examples,
     each_rater,
+    joined,
     labelled_examples,
     pair_examples,
     rating_examples,
     split_places,
+    stored,
 )
-from learnedgec.training.labelled import LabelledOutputs
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.rated import iterate_rated
-from learnedgec.training.storage import StoredExamples, joined, stored
+from learnedgec.training.pairs.referenced import LabelledOutputs
 from learnedgec.types import Indices
 
+# Kinds of examples -> the attribute that says which heads learn from them.
+_KINDS = {"ratings": "values", "pairs": "ranked", "cases": "consistent", "labelled": "labelled"}
 # The training examples in which text that is not tokenised is looked for.
 _SAMPLE = 1000
 
@@ -165,8 +166,6 @@ class TrainingData(lightning.LightningDataModule):
         self.folder, self.jobs = folder, jobs
         self.progress = False
         self.parts: dict[str, StoredExamples] = {}
-        self._scratch: Path | None = None
-        self._numbers = itertools.count()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
         # Part -> the examples that heads learn from, and their lengths in tokens.
@@ -182,10 +181,12 @@ class TrainingData(lightning.LightningDataModule):
             return self.parts
         if self.check_leakage:
             check_reserved(self.datasets())
-        rated = {
-            name: self._checked(self._rated(name), name)
-            for name in [*self.ratings, *self.auxiliary]
-        }
+        columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
+        rated = {}
+        for name in [*self.ratings, *self.auxiliary]:
+            # In datasets of the catalog, 0 says that a rater could not judge.
+            made = rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
+            rated[name] = self._checked(made, name)
         datasets = [rated[name] for name in self.ratings]
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
@@ -194,12 +195,12 @@ class TrainingData(lightning.LightningDataModule):
             head: chain.from_iterable(map(_load_labelled, entries))
             for head, entries in self.labelled.items()
         }
-        made = [
+        others = [
             self._checked(pair_examples(self._make_pairs()), "data.pairs"),
             self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases"),
             self._checked(labelled_examples(labelled), "data.labelled"),
         ]
-        datasets.append(joined(made))
+        datasets.append(joined(others))
         places = split_places(datasets, self.split, self.split_seed)
         parts = {
             part: joined(map(StoredExamples.selected, datasets, own))
@@ -218,21 +219,9 @@ class TrainingData(lightning.LightningDataModule):
             parts["train"] = joined([parts["train"], *free])
         if self.raters == "each":
             single = (row for example in parts["train"] for row in each_rater(example))
-            parts["train"] = stored(single, self._file())
+            parts["train"] = stored(single)
         self.parts = parts
         return self.parts
-
-    def _file(self) -> Path:
-        """Return a file for many examples, which goes when this object goes."""
-        if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="learnedgec-"))
-            weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
-        return self._scratch / str(next(self._numbers))
-
-    def _rated(self, name: str) -> Iterator[Example]:
-        """Yield the ratings of a dataset or a file as examples."""
-        columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
-        return rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
 
     def _sources(self) -> list[PairSource]:
         return list(chain.from_iterable(self.pairs.values()))
@@ -274,7 +263,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
         """Store examples without reserved sentences, or raise `LeakageError`."""
-        examples = stored(made, self._file())
+        examples = stored(made)
         if not self.check_leakage:
             return examples
         check_leakage((list(chain.from_iterable(row.texts)) for row in examples), name)
@@ -311,18 +300,11 @@ class TrainingData(lightning.LightningDataModule):
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""
-        kinds = {
-            "ratings": "values",
-            "pairs": "ranked",
-            "cases": "consistent",
-            "labelled": "labelled",
-        }
-        sizes = {}
+        sizes = {part: dict.fromkeys(_KINDS, 0) for part in self.load()}
         for part, examples in self.load().items():
-            counts = Counter(
-                kind for row in examples for kind, name in kinds.items() if getattr(row, name)
-            )
-            sizes[part] = {kind: counts[kind] for kind in kinds}
+            for row in examples:
+                for kind, attribute in _KINDS.items():
+                    sizes[part][kind] += bool(getattr(row, attribute))
         return sizes
 
     def fingerprint(self) -> dict[str, Any]:

@@ -1,23 +1,35 @@
-"""Evaluate an evaluator on a part of its data: correlations, and the share of pairs in the right order."""
+"""How good an evaluator is on a part of its data, and whether its heads may be trusted.
+
+The results are correlations with ratings, and the share of pairs in the right order. A head's results on the
+test part stand beside those of what needs no training.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
 
 from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import pearson
+from learnedgec.stats.resampling import interval, resample
 from learnedgec.training.examples import Example
 from learnedgec.types import Floats, Indices
 
 Figures = dict[str, float | int | None]
-CHANCE = {"pearson": 0.0, "accuracy": 0.5}
-"""The value of each main figure that chance gives."""
+
+# The value of each main figure that chance gives.
+_CHANCE = {"pearson": 0.0, "accuracy": 0.5}
+_RESAMPLES = 1000
+# How many examples are drawn at a time, so that memory does not grow with the test part.
+_DRAWN = 2_000_000
+# Fewer examples have intervals as wide as what separates a good evaluator from a poor one.
+_FEW = 100
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,28 @@ class HeadTest:
 
     def figures(self, values: Floats) -> Figures:
         """Return the results of the values of the texts."""
-        if self.ratings is not None:
-            return _correlations(values, self.ratings)
-        return _accuracy(int(self._right(values).sum()), len(self.pairs))
+        from scipy import stats
+
+        if self.ratings is None:
+            right = self._right(values)
+            about = stats.binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+            return {
+                "accuracy": float(right.mean()),
+                "accuracy_low": float(about.low),
+                "accuracy_high": float(about.high),
+                "n": len(right),
+            }
+        if len(values) < 4 or np.ptp(self.ratings) == 0 or np.ptp(values) == 0:
+            return {"pearson": None, "spearman": None, "n": len(values)}
+        correlation = stats.pearsonr(values, self.ratings)
+        low, high = correlation.confidence_interval()
+        return {
+            "pearson": float(correlation.statistic),
+            "pearson_low": float(low),
+            "pearson_high": float(high),
+            "spearman": float(stats.spearmanr(values, self.ratings).statistic),
+            "n": len(values),
+        }
 
     def resampled(self, values: Floats, samples: Indices) -> Floats:
         """Return the main figure on each sample of ratings or pairs."""
@@ -73,8 +104,18 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
     if not rows:
         return None
     ratings = np.array([example.values[head] for example in rows])
-    pairs = np.array([] if rated else _ordered(rows, ratings), dtype=int).reshape(-1, 2)
-    return HeadTest([row.texts[0] for row in rows], None if len(pairs) else ratings, pairs)
+    places: dict[str, list[int]] = {}
+    for place, example in enumerate(rows):
+        places.setdefault(example.sides[0], []).append(place)
+    # The better and the worse text of each pair within a source.
+    ordered = [
+        pair
+        for members in places.values()
+        for pair in (() if rated else permutations(members, 2))
+        if ratings[pair[0]] > ratings[pair[1]]
+    ]
+    pairs = np.array(ordered, dtype=int).reshape(-1, 2)
+    return HeadTest([row.texts[0] for row in rows], None if ordered else ratings, pairs)
 
 
 def evaluate(
@@ -112,18 +153,17 @@ def predictions(
         runtime: how to run.
     """
     for head in evaluator.model.config.heads:
-        texts = [text for row in examples if head in row.ranked for text in row.texts[:2]]
-        values = predict(evaluator, texts, head, runtime).tolist()
-        for place in range(0, len(texts), 2):
-            (source, better), (_, worse) = texts[place : place + 2]
-            row = {"head": head, "source": source, "better": better, "worse": worse}
-            yield row | {"values": values[place : place + 2]}
+        ranked = [example.texts[:2] for example in examples if head in example.ranked]
         rated = [example for example in examples if head in example.values]
-        texts = [example.texts[0] for example in rated]
-        values = predict(evaluator, texts, head, runtime).tolist()
-        for example, (source, hypothesis), value in zip(rated, texts, values, strict=True):
+        texts = [*chain.from_iterable(ranked), *(example.texts[0] for example in rated)]
+        values = iter(predict(evaluator, texts, head, runtime).tolist())
+        for (source, better), (_, worse) in ranked:
+            row = {"head": head, "source": source, "better": better, "worse": worse}
+            yield row | {"values": [next(values), next(values)]}
+        for example in rated:
+            source, hypothesis = example.texts[0]
             row = {"head": head, "source": source, "hypothesis": hypothesis}
-            yield row | {"rating": example.values[head], "value": value}
+            yield row | {"rating": example.values[head], "value": next(values)}
 
 
 def main_figure(figures: Figures) -> tuple[str, float | None]:
@@ -150,26 +190,13 @@ def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:
     warnings = []
     for head, figures in results.items():
         name, value = main_figure(figures)
-        if value is not None and value <= CHANCE[name]:
+        if value is not None and value <= _CHANCE[name]:
             warnings.append(
                 f"{head} has {name} {value:.2f} on the dev part (n = {figures['n']}), no better than chance; "
                 "train with a higher --model.learning_rate (untrained heads on a frozen encoder need "
                 "about 2e-4) or for more epochs (--trainer.max_epochs)."
             )
     return tuple(warnings)
-
-
-def _ordered(examples: Sequence[Example], ratings: Floats) -> list[tuple[int, int]]:
-    """Return the places of the better and the worse example of each pair within a source."""
-    places: dict[str, list[int]] = {}
-    for place, example in enumerate(examples):
-        places.setdefault(example.sides[0], []).append(place)
-    return [
-        pair
-        for members in places.values()
-        for pair in permutations(members, 2)
-        if ratings[pair[0]] > ratings[pair[1]]
-    ]
 
 
 def predict(
@@ -189,29 +216,123 @@ def predict(
     return evaluator.predict(sources, hypotheses, [head], runtime=runtime)[head]
 
 
-def _correlations(predicted: Floats, target: Floats) -> Figures:
-    from scipy import stats
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the test part says of a head.
 
-    if len(target) < 4 or np.ptp(target) == 0 or np.ptp(predicted) == 0:
-        return {"pearson": None, "spearman": None, "n": len(target)}
-    correlation = stats.pearsonr(predicted, target)
-    low, high = correlation.confidence_interval()
-    return {
-        "pearson": float(correlation.statistic),
-        "pearson_low": float(low),
-        "pearson_high": float(high),
-        "spearman": float(stats.spearmanr(predicted, target).statistic),
-        "n": len(target),
-    }
+    Attributes:
+        baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the
+            head's name, or `before (NAME)`, its best output on the dev part -> the main figure.
+        trusted: whether the head is better than chance and than each baseline, or as it was before training.
+        sentence: the same in words.
+    """
+
+    baselines: Mapping[str, float]
+    trusted: bool
+    sentence: str
 
 
-def _accuracy(right: int, count: int) -> Figures:
-    from scipy import stats
+def judge_heads(
+    evaluator: Evaluator,
+    start: Evaluator | None,
+    parts: Mapping[str, Sequence[Example]],
+    *,
+    runtime: Runtime = Runtime(),
+) -> dict[str, Verdict]:
+    """Return a verdict on each head that has at least four ratings, or a pair, in the test part.
 
-    interval = stats.binomtest(right, count).proportion_ci(method="wilson")
-    return {
-        "accuracy": right / count,
-        "accuracy_low": float(interval.low),
-        "accuracy_high": float(interval.high),
-        "n": count,
-    }
+    Args:
+        evaluator: the trained evaluator.
+        start: the evaluator that was continued, if any.
+        parts: part -> its examples.
+        runtime: how to run.
+    """
+    verdicts: dict[str, Verdict] = {}
+    for head in evaluator.model.config.heads:
+        rated = evaluator.model.config.head(head).rated
+        test = head_test(parts["test"], head, rated)
+        if test is None:
+            continue
+        trained = predict(evaluator, test.texts, head, runtime)
+        figures = test.figures(trained)
+        if main_figure(figures)[1] is None:
+            continue
+        sources, hypotheses = zip(*test.texts, strict=True)
+        values = {
+            name: load_metric(name).score(sources, hypotheses).sentences
+            for name in ("edit-count", "length")
+        }
+        if start is not None:
+            output, name = head, "before"
+            if head not in start.outputs:
+                output = _best(start, head_test(parts["dev"], head, rated), runtime)
+                name = f"before ({output})"
+            values[name] = predict(start, test.texts, output, runtime)
+        verdicts[head] = _verdict(head, test, trained, figures, values)
+    return verdicts
+
+
+def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
+    """Return the output that agrees best with a head's dev part."""
+    outputs = list(start.outputs)
+    if dev is None:
+        return outputs[0]
+    figures = [main_figure(dev.figures(predict(start, dev.texts, o, runtime)))[1] for o in outputs]
+    return outputs[int(np.argmax([figure or 0.0 for figure in figures]))]
+
+
+def _gains(test: HeadTest, trained: Floats, rival: Floats, chance: float) -> Floats:
+    """Return how much better a head is than its rival on each resample of the test part."""
+    gains = []
+    count = max(1, _DRAWN // test.size)
+    for start in range(0, _RESAMPLES, count):
+        samples = resample(test.size, min(count, _RESAMPLES - start), seed=start)
+        expected = np.nan_to_num(test.resampled(rival, samples), nan=chance)
+        gains.append(test.resampled(trained, samples) - expected)
+    rounded: Floats = np.concatenate(gains).round(9)
+    return rounded
+
+
+def _verdict(
+    head: str, test: HeadTest, trained: Floats, figures: Figures, values: Mapping[str, Floats]
+) -> Verdict:
+    """Return the verdict on a head with these values on the test part."""
+    measure, _ = main_figure(figures)
+    # There is a value, so that none of these is missing.
+    value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
+    chance = _CHANCE[measure]
+    whole = np.arange(test.size)[None]
+
+    def figure(scores: Floats) -> float:
+        return float(np.nan_to_num(test.resampled(scores, whole)[0], nan=chance))
+
+    # What counts words may be right the other way round.
+    rivals = {name: max(scores, -scores, key=figure) for name, scores in values.items()}
+    # Equal orders may differ in the last bits.
+    gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
+    best = min(gains, key=gains.__getitem__)
+    least, most = interval(_gains(test, trained, rivals[best], chance))
+    rival = best.replace("before", "the evaluator that it continues")
+    what = "r" if measure == "pearson" else "accuracy"
+    about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
+    # Adding 0 makes a rounded −0 positive.
+    gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*np.round((gains[best], least, most), 2) + 0.0)
+    # As of a head that is not trained further; rounding differs with the batches.
+    unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
+    if low <= chance:
+        sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
+    elif unchanged:
+        sentence = f"{head} stays as it was in the evaluator that it continues: {about}."
+    elif gains[best] <= 0:
+        how = "worse" if most < 0 else "no better"
+        sentence = f"Do not trust {head}: {about}, is {how} than {rival} ({gain})."
+    elif least <= 0:
+        sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
+    elif test.size < _FEW:
+        sentence = (
+            f"{head} is promising, but test it on more text: {about}; {rival} is behind by {gain}."
+        )
+    else:
+        sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
+    baselines = {name: figure(scores) for name, scores in values.items()}
+    return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)

@@ -1,16 +1,23 @@
-"""Training examples: rated sentences, ranked pairs and cases in one form, and their split."""
+"""Training examples: rated sentences, ranked pairs and cases in one form, their storage and their split.
+
+They are kept in Arrow files that are mapped into memory, so that a run needs little of it.
+"""
 
 from __future__ import annotations
 
+import pickle
 import random
+import tempfile
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from datasets import Dataset, Features, Value, concatenate_datasets
+from datasets.arrow_writer import ArrowWriter
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -25,6 +32,8 @@ T = TypeVar("T")
 
 Split = Literal["by-source", "paper-random"]
 PARTS = ("train", "dev", "test")
+# Number of examples that are read or tokenised at once.
+_BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,55 @@ class Example:
     def heads(self) -> set[str]:
         """The heads that learn from this example."""
         return {*self.values, *self.ranked, *self.consistent, *self.labelled}
+
+
+class StoredExamples(Sequence[Example]):
+    """Examples in files that `stored` wrote."""
+
+    def __init__(self, rows: Dataset) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        pickled = self.rows[place]["example"]
+        if isinstance(place, int):
+            return pickle.loads(pickled)
+        return [pickle.loads(row) for row in pickled]
+
+    def __iter__(self) -> Iterator[Example]:
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[list[Example]]:
+        """Yield many examples at a time."""
+        for start in range(0, len(self), _BATCH):
+            yield self[start : start + _BATCH]
+
+    def selected(self, places: Sequence[int]) -> StoredExamples:
+        """Return the examples at some places, in this order."""
+        return StoredExamples(self.rows.select(places))
+
+    def where(self, condition: Callable[[Example], bool]) -> StoredExamples:
+        """Return the examples that meet a condition."""
+        return self.selected([place for place, example in enumerate(self) if condition(example)])
+
+
+def stored(examples: Iterable[Example]) -> StoredExamples:
+    """Write examples to a file, which is removed at once and lasts as long as it is mapped into memory."""
+    # Windows keeps a file that is mapped.
+    with tempfile.TemporaryDirectory(prefix="learnedgec-", ignore_cleanup_errors=True) as folder:
+        path = f"{folder}/examples.arrow"
+        with ArrowWriter(path=path, features=Features(example=Value("binary"))) as writer:
+            for example in examples:
+                writer.write({"example": pickle.dumps(example)})
+            writer.finalize()
+        return StoredExamples(Dataset.from_file(path))
+
+
+def joined(parts: Iterable[StoredExamples]) -> StoredExamples:
+    """Return the examples of several files in turn."""
+    return StoredExamples(concatenate_datasets([part.rows for part in parts]))
 
 
 def rating_examples(ratings: Iterable[Rating], *, zeros: bool = True) -> Iterator[Example]:

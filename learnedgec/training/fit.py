@@ -34,10 +34,9 @@ from learnedgec.evaluators.packages import learned_hashes, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
-from learnedgec.training.baselines import Verdict, judge_heads
 from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
 from learnedgec.training.data import TrainingData
-from learnedgec.training.evaluate import evaluate, predictions, warnings_about
+from learnedgec.training.evaluate import Verdict, evaluate, judge_heads, predictions, warnings_about
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse, run_folder
 from learnedgec.training.package import package_path, write_package

@@ -12,19 +12,15 @@ import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
 from torchmetrics import MeanMetric
+from transformers import get_scheduler
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Gate, HeadConfig, Pooling
 from learnedgec.evaluators.lora import checkpoint_layers
 from learnedgec.training.batches import Encoding
 from learnedgec.training.objectives import HeadOptions, Objective, find_objective
-from learnedgec.training.optimizer import (
-    NewOptimizer,
-    Schedule,
-    new_schedule,
-    parameter_groups,
-)
-from learnedgec.training.start import Lora, ModelOptions, start_model
+from learnedgec.training.optimizer import NewOptimizer, Schedule, parameter_groups
+from learnedgec.training.start import Lora, start_model
 
 Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
 Factor = restricted_number_type("Factor", float, [(">", 0), ("<=", 1)])
@@ -129,20 +125,19 @@ class EvaluatorModule(lightning.LightningModule):
             )
             for (name, head), goal in zip(heads.items(), self.objectives.values(), strict=True)
         }
+        # Plain numbers: a configuration or checkpoint may not hold the parser's types, classes of their own.
         self.start = start_model(
             wanted,
-            ModelOptions(
-                encoder,
-                layer,
-                pooling,
-                float(dropout),
-                int(max_tokens),
-                allow_pickle,
-                sums or {},
-                lora,
-                frozen_layers,
-                gate,
-            ),
+            encoder,
+            layer=layer,
+            allow_pickle=allow_pickle,
+            lora=lora,
+            frozen_layers=frozen_layers,
+            pooling=pooling,
+            dropout=float(dropout),
+            max_tokens=int(max_tokens),
+            sums=sums or {},
+            gate=gate,
         )
         self.model = self.start.model
         self.encoder_name, self.continued = self.start.encoder, self.start.continued
@@ -158,7 +153,6 @@ class EvaluatorModule(lightning.LightningModule):
             # Batches have many shapes.
             encoder_model.compile(backend=compile, dynamic=True)
         self.encoding = Encoding(self.tokenizer, max_tokens, heads, self.objectives)
-        # Plain numbers: a checkpoint may not hold the parser's types, which are classes of their own.
         self.learning_rate = float(learning_rate)
         self.weight_decay = float(weight_decay)
         self.warmup = float(warmup)
@@ -222,7 +216,7 @@ class EvaluatorModule(lightning.LightningModule):
         values: dict[str, torch.Tensor] = {}
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
-            names = [name for name, head in self.head_options.items() if head.input == kind]
+            names = self.encoding.readers[kind]
             tokens = [name for name in names if self.objectives[name].reads != "pooled"]
             encoded = self.model.encode(inputs, kind)
             pooled = [name for name in names if name not in tokens]
@@ -319,10 +313,14 @@ class EvaluatorModule(lightning.LightningModule):
         new = self.optimizer or partial(torch.optim.AdamW, fused=fused)
         optimizer = new(groups)
         steps = int(self.trainer.estimated_stepping_batches)
-        schedule = new_schedule(self.schedule, optimizer, int(self.warmup * steps), steps)
+        if callable(self.schedule):
+            scheduler = self.schedule(optimizer)
+        else:
+            name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
+            scheduler = get_scheduler(name, optimizer, int(self.warmup * steps), steps)
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
         }
 
     def configure_gradient_clipping(

@@ -1,4 +1,4 @@
-"""The optimizer of a run: rates and decay of each parameter, and the schedule of the rates."""
+"""The optimizer of a run: rates and decay of each parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from transformers import get_scheduler
 from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
 from transformers.trainer_pt_utils import get_parameter_names
 
@@ -63,21 +62,3 @@ def parameter_groups(
         {"params": parameters, "lr": group_rate, "weight_decay": decay}
         for (group_rate, decay), parameters in groups.items()
     ]
-
-
-def new_schedule(
-    schedule: Schedule, optimizer: Optimizer, warmup_steps: int, steps: int
-) -> LRScheduler:
-    """Return the schedule of an optimizer's rates: one of transformers' with warm-up, or a class of torch.
-
-    Args:
-        schedule: its name, or what makes it.
-        optimizer: the optimizer.
-        warmup_steps: number of steps in which the rates rise; a class has its own way.
-        steps: number of all steps.
-    """
-    if callable(schedule):
-        return schedule(optimizer)
-    name = "constant_with_warmup" if schedule == "constant" else schedule
-    scheduler: LRScheduler = get_scheduler(name, optimizer, warmup_steps, steps)
-    return scheduler

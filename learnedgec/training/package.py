@@ -27,8 +27,8 @@ from learnedgec.evaluators.packages import (
     manifest_datasets,
 )
 from learnedgec.runtime.writing import atomic_folder, check_writable
-from learnedgec.training.baselines import Verdict
 from learnedgec.training.card import model_card
+from learnedgec.training.evaluate import Verdict
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
 

@@ -48,7 +48,17 @@ def train_seeds(
         ConfigError: the options do not suit several seeds, or the package exists.
     """
     config = first.config
-    _check(first)
+    if first.trainer.world_size > 1:
+        raise ConfigError(
+            f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
+            "with --trainer.devices 1, or each by a command of its own with --seed_everything."
+        )
+    if config.average and first.module.model.config.lora:
+        raise ConfigError(
+            "average: low-rank weights have no mean of their rank; leave --average out, and the median run "
+            "is packaged."
+        )
+    first.check_free(first.package.is_dir() and not config.resume)
     if config.overwrite:
         for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
             old.unlink()
@@ -74,26 +84,14 @@ def train_seeds(
         folders = [result.package for result in results]
         mean = first.write(_mean(folders), [check_package(folder) for folder in folders])
         return replace(mean, seeds=figures)
-    median = sorted(results, key=_dev_score)[(len(results) - 1) // 2]
+
+    def dev_score(result: Result) -> float:
+        return fmean(main_figure(figures)[1] or 0.0 for figures in result.results["dev"].values())
+
+    median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
     with atomic_folder(first.package) as folder:
         shutil.copytree(median.package, folder, dirs_exist_ok=True)
     return replace(median, package=first.package, seeds=figures)
-
-
-def _check(first: Run) -> None:
-    """Raise `ConfigError` if the options do not suit several seeds, or the package exists."""
-    config = first.config
-    if first.trainer.world_size > 1:
-        raise ConfigError(
-            f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
-            "with --trainer.devices 1, or each by a command of its own with --seed_everything."
-        )
-    if config.average and first.module.model.config.lora:
-        raise ConfigError(
-            "average: low-rank weights have no mean of their rank; leave --average out, and the median run "
-            "is packaged."
-        )
-    first.check_free(first.package.is_dir() and not config.resume)
 
 
 def _train_seed(
@@ -115,11 +113,6 @@ def _train_seed(
         result = Run(parse(words, progress=progress, module=module)).complete(notify)
     assert result is not None  # there is one device
     return result
-
-
-def _dev_score(result: Result) -> float:
-    """Return the mean over heads of the correlation or the share of pairs in order on the dev part."""
-    return fmean(main_figure(figures)[1] or 0.0 for figures in result.results["dev"].values())
 
 
 def _mean(folders: Sequence[Path]) -> EvaluatorModel:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -13,14 +13,7 @@ from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.evaluator import (
-    Evaluator,
-    EvaluatorConfig,
-    EvaluatorModel,
-    Gate,
-    HeadConfig,
-    Pooling,
-)
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
 from learnedgec.evaluators.lora import (
     encoder_layers,
@@ -51,22 +44,6 @@ class Lora:
     layers: int | None = None
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """The options of `EvaluatorModule` that decide where training starts; see there."""
-
-    encoder: str
-    layer: int | None
-    pooling: Pooling
-    dropout: float
-    max_tokens: int
-    allow_pickle: bool
-    sums: Mapping[str, Mapping[str, float]]
-    lora: Lora | None
-    frozen_layers: int | None
-    gate: Gate
-
-
 @dataclass
 class Start:
     """Where a run starts.
@@ -86,22 +63,50 @@ class Start:
     notice: str | None = None
 
 
-def start_model(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
-    """Return the model that training starts from, with the heads that it is to train.
+def start_model(
+    heads: Mapping[str, HeadConfig],
+    encoder: str,
+    *,
+    layer: int | None,
+    allow_pickle: bool,
+    lora: Lora | None,
+    frozen_layers: int | None,
+    **settings: Any,
+) -> Start:
+    """Return the model that training starts from.
+
+    Args:
+        heads: the heads that it is to train.
+        encoder: a pretrained encoder, or an evaluator to continue.
+        layer: see `EvaluatorModule`, as for the following.
+        allow_pickle: see there.
+        lora: see there.
+        frozen_layers: see there.
+        settings: other attributes of `EvaluatorConfig`.
 
     Raises:
         ConfigError: the options do not suit each other or the encoder.
     """
-    build = _continued if is_evaluator(options.encoder) else _new
-    start = build(heads, options)
+    inputs = sorted({head.input for head in heads.values()})
+    settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
+    if is_evaluator(encoder):
+        if layer is not None:
+            raise ConfigError(
+                f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
+            )
+        start = _continued(heads, encoder, frozen_layers, settings)
+    else:
+        pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
+        model = _model(pretrained, encoder, heads, settings)
+        start = Start(model, load_tokenizer(encoder), encoder)
     model = start.model
     if model.config.lora:
         for name, parameter in model.encoder.named_parameters():
             parameter.requires_grad_(is_lora(name))
     for name, head in model.heads.items():
         head.requires_grad_(name in heads)
-    if options.frozen_layers is not None:
-        freeze_layers(model.encoder, options.frozen_layers)
+    if frozen_layers is not None:
+        freeze_layers(model.encoder, frozen_layers)
     model.train()
     return start
 
@@ -115,57 +120,58 @@ def check_start(encoder: str) -> None:
         check_permissive(encoder, ())
 
 
-def _new(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
-    """Put new heads on a pretrained encoder."""
-    encoder = load_pretrained(
-        options.encoder, allow_pickle=options.allow_pickle, layer=options.layer
-    )
-    tokenizer = load_tokenizer(options.encoder)
-    model = _model(encoder, heads, options, options.sums, _lora(heads, options))
-    return Start(model, tokenizer, options.encoder)
-
-
-def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
+def _continued(
+    heads: Mapping[str, HeadConfig],
+    name: str,
+    frozen_layers: int | None,
+    settings: Mapping[str, Any],
+) -> Start:
     """Take the encoder of an evaluator, the heads that stay as they are, and those that are trained on."""
-    name = options.encoder
-    if options.layer is not None:
-        raise ConfigError(
-            f"model.layer: {name} is already an evaluator and keeps its layers; leave the key out."
-        )
     folder = find_evaluator(name)
     manifest = check_package(folder)
     first = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
-    config = first.config
-    encoder, tokenizer = first.encoder, load_tokenizer(str(folder))
-    frozen = options.lora is None and options.frozen_layers == len(encoder_layers(encoder))
-    lora = config.lora if frozen else _lora(heads, options)
-    earlier = {}
-    if config.lora and config.lora != lora:
-        if _is_wider(lora, config.lora, len(encoder_layers(encoder))):
-            earlier = {
-                name: weight for name, weight in encoder.state_dict().items() if is_lora(name)
-            }
-        remove_lora(encoder)
+    config, encoder = first.config, first.encoder
+    frozen = not settings["lora"] and frozen_layers == len(encoder_layers(encoder))
+    lora = config.lora if frozen else settings["lora"]
+    earlier = _replaced_lora(encoder, config.lora, lora)
+
+    def reads_the_same(kind: str) -> bool:
+        return kind not in lora["inputs"] and (config.lora == lora or not config.uses_lora(kind))
+
     staying = {
         head: config.head(head)
         for head in config.heads
-        if head not in heads and (frozen or _unaffected(config, head, lora))
+        if head not in heads and (frozen or (lora and reads_the_same(config.head(head).input)))
     }
-    pooled = [head for head, settings in staying.items() if settings.reads == "pooled"]
-    _check_pooling(options.pooling, config.pooling, pooled, str(folder))
-    passed = {
+    new, old = settings["pooling"], config.pooling
+    pooled = [head for head, options in staying.items() if options.reads == "pooled"]
+    if pooled and new != old:
+        raise ConfigError(
+            f"model.pooling is {new}, but {', '.join(pooled)} of {folder} stay as they are and read {old}; "
+            f"set model.pooling to {old}."
+        )
+    if new == "pooler" != old:
+        raise ConfigError(f"model.pooling: the evaluator {folder} has no pooler; name {old}.")
+    sums = {
         output: parts
         for output, parts in config.sums.items()
         if output not in heads and not set(parts) - set(staying)
     }
-    sums = passed | dict(options.sums)
-    model = _model(encoder, staying | dict(heads), options, sums, lora)
+    sums |= settings["sums"]
+    model = _model(encoder, name, staying | dict(heads), {**settings, "sums": sums, "lora": lora})
     widen_lora(model.encoder, earlier)
-    untrained = [head for head, wanted in heads.items() if not _continues(head, wanted, config)]
-    for head, settings in model.config.heads.items():
+    # A head of the same name that reads or learned something else is another head: the values of one that
+    # ranks pairs, for example, have no relation to a scale of ratings.
+    kind = attrgetter("input", "reads", "layer", "rated")
+    untrained = [
+        head
+        for head, wanted in heads.items()
+        if head not in config.heads or kind(config.head(head)) != kind(wanted)
+    ]
+    for head, options in model.config.heads.items():
         if head not in untrained:
             model.heads[head].load_state_dict(first.heads[head].state_dict())
-            settings |= {key: config.heads[head][key] for key in ("offset", "scale")}
+            options |= {key: config.heads[head][key] for key in ("offset", "scale")}
     about = {
         "heads that continue": [head for head in heads if head not in untrained],
         "heads that start untrained": untrained,
@@ -175,92 +181,58 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
     }
     parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
     notice = f"Continuing {manifest['name']}{''.join(parts)}."
+    tokenizer = load_tokenizer(str(folder))
     return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
 
 
-def _check_pooling(new: Pooling, old: Pooling, pooled: Sequence[str], folder: str) -> None:
-    """Raise `ConfigError` if heads that stay read other pooled states, or the evaluator lacks a pooler."""
-    if pooled and new != old:
-        raise ConfigError(
-            f"model.pooling is {new}, but {', '.join(pooled)} of {folder} stay as they are and read {old}; "
-            f"set model.pooling to {old}."
-        )
-    if new == "pooler" != old:
-        raise ConfigError(f"model.pooling: the evaluator {folder} has no pooler; name {old}.")
+def _replaced_lora(
+    encoder: torch.nn.Module, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, torch.Tensor]:
+    """Remove low-rank weights for which others come, and return those that go on in wider ones.
 
-
-def _model(
-    encoder: torch.nn.Module,
-    heads: Mapping[str, HeadConfig],
-    options: ModelOptions,
-    sums: Mapping[str, Mapping[str, float]],
-    lora: Mapping[str, Any],
-) -> EvaluatorModel:
-    """Return a model of an encoder and new heads, after checking its heads and sums."""
-    depth = len(encoder_layers(encoder))
-    for name, head in heads.items():
-        if head.layer is not None and not 1 <= head.layer <= depth:
-            raise ConfigError(
-                f"model.heads.{name}: layer is {head.layer}, but the encoder has {depth} layers; name one "
-                "of them."
-            )
-    for name, parts in options.sums.items():
-        if not parts or set(parts) - set(heads):
-            raise ConfigError(
-                f"model.sums.{name}: a sum needs parts among the heads {', '.join(heads)}; its parts are "
-                f"{', '.join(parts) or 'none'}."
-            )
-        if name in heads and name not in parts:
-            raise ConfigError(
-                f"model.sums.{name} replaces the head {name} and must contain it; its parts are "
-                f"{', '.join(parts)}. Add {name}, or give the sum another name."
-            )
-    settings: Any = encoder.config
-    settings.name_or_path = options.encoder  # not the place of a `pkg:` encoder on this machine
-    return EvaluatorModel.from_encoder(
-        encoder,
-        heads,
-        pooling=options.pooling,
-        dropout=options.dropout,
-        max_tokens=options.max_tokens,
-        sums=sums,
-        lora=lora,
-        gate=options.gate,
-    )
-
-
-def _lora(heads: Mapping[str, HeadConfig], options: ModelOptions) -> dict[str, Any]:
-    """Return the settings of the low-rank weights: they serve the inputs that the trained heads read."""
-    if options.lora is None:
+    These serve the same inputs and have the earlier rank and layers, and perhaps more.
+    """
+    if not old or old == new:
         return {}
-    inputs = sorted({head.input for head in heads.values()})
-    return {"rank": options.lora.rank, "layers": options.lora.layers, "inputs": inputs}
-
-
-def _is_wider(new: Mapping[str, Any], old: Mapping[str, Any], depth: int) -> bool:
-    """Return whether low-rank weights for the same inputs have the earlier rank and layers, and more."""
-    layers, old_layers = (settings.get("layers") or depth for settings in (new, old))
-    return bool(
+    depth = len(encoder_layers(encoder))
+    layers, old_layers = (weights.get("layers") or depth for weights in (new, old))
+    wider = (
         new
         and new["inputs"] == old["inputs"]
         and new["rank"] >= old["rank"]
         and layers >= old_layers
     )
+    weights = encoder.state_dict().items() if wider else ()
+    earlier = {name: weight for name, weight in weights if is_lora(name)}
+    remove_lora(encoder)
+    return earlier
 
 
-def _unaffected(config: EvaluatorConfig, head: str, lora: Mapping[str, Any]) -> bool:
-    """Return whether an evaluator's head reads the same states with these low-rank weights as before."""
-    kind = config.head(head).input
-    if not lora or kind in lora["inputs"]:
-        return False
-    return bool(config.lora == lora) or not config.uses_lora(kind)
-
-
-def _continues(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> bool:
-    """Return whether a head continues the evaluator's head of its name.
-
-    A head of the same name that reads or learned something else is another head: the values of one that
-    ranks pairs, for example, have no relation to a scale of ratings.
-    """
-    same = attrgetter("input", "reads", "layer", "rated")
-    return name in config.heads and bool(same(config.head(name)) == same(wanted))
+def _model(
+    encoder: torch.nn.Module,
+    name: str,
+    heads: Mapping[str, HeadConfig],
+    settings: Mapping[str, Any],
+) -> EvaluatorModel:
+    """Return a model of an encoder and new heads, after checking its heads and sums."""
+    depth = len(encoder_layers(encoder))
+    for head, options in heads.items():
+        if options.layer is not None and not 1 <= options.layer <= depth:
+            raise ConfigError(
+                f"model.heads.{head}: layer is {options.layer}, but the encoder has {depth} layers; name "
+                "one of them."
+            )
+    for output, parts in settings["sums"].items():
+        if not parts or set(parts) - set(heads):
+            raise ConfigError(
+                f"model.sums.{output}: a sum needs parts among the heads {', '.join(heads)}; its parts are "
+                f"{', '.join(parts) or 'none'}."
+            )
+        if output in heads and output not in parts:
+            raise ConfigError(
+                f"model.sums.{output} replaces the head {output} and must contain it; its parts are "
+                f"{', '.join(parts)}. Add {output}, or give the sum another name."
+            )
+    encoder_config: Any = encoder.config
+    encoder_config.name_or_path = name  # not the place of a `pkg:` encoder on this machine
+    return EvaluatorModel.from_encoder(encoder, heads, **settings)

@@ -11,20 +11,21 @@ import tiny
 
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.baselines import Verdict, judge_heads
-from learnedgec.training.evaluate import predict
+from learnedgec.training.evaluate import Verdict, judge_heads, predict
 from learnedgec.training.examples import Example
 
 TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(120)]
 
 
+def saved(folder: Path, **heads: HeadConfig) -> Evaluator:
+    """Return an evaluator of these heads with random weights, the same ones each time."""
+    return Evaluator.load(str(tiny.save_evaluator(folder, heads=heads)))
+
+
 @pytest.fixture
 def evaluator(tmp_path: Path) -> Evaluator:
-    heads = {
-        "fluency": HeadConfig(offset=2.0, scale=1.0),
-        "quality": HeadConfig(objective="logistic"),
-    }
-    return Evaluator.load(str(tiny.save_evaluator(tmp_path / "mine", heads=heads)))
+    fluency, quality = HeadConfig(offset=2.0, scale=1.0), HeadConfig(objective="logistic")
+    return saved(tmp_path / "mine", fluency=fluency, quality=quality)
 
 
 def verdict(evaluator: Evaluator, start: Evaluator | None, ratings: Sequence[float]) -> Verdict:
@@ -37,17 +38,14 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     evaluator: Evaluator, tmp_path: Path
 ) -> None:
     values = predict(evaluator, TEXTS, "fluency", Runtime())
-    other = Evaluator.load(
-        str(tiny.save_evaluator(tmp_path / "other", heads={"style": HeadConfig()}))
-    )
-    found = verdict(evaluator, other, values)
+    found = verdict(evaluator, saved(tmp_path / "other", style=HeadConfig()), values)
     assert found.trusted
     assert list(found.baselines) == ["edit-count", "length", "before (style)"]
     assert found.sentence.startswith(
         "fluency may be trusted on text like this: r 1.00 [1.00, 1.00]"
     )
 
-    few = verdict(evaluator, other, values[:60])
+    few = verdict(evaluator, None, values[:60])
     assert few.sentence.startswith("fluency is promising, but test it on more text: r 1.00")
 
     # The head was not trained further.
@@ -58,12 +56,8 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     )
 
     # What it continued was as good: the same on another scale.
-    heads = {
-        "fluency": HeadConfig(offset=3.0, scale=2.0),
-        "quality": HeadConfig(objective="logistic"),
-    }
-    start = Evaluator.load(str(tiny.save_evaluator(tmp_path / "scaled", heads=heads)))
-    found = verdict(evaluator, start, values)
+    other_scale = {"fluency": HeadConfig(offset=3.0, scale=2.0), "quality": HeadConfig()}
+    found = verdict(evaluator, saved(tmp_path / "scaled", **other_scale), values)
     assert not found.trusted
     assert found.baselines["before"] == pytest.approx(1)
     assert (

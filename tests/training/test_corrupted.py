@@ -19,10 +19,9 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs import RankedPair, corrected_sources, corrupted, inventory
+from learnedgec.training.pairs import RankedPair, corrupted
 from learnedgec.training.pairs.corrupted import KINDS, CorruptedPairs, Sides
-from learnedgec.training.pairs.inventory import Inventory
-from learnedgec.training.pairs.mistakes import Ngrams, Rules, undone
+from learnedgec.training.pairs.mistakes import Inventory, Ngrams, Rules, undone
 
 ANNOTATOR = "en-ewt-sm"
 Made = list[tuple[str, RankedPair, Sides]]
@@ -111,7 +110,7 @@ def test_two_variants_of_a_case_keep_its_group(monkeypatch: pytest.MonkeyPatch) 
         Correction(f"She go home {word} .", f"She goes home {word} .", None, "case")
         for word in ("now", "soon", "late")
     ]
-    monkeypatch.setattr(corrected_sources, "load_corrections", lambda name: rows)
+    monkeypatch.setattr(corrupted, "load_corrections", lambda name: rows)
     sides = sides_of(CorruptedPairs(["cases"], 3, kinds={"missing": 1}, annotator=ANNOTATOR))
     assert {(pair.source, pair.group) for _, pair, _ in sides} == {
         ("She go home now .", "case"),
@@ -143,6 +142,12 @@ def treebank() -> list[TreebankWord]:
     ]
 
 
+def drawn(kind: str, text: str, rates: dict[str, float]) -> list[Edit]:
+    inventory = Inventory(treebank(), {kind: 1}, rates)
+    tokens, generator = tuple(text.split()), random.Random(1)
+    return [edit for _ in range(300) for edit in inventory.draw(tokens, generator, 1)]
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "mistakes"),
     [
@@ -156,25 +161,19 @@ def treebank() -> list[TreebankWord]:
     ],
 )  # fmt: skip
 def test_mistakes_of_a_type(kind: str, text: str, mistakes: set[str]) -> None:
-    inventory = Inventory(treebank(), {kind: 4}, {})
-    drawn = list(inventory.draw(tuple(text.split()), random.Random(1), 200))
-    assert {apply_edits(text, [edit]) for edit in drawn} == mistakes
+    assert {apply_edits(text, [edit]) for edit in drawn(kind, text, {})} == mistakes
 
 
 def test_words_that_are_seldom_wrong_are_seldom_drawn() -> None:
-    counts = Counter(
-        edit.correction
-        for edit in Inventory(treebank(), {"R:VERB:FORM": 1}, {"went": 0.01, "gone": 0.2}).draw(
-            ("goes",), random.Random(1), 300
-        )
-    )
+    edits = drawn("R:VERB:FORM", "goes", {"went": 0.01, "gone": 0.2})
+    counts = Counter(edit.correction for edit in edits)
     assert counts["went"] < counts["go"] < counts["gone"]
 
 
 def test_labelled_sentences_are_the_better_side(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [Labelled("The boys goes to the school every day .", (0, 0, 1, 0, 1, 0, 0, 0, 0))]  # type: ignore[arg-type]
     monkeypatch.setattr(corrupted, "load_labelled", lambda name: rows)
-    monkeypatch.setattr(inventory, "load_words", lambda name: [treebank()])
+    monkeypatch.setattr(corrupted, "load_words", lambda name: [treebank()])
     pairs = source(
         5, words=["treebank"], labelled=["labels"], labelled_share=1.0, kinds={"added": 1}
     )
@@ -211,8 +210,8 @@ def test_edits_of_systems_are_mistakes_where_no_reference_has_them(
         "one": (text.replace("every day", "every days"),),
         "source+error": (text.replace("my", "mine"),),
     }
-    monkeypatch.setattr(corrected_sources, "load_parallel", lambda name: data)
-    monkeypatch.setattr(corrected_sources, "load_outputs", lambda name: systems)
+    monkeypatch.setattr(corrupted, "load_parallel", lambda name: data)
+    monkeypatch.setattr(corrupted, "load_outputs", lambda name: systems)
     path = tmp_path / "right.tsv"
     path.write_text("".join(f"{line}\t{line}\n" for line in [text, "He works every day ."]))
     triples = sides_of(

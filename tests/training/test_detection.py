@@ -1,9 +1,8 @@
-"""Heads that detect wrong words: their labels, their loss, and training on from a package."""
+"""Heads that read single tokens: they detect wrong words, or learn capitals on a frozen encoder."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,19 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from torch.nn.functional import softplus
 from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
 
 from learnedgec.data.catalog import Labelled
-from learnedgec.errors import InputError
-from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.errors import ConfigError, InputError
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
-from learnedgec.training.labelled import LabelledOutputs, wrong_words
-from learnedgec.training.module import EvaluatorModule, HeadOptions
-from learnedgec.training.pairs import RankedPair
-from learnedgec.training.pairs.referenced import pooled_references
+from learnedgec.training.module import EvaluatorModule, HeadOptions, Lora
+from learnedgec.training.pairs import CapitalPairs, RankedPair
+from learnedgec.training.pairs.referenced import LabelledOutputs, pooled_references, wrong_words
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 
@@ -102,18 +101,13 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
             begin = text.index(wrong)
             places = inputs.pop("offset_mapping")[0].tolist()
             bad = [begin <= start < stop <= begin + len(wrong) for start, stop in places]
-            logits = module.model.token_logits(module.model.encode(inputs, "hypothesis"), "wrong")[
-                0
-            ]
-            right = [math.log(1 / (1 + math.exp(logit))) for logit in logits.tolist()]
-            terms += [
-                math.log1p(math.exp(-logit)) if label else -good
-                for logit, good, label in zip(logits.tolist(), right, bad, strict=True)
-            ]
-            values.append(sum(right))
+            encoded = module.model.encode(inputs, "hypothesis")
+            (logits,) = module.model.token_logits(encoded, "wrong")
+            terms.append(softplus(torch.where(torch.tensor(bad), -logits, logits)))
+            values.append(-softplus(logits).sum())
         outputs = module._outputs(batch, measured=True)[0]["wrong"]
-    assert loss.item() == pytest.approx(sum(terms) / len(terms), abs=1e-4)
-    assert outputs[:2].tolist() == pytest.approx(values, abs=1e-4)
+    assert loss.item() == pytest.approx(torch.cat(terms).mean().item(), abs=1e-4)
+    assert outputs[:2].tolist() == pytest.approx(torch.stack(values).tolist(), abs=1e-4)
 
 
 def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -124,13 +118,9 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
         "compared": {"objective": "detection", "input": "pair"},
         "quality": {"objective": "logistic"},
     }
-    settings = {
-        "name": "detecting",
-        "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"pairs": {name: [file] for name in heads}},
-    }
-    words = arguments(tmp_path, settings)
-    result = trained([*words, "--trainer.max_epochs", "6"])
+    data = {"pairs": {name: [file] for name in heads}}
+    words = arguments(tmp_path, data, encoder=tiny_encoder, learning_rate=5e-3, heads=heads)
+    result = trained([*words, "--name", "detecting", "--trainer.max_epochs", "6"])
     assert result.results["test"]["wrong"]["accuracy"] > 0.9
     assert result.results["test"]["compared"]["accuracy"] > 0.9
     first = Evaluator.load(str(result.package))
@@ -194,3 +184,80 @@ def test_references_label_the_words_of_outputs() -> None:
     assert (
         LabelledOutputs(["sample"], number=5).load() == LabelledOutputs(["sample"], number=5).load()
     )
+
+
+def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
+    source = CapitalPairs(["sample"])
+    pairs = source.make(tmp_path, Runtime())
+    assert len(pairs) > 50
+    for pair in pairs:
+        words = zip(pair.better.split(" "), pair.worse.split(" "), strict=True)
+        changed = [(first, other) for first, other in words if first != other]
+        assert 1 <= len(changed) <= 3
+        assert all(first[0].swapcase() + first[1:] == other for first, other in changed)
+    with pytest.raises(ConfigError, match="CapitalPairs finds no pair in no data"):
+        CapitalPairs([]).made(tmp_path, Runtime())
+
+
+def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
+    start = tiny.save_evaluator(tmp_path / "start", heads=tiny.SOME_HEADS, width=64)
+    source = {"class_path": "CapitalPairs", "init_args": {"corrections": ["sample"]}}
+    model = {
+        "encoder": start,
+        "frozen_layers": 2,
+        "learning_rate": 3e-2,
+        "dropout": 0.0,
+        "heads": {"capitals": {"objective": "capitals", "layer": 1}},
+        "sums": {"fluency": {"fluency": 1, "capitals": 0.5}},
+    }
+    data = {"pairs": {"capitals": [source]}}
+    result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
+    assert result.results["dev"]["capitals"]["accuracy"] > 0.8
+    before, after = (load_file(p / "model.safetensors") for p in (start, result.package))
+    assert {name for name in after if name not in before} == {
+        "heads.capitals.weight",
+        "heads.capitals.bias",
+    }
+    assert all((after[name] == before[name]).all() for name in before)
+    first, second = Evaluator.load(str(start)), Evaluator.load(str(result.package))
+    assert set(second.outputs) == {*tiny.SOME_HEADS, "capitals"}
+    texts = ["The cat is here .", "the Cat is here ."]
+    old, new = first.predict(texts, texts), second.predict(texts, texts)
+    for name in ("grammaticality", "meaning"):
+        assert new[name].tolist() == pytest.approx(old[name].tolist())
+    assert new["fluency"].tolist() == pytest.approx(
+        (old["fluency"] + 0.5 * new["capitals"]).tolist(), abs=1e-6
+    )
+    assert new["capitals"][0] > new["capitals"][1]
+
+
+def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
+    heads = {
+        "fluency": HeadConfig("hypothesis"),
+        "meaning": HeadConfig("pair"),
+        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
+    }
+    sums = {"fluency": {"fluency": 1.0, "capitals": 0.5}, "all": {"fluency": 1.0, "meaning": 2.0}}
+    folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads, sums=sums))
+    relative = {"relative": HeadOptions("pair", "logistic")}
+    extended = EvaluatorModule(relative, encoder=folder, lora=Lora(1))
+    assert extended.model.config.sums == {"fluency": sums["fluency"]}
+    assert extended.start.notice == (
+        "Continuing first; heads that start untrained: relative; sums that are not passed on (name them in "
+        "model.sums): all."
+    )
+    frozen = EvaluatorModule(
+        relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
+    )
+    assert frozen.model.config.sums == {"fluency": sums["fluency"], "all": {"meaning": 1}}
+    # A new head is not hidden by a sum of its name.
+    renewed = EvaluatorModule(
+        {"all": HeadOptions("pair", "logistic")}, encoder=folder, frozen_layers=2
+    )
+    assert renewed.model.config.sums == {"fluency": sums["fluency"]}
+    whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
+    assert whole.model.config.sums == {}
+    assert whole.start.notice is not None
+    assert "(name them in model.sums): all, fluency." in whole.start.notice
+    with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
+        EvaluatorModule(relative, encoder=folder, lora=Lora(1), pooling="cls")

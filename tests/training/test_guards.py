@@ -31,11 +31,9 @@ from learnedgec.training.pairs.impact import ImpactPairs
 def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
     """Return the arguments of a run that learns from thirty pairs."""
     pairs = [RankedPair(f"dog {n}", f"the dog {n}", f"dog the {n}") for n in range(30)]
-    settings = {
-        "model": {"encoder": tiny_encoder, "heads": {"quality": {"objective": "logistic"}}},
-        "data": {"pairs": {"quality": [pairs_file(tmp_path, pairs)]}},
-    }
-    return arguments(tmp_path, settings, "--overwrite")
+    data = {"pairs": {"quality": [pairs_file(tmp_path, pairs)]}}
+    heads = {"quality": {"objective": "logistic"}}
+    return arguments(tmp_path, data, "--overwrite", encoder=tiny_encoder, heads=heads)
 
 
 def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:
@@ -199,41 +197,29 @@ def test_layers_are_left_out_of_pretrained_encoders_alone(
 
 
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
-    heads = {
-        "rated": HeadConfig("hypothesis", 2.8, 0.5),
-        "ranking": HeadConfig("pair"),
-        "other-input": HeadConfig("pair", 2.8, 0.5),
-        "now-rated": HeadConfig("hypothesis"),
-        "now-ranking": HeadConfig("hypothesis", 2.8, 0.5),
-        "detecting": HeadConfig("hypothesis", reads="tokens"),
-        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
-        "other-layer": HeadConfig("hypothesis", reads="capitals", layer=2),
+    ranks, capitals = HeadOptions(objective="logistic"), HeadOptions(objective="capitals", layer=1)
+    # What each head was, and what it is to be.
+    table = {
+        "rated": (HeadConfig("hypothesis", 2.8, 0.5), HeadOptions()),
+        "ranking": (HeadConfig("pair"), HeadOptions(input="pair", objective="sigmoid")),
+        "other-input": (HeadConfig("pair", 2.8, 0.5), HeadOptions()),
+        "now-rated": (HeadConfig("hypothesis"), HeadOptions()),
+        "now-ranking": (HeadConfig("hypothesis", 2.8, 0.5), ranks),
+        "detecting": (HeadConfig("hypothesis", reads="tokens"), ranks),
+        "capitals": (HeadConfig("hypothesis", reads="capitals", layer=1), capitals),
+        "other-layer": (HeadConfig("hypothesis", reads="capitals", layer=2), capitals),
     }
+    heads = {name: head for name, (head, _) in table.items()}
     folder = tiny.save_evaluator(tmp_path / "first", seed=1, heads=heads)
-    ranks = HeadOptions(objective="logistic")
-    options = {
-        "rated": HeadOptions(),
-        "ranking": HeadOptions(input="pair", objective="sigmoid"),
-        "other-input": HeadOptions(),
-        "now-rated": HeadOptions(),
-        "now-ranking": ranks,
-        "detecting": ranks,
-        "capitals": HeadOptions(objective="capitals", layer=1),
-        "other-layer": HeadOptions(objective="capitals", layer=1),
-        "new": HeadOptions(),
-    }
+    options = {name: wanted for name, (_, wanted) in table.items()} | {"new": HeadOptions()}
     module = EvaluatorModule(options, encoder=str(folder))
     earlier = Evaluator.load(str(folder)).model
-    for name in ("rated", "ranking", "capitals"):
-        assert torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
-        settings = replace(module.model.config.head(name), objective=None)
-        assert settings == heads[name]
-    for name in ("other-input", "now-rated", "now-ranking", "detecting", "other-layer"):
-        assert not torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
-        assert (module.model.config.head(name).offset, module.model.config.head(name).scale) == (
-            0,
-            1,
-        )
+    for name, head in heads.items():
+        now = replace(module.model.config.head(name), objective=None)
+        continues = name in ("rated", "ranking", "capitals")
+        weights = [model.heads[name].weight for model in (module.model, earlier)]
+        assert torch.equal(*weights) == continues
+        assert now == head if continues else (now.offset, now.scale) == (0, 1)
     assert module.start.notice == (
         "Continuing first; heads that continue: rated, ranking, capitals; heads that start untrained: "
         "other-input, now-rated, now-ranking, detecting, other-layer, new."
@@ -259,7 +245,7 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
     rows = [f"he goes {n} .,{n % 4}" for n in range(30)]
     (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy", *rows, ""]))
     data = {"ratings": [tmp_path / "mine.csv"]}
-    words = arguments(tmp_path, {"model": {"encoder": tiny_encoder}, "data": data})
+    words = arguments(tmp_path, data, encoder=tiny_encoder)
     head = "{adequacy: {input: %s}}"
     with pytest.raises(ConfigError, match=r"model\.heads\.adequacy reads pairs .* have no source"):
         trained([*words, "--model.heads", head % "pair"])

@@ -1,19 +1,29 @@
-"""Files of judgements: pairs, choices, best and worst, rankings; columns of other names; several raters."""
+"""Pairs from files of judgements, from ratings and from rankings; columns of other names; several raters."""
 
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import datasets
+import numpy as np
 import pytest
+from embedded import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from training_files import arguments, pairs_file, training_data
 
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.catalog.judgements import load_rankings
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.records import Columns
-from learnedgec.errors import FormatError, InputError
-from learnedgec.training.pairs import RankedPair, read_ranked_pairs
+from learnedgec.errors import ConfigError, FormatError, InputError
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.pairs import RankedPair, RankingPairs, read_ranked_pairs
+from learnedgec.training.pairs.rated import RatedPairs, iterate_rated
 
 OUTPUTS = {"source": "src", "outputs": ["a", "b", "c"]}
 
@@ -133,11 +143,8 @@ def test_a_configuration_maps_columns_and_keeps_raters_apart(
     heads = {"fluency": {}, "quality": {"objective": "logistic"}}
     found = {}
     for raters in ("mean", "each"):
-        settings = {
-            "model": {"encoder": tiny_encoder, "heads": heads},
-            "data": {**data, "raters": raters},
-        }
-        parts = training_data(arguments(tmp_path, settings)).load()
+        words = arguments(tmp_path, {**data, "raters": raters}, encoder=tiny_encoder, heads=heads)
+        parts = training_data(words).load()
         found[raters] = {
             part: [row.values for row in rows if row.values] for part, rows in parts.items()
         }
@@ -149,3 +156,94 @@ def test_a_configuration_maps_columns_and_keeps_raters_apart(
     assert all(
         (better[1] < worse[1]) == (int(better[0].split()[2]) % 2 == 0) for better, worse in pairs
     )
+
+
+def made(*arguments: object, **options: object) -> list[RankedPair]:
+    return RatedPairs(*arguments, **options).make(Path(), Runtime())  # type: ignore[arg-type]
+
+
+def write_ratings(path: Path, rows: list[tuple[str, str, float]]) -> str:
+    lines = [f"{source},{hypothesis},{rating}" for source, hypothesis, rating in rows]
+    return str(table(path, "\n".join(["source,hypothesis,quality", *lines])))
+
+
+def test_equal_outputs_are_one_with_their_mean(tmp_path: Path) -> None:
+    rows = [("a b", "a c", 3.0), ("a b", "a  c", 1.0), ("a b", "a b", 1.0), ("d", "d", 5.0)]
+    name = write_ratings(tmp_path / "ratings.csv", rows)
+    assert made([name], 1.0) == [RankedPair("a b", "a c", "a b", 1.0, "a b", name)]
+    assert made([name], 1.01) == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("pqrs"), st.integers(0, 4)), max_size=12
+    ),
+    st.integers(1, 3),
+)
+@settings(max_examples=40)
+def test_pairs_are_those_that_differ_by_enough(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int]], difference: int
+) -> None:
+    if not rows:
+        return
+    name = write_ratings(
+        tmp_path_factory.mktemp("rated") / "r.csv", [(s, h, float(v)) for s, h, v in rows]
+    )
+    expected = set()
+    for source in "ab":
+        for pair in combinations("pqrs", 2):
+            values = [[v for s, h, v in rows if (s, h) == (source, text)] for text in pair]
+            if all(values):
+                low, high = sorted(zip(map(fmean, values), pair, strict=True))
+                # A third and two thirds differ by a third only up to rounding.
+                if high[0] - low[0] >= difference - 1e-9:
+                    expected.add((source, high[1], low[1]))
+    pairs = made([name], float(difference))
+    assert {(pair.source, pair.better, pair.worse) for pair in pairs} == expected
+    assert len(pairs) == len(expected)
+
+
+def test_weights_are_those_of_the_sum() -> None:
+    weights = {"fluency": 0.25, "meaning": 0.75}
+    ratings = {
+        (rating.source, " ".join(rating.hypothesis.split())): rating.values
+        for rating in load_ratings("sample")
+    }
+    pairs = made(["sample"], 1.0, weights)
+    assert len(pairs) > 50
+    for pair in pairs:
+        better, worse = (
+            sum(weight * ratings[pair.source, text][key] for key, weight in weights.items())
+            for text in (pair.better, pair.worse)
+        )
+        assert pair.margin == pytest.approx(better - worse)
+        assert pair.margin > 1 - 1e-9
+        assert pair.group == pair.source
+
+
+@pytest.mark.realdata
+def test_outputs_of_a_rated_benchmark_are_ratings(mirror: Path) -> None:
+    benchmark = load_benchmark("gmeg:fce")
+    rows = list(iterate_rated("gmeg:fce"))
+    assert len(rows) == sum(np.isfinite(r).sum() for r in benchmark.ratings["quality"].values())
+    by_text = {(row.system, row.source): row.values["quality"] for row in rows}
+    for system in benchmark.systems:
+        expected = benchmark.ratings["quality"][system][0]
+        assert by_text[system, benchmark.sources[0]] == pytest.approx(expected)
+    with pytest.raises(ConfigError, match="the benchmark seeda-s has no ratings"):
+        list(iterate_rated("seeda-s"))
+    pairs = made(["gmeg:fce"], 12.0)
+    assert len(pairs) == 2502
+    assert any(pair.worse == pair.source for pair in pairs)
+
+
+def test_the_better_rank_is_the_better_side(sample: Sample) -> None:
+    expected = []
+    for ranking in load_rankings("sample"):
+        for pair in combinations(ranking.ranks.items(), 2):
+            ranks = {sample.systems[system][ranking.sentence]: rank for system, rank in pair}
+            if len(set(ranks.values())) == 2:
+                better, worse = sorted(ranks, key=ranks.__getitem__)
+                expected.append((sample.sources[ranking.sentence], better, worse))
+    pairs = RankingPairs(["sample"]).make(Path(), Runtime())
+    assert [(pair.source, pair.better, pair.worse) for pair in pairs] == expected

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import tiny
@@ -17,7 +17,7 @@ from training_files import arguments, pairs_file, ranked_pairs, trained
 from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
-from learnedgec.training.memory import estimated_memory
+from learnedgec.training.callbacks import estimated_memory
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 
 
@@ -25,13 +25,10 @@ from learnedgec.training.module import EvaluatorModule, HeadOptions
 def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
     """Return the arguments of a run of four steps without warm-up, each of which is logged."""
     heads = {"quality": {"input": "pair", "objective": "logistic"}}
-    rate = {"learning_rate": 1e-3, "warmup": 0.0}
-    settings = {
-        "model": {"encoder": tiny_encoder, "heads": heads, **rate},
-        "data": {"pairs": {"quality": [pairs_file(tmp_path, ranked_pairs())]}},
-        "trainer": {"max_steps": 4, "log_every_n_steps": 1},
-    }
-    return arguments(tmp_path, settings)
+    data = {"pairs": {"quality": [pairs_file(tmp_path, ranked_pairs())]}}
+    model = {"encoder": tiny_encoder, "heads": heads, "learning_rate": 1e-3, "warmup": 0.0}
+    steps = {"max_steps": 4, "log_every_n_steps": 1}
+    return arguments(tmp_path, data, trainer=steps, **model)
 
 
 def weights(words: list[str], name: str, *more: str) -> dict[str, torch.Tensor]:
@@ -60,30 +57,19 @@ def test_the_rate_follows_its_schedule(
     assert rates == pytest.approx([1e-3 * factor for factor in factors])
 
 
-@pytest.fixture
-def optimised(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, dict[str, Any]]]:
-    """Return a function that returns the model on an encoder, and the options of each of its weights."""
+def optimised(encoder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the model on an encoder, and the options of each of its weights."""
+    module = EvaluatorModule({"fluency": HeadOptions()}, str(encoder), **options)
     strategy = SimpleNamespace(root_device=torch.device("cpu"))
     trainer = SimpleNamespace(estimated_stepping_batches=9, strategy=strategy)
-    monkeypatch.setattr(EvaluatorModule, "trainer", trainer)
-
-    def build(encoder: Path, **options: float) -> tuple[Any, dict[str, Any]]:
-        module = EvaluatorModule({"fluency": HeadOptions()}, str(encoder), **options)  # type: ignore[arg-type]
-        groups = {
-            id(weight): group
-            for group in module.configure_optimizers()["optimizer"].param_groups
-            for weight in group["params"]
-        }
-        return module.model, {
-            name: groups[id(weight)] for name, weight in module.model.named_parameters()
-        }
-
-    return build
+    with patch.object(EvaluatorModule, "trainer", trainer):
+        groups = module.configure_optimizers()["optimizer"].param_groups
+    group_of = {id(weight): group for group in groups for weight in group["params"]}
+    weights = module.model.named_parameters()
+    return module.model, {name: group_of[id(weight)] for name, weight in weights}
 
 
-def test_lower_layers_have_lower_rates(
-    tiny_encoder: Path, optimised: Callable[..., tuple[Any, dict[str, Any]]]
-) -> None:
+def test_lower_layers_have_lower_rates(tiny_encoder: Path) -> None:
     _, groups = optimised(tiny_encoder, learning_rate=1.0, layer_decay=0.5)
     for part, rate in (("heads", 1), ("layer.1", 0.5), ("layer.0", 0.25), ("embeddings", 0.125)):
         rates = {group["initial_lr"] for name, group in groups.items() if part in name}
@@ -100,9 +86,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("kind", [ModernBertConfig, Qwen2Config, None])
-def test_the_same_weights_decay_as_in_transformers(
-    kind: Any, tmp_path: Path, optimised: Callable[..., tuple[Any, dict[str, Any]]]
-) -> None:
+def test_the_same_weights_decay_as_in_transformers(kind: Any, tmp_path: Path) -> None:
     encoder = tiny.save_encoder(tmp_path / "encoder")
     if kind:
         settings = SMALL | ({"num_key_value_heads": 2} if kind is Qwen2Config else {})

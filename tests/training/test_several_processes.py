@@ -11,41 +11,12 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
+from training_files import arguments, pairs_file
 from transformers import BertModel
 
 from learnedgec.cli.main import main
 from learnedgec.evaluators.packages import check_package
-from learnedgec.training.pairs import RankedPair, write_ranked_pairs
-
-CONFIG = """
-name: shared
-seed_everything: 3
-model:
-  encoder: {encoder}
-  learning_rate: 1.0e-3
-  dropout: 0.0
-  heads:
-    grammaticality: {{input: hypothesis}}
-    fluency: {{objective: listwise}}
-    sigmoid: {{objective: sigmoid}}
-    logistic: {{input: pair, objective: logistic}}
-    difference: {{objective: difference}}
-    detection: {{objective: detection}}
-    capitals: {{objective: capitals}}
-data:
-  ratings: [ratings.csv]
-  pairs:
-    sigmoid: [pairs.jsonl]
-    logistic: [pairs.jsonl]
-    difference: [pairs.jsonl]
-    detection: [pairs.jsonl]
-    capitals: [pairs.jsonl]
-  evaluation_batch_size: 64
-trainer:
-  max_epochs: 2
-  log_every_n_steps: 1
-  accelerator: cpu
-"""
+from learnedgec.training.pairs import RankedPair
 
 
 def train_as(rank: int, port: int, folder: Path, words: list[str]) -> None:
@@ -75,20 +46,30 @@ def test_two_processes_train_what_one_trains(
     for n in range(40):
         right, wrong = f"He goes {n} .", f"he going {n} ."
         pairs.append(RankedPair(f"he go {n} .", right, wrong, n % 5, correct=right))
-    alone, together = tmp_path / "1", tmp_path / "2"
-    for folder in (alone, together):
-        folder.mkdir()
-        columns = "source,hypothesis,grammaticality,fluency"
-        (folder / "ratings.csv").write_text("\n".join([columns, *rows]))
-        write_ranked_pairs(folder / "pairs.jsonl", pairs)
     # Without dropout, which every process draws on its own.
     encoder = tiny.save_encoder(tmp_path / "encoder")
     dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     config = tiny.configuration(len(tiny.tokenizer()), **dropout)
     BertModel(config).save_pretrained(encoder)
-    (tmp_path / "config.yaml").write_text(CONFIG.format(encoder=encoder))
-    words = ["train", "--config", str(tmp_path / "config.yaml"), "--quiet"]
-    words += ["--data.batch_size", str(batch_size)]
+    ranking = ["sigmoid", "logistic", "difference", "detection", "capitals"]
+    heads = {name: {"objective": name} for name in ranking}
+    heads["logistic"]["input"] = "pair"
+    heads |= {"grammaticality": {}, "fluency": {"objective": "listwise"}}
+    data = {
+        "ratings": ["ratings.csv"],
+        "pairs": {name: ["pairs.jsonl"] for name in ranking},
+        "batch_size": batch_size,
+    }
+    model = {"encoder": encoder, "learning_rate": 1e-3, "dropout": 0.0, "heads": heads}
+    epochs = {"max_epochs": 2, "log_every_n_steps": 1}
+    places = ["--output", "checkpoints", "--runs", "runs", "--quiet"]
+    words = ["train", *arguments(tmp_path, data, *places, trainer=epochs, **model)]
+    alone, together = tmp_path / "1", tmp_path / "2"
+    for folder in (alone, together):
+        folder.mkdir()
+        columns = "source,hypothesis,grammaticality,fluency"
+        (folder / "ratings.csv").write_text("\n".join([columns, *rows]))
+        pairs_file(folder, pairs)
     monkeypatch.chdir(alone)
     assert main([*words, "--trainer.accumulate_grad_batches", str(batches)]) == 0
     out = capfd.readouterr().out
@@ -108,7 +89,7 @@ def test_two_processes_train_what_one_trains(
     assert [process.exitcode for process in processes] == [0, 0], printed.err
     # The first process alone prints.
     assert printed.out.count("part test") == 1
-    check_package(together / "checkpoints" / "shared")
+    check_package(together / "checkpoints" / "tiny")
     logs = []
     for folder in (alone, together):
         (log,) = folder.rglob("metrics.csv")

@@ -1,11 +1,14 @@
-"""A tiny model learns, packages, reloads with the same scores, and continues after an interruption."""
+"""A tiny model learns, packages, reloads with the same scores, and continues; the mean of several seeds."""
 
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,11 +18,13 @@ from embedded import SAMPLE_FOLDER
 from safetensors.torch import load_file
 from training_files import arguments, trained, training_data
 
+from learnedgec.cli.train import _rows
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.training import seeds
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
@@ -31,13 +36,9 @@ def options(folder: Path, encoder: Path, *words: str) -> list[str]:
         "fluency": {"input": "hypothesis", "weight": 0.5},
         "meaning": {"input": "pair"},
     }
-    settings = {
-        "seed_everything": 3,
-        "model": {"encoder": encoder, "learning_rate": 5e-3, "heads": heads},
-        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random", "batch_size": 16},
-        "last": {"every_n_train_steps": 5},
-    }
-    return arguments(folder, settings, *words)
+    words = ("--seed_everything", "3", "--last.every_n_train_steps", "5", *words)
+    data = {"ratings": [SAMPLE_FOLDER], "split": "paper-random"}
+    return arguments(folder, data, *words, encoder=encoder, learning_rate=5e-3, heads=heads)
 
 
 def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -83,10 +84,10 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
     columns = ["source,hypothesis,fluency,quality"]
     columns += [f"dog {n},the dog {n},{40 + n % 20},{60 + n % 20}" for n in range(60)]
     ratings.write_text("\n".join(columns) + "\n")
-    model = {"encoder": first, "heads": {"fluency": {}, "quality": {}}}
-    settings = {"name": "second", "model": model, "data": {"ratings": [ratings]}}
+    learned = {"fluency": {}, "quality": {}}
+    words = arguments(tmp_path, {"ratings": [ratings]}, encoder=first, heads=learned)
     notices: list[str] = []
-    result = train(arguments(tmp_path, settings), progress=False, notify=notices.append)
+    result = train([*words, "--name", "second"], progress=False, notify=notices.append)
     assert notices[0] == (
         "Continuing first; heads that continue: fluency; heads that start untrained: quality."
     )
@@ -153,8 +154,9 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
 
 
 def test_unknown_key_is_named_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "typo.yaml").write_text("name: x\nmodle: {dropout: 0.2}\nmodel: {heads: {a: {}}}\n")
     with pytest.raises(UnknownNameError, match="'modle'; did you mean 'model'"):
-        trained(arguments(tmp_path, {"modle": {"dropout": 0.2}}))
+        trained(["--config", str(tmp_path / "typo.yaml")])
 
 
 def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -174,14 +176,11 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
 
 
 def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: str) -> list[str]:
-    model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora}
-    settings = {
-        "seed_everything": 3,
-        "model": {**model, "heads": {"meaning": {"input": "pair"}}},
-        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random"},
-        "trainer": {"max_steps": 3},
-    }
-    return arguments(folder, settings, "--bits", "4", *words)
+    words = ("--seed_everything", "3", "--bits", "4", "--trainer.max_steps", "3", *words)
+    data = {"ratings": [SAMPLE_FOLDER], "split": "paper-random"}
+    heads = {"meaning": {"input": "pair"}}
+    model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora, "heads": heads}
+    return arguments(folder, data, *words, **model)
 
 
 def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
@@ -200,35 +199,64 @@ def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> 
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
     # A run that continues it with other low-rank weights, or with none, starts from the frozen encoder.
-    for name, lora in (("other", {"rank": 2, "layers": 1}), ("whole", None)):
+    for name, lora, outputs, ranks in (
+        ("other", {"rank": 2, "layers": 1}, set(first), {2}),
+        ("whole", None, {"meaning"}, set()),
+    ):
         few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--name", name]
         again = trained(low_rank(tmp_path, package, lora, *few)).package
         continued = load_file(again / "model.safetensors")
         assert all(
             torch.equal(before[name], continued[name]) for name in encoder if "heads" not in name
         )
-        assert {value.shape[0] for key, value in continued.items() if key.endswith(".down")} == (
-            {2} if name == "other" else set()
-        )
+        assert {value.shape[0] for key, value in continued.items() if "down" in key} == ranks
         third = Evaluator.load(str(again)).predict(*rows)
-        assert set(third) == (
-            {"grammaticality", "fluency", "meaning"} if name == "other" else {"meaning"}
-        )
-        if name == "other":
-            assert third["fluency"].tolist() == pytest.approx(first["fluency"].tolist())
+        assert set(third) == outputs
+        for head in outputs - {"meaning"}:
+            assert third[head].tolist() == pytest.approx(first[head].tolist())
 
 
-def test_gradients_are_clipped_in_bfloat16(
+def test_gradients_are_clipped_in_bfloat16(tmp_path: Path, tiny_encoder: Path) -> None:
+    # The Trainer refuses to clip those of a fused optimizer; any processor can emulate two steps.
+    extra = ("--trainer.precision", "bf16-mixed", "--trainer.max_steps", "2")
+    clip = torch.nn.utils.clip_grad_norm_
+    with patch.object(torch.nn.utils, "clip_grad_norm_", wraps=clip) as clipped:
+        trained(options(tmp_path, tiny_encoder, *extra))
+    assert [call.args[1] for call in clipped.call_args_list] == [1.0, 1.0]
+
+
+def as_a_pool(function: Any, items: Sequence[int], *rest: Any, **options: Any) -> list[Any]:
+    """Send what a pool would send to its processes, and work here: a process takes seconds to start."""
+    sent = pickle.loads(pickle.dumps(function))
+    threads = torch.get_num_threads()
+    results = [pickle.loads(pickle.dumps(sent(item))) for item in items]
+    torch.set_num_threads(threads)
+    return results
+
+
+def test_the_mean_of_seeds_that_were_trained_side_by_side(
     tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The Trainer refuses to clip those of a fused optimizer; any processor can emulate two steps.
-    norms: list[float] = []
-    clip = torch.nn.utils.clip_grad_norm_
-    monkeypatch.setattr(
-        torch.nn.utils,
-        "clip_grad_norm_",
-        lambda weights, most: norms.append(most) or clip(weights, most),
+    monkeypatch.setattr(seeds, "parallel_map", as_a_pool)
+    model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": {"fluency": {}}}
+    words = ["--average", "--seeds", "2", "--jobs", "2", "--trainer.max_steps", "3"]
+    result = trained(arguments(tmp_path, {"ratings": [SAMPLE_FOLDER]}, *words, **model))
+    folders = [tmp_path / "runs" / "tiny" / f"seed-{seed}" / "tiny" for seed in (2, 3)]
+    first, second, mean = (
+        Evaluator.load(str(name)).model.state_dict() for name in (*folders, result.package)
     )
-    extra = ("--trainer.precision", "bf16-mixed", "--trainer.max_steps", "2")
-    trained(options(tmp_path, tiny_encoder, *extra))
-    assert norms == [1.0, 1.0]
+    assert any(not torch.equal(first[key], second[key]) for key in first)
+    for key, tensor in mean.items():
+        assert torch.equal(tensor, ((first[key] + second[key]) / 2).half().float())
+    manifest, members = check_package(result.package), [check_package(path) for path in folders]
+    assert manifest["seed"] == [2, 3]
+    assert manifest["results"] == result.results
+    assert result.seeds == {member["seed"]: member["results"] for member in members}
+    digests = [member["files"]["model.safetensors"] for member in members]
+    assert [row["sha256"] for row in manifest["averaged"]] == digests
+    card = (result.package / "README.md").read_text()
+    assert f"- Mean of the weights of `seed 2` ({digests[0][:12]}…), `seed 3` (" in card
+    assert "- Seed: 2, 3\n" in card
+    assert "seeds: 2" in (result.package / "training.yaml").read_text()
+    for row in _rows(result):
+        assert row["average"] == result.results[row["part"]]["fluency"]["pearson"]

@@ -24,12 +24,10 @@ from learnedgec.training.pairs.base import PairSource, RankedPair, write_ranked_
 from learnedgec.training.pairs.capitals import CapitalPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
-from learnedgec.training.pairs.edited import EditPairs
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.judged import JUDGEMENTS, PairFile, read_ranked_pairs
-from learnedgec.training.pairs.rankings import RankingPairs
-from learnedgec.training.pairs.rated import RatedPairs
-from learnedgec.training.pairs.referenced import ReferencedPairs
+from learnedgec.training.pairs.rated import RankingPairs, RatedPairs
+from learnedgec.training.pairs.referenced import EditPairs, ReferencedPairs
 
 __all__ = [
     "JUDGEMENTS",
@@ -51,19 +49,10 @@ __all__ = [
     "write_ranked_pairs",
 ]
 
+# Those of this package: no other class can derive from `PairSource` before this package is imported.
 PAIR_SOURCES: Mapping[str, type[PairSource]] = {
     kind.__name__: kind
-    for kind in (
-        CapitalPairs,
-        CorruptedPairs,
-        DistilledPairs,
-        EditPairs,
-        ImpactPairs,
-        PairFile,
-        RankingPairs,
-        RatedPairs,
-        ReferencedPairs,
-    )
+    for kind in sorted(PairSource.__subclasses__(), key=lambda kind: kind.__name__)
 }
 
 

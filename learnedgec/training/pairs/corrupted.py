@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,22 +35,20 @@ from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.outputs import load_outputs
-from learnedgec.data.catalog.sentences import load_labelled, load_sentences
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.catalog.sentences import Labelled, load_labelled, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, check_shares, warn_of_few
-from learnedgec.training.pairs.corrected_sources import (
-    CorrectedSource,
-    corrected_sources,
-    labelled_source,
-)
-from learnedgec.training.pairs.inventory import load_inventory
+from learnedgec.training.pairs.base import PairSource, RankedPair, T, check_shares, warn_of_few
 from learnedgec.training.pairs.mistakes import (
+    Inventory,
     Ngrams,
     Rules,
     Words,
+    is_plain,
     lower,
     touch,
     undone,
@@ -62,6 +60,8 @@ KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, 
 _COUNTS = {1: 0.6, 2: 0.28, 3: 0.12}
 # How often both sides have a wrong edit in common, and how often the better side has all gold edits.
 _SHARED, _COMPLETE = 0.2, 0.35
+# Variants of a case that make pairs.
+_VARIANTS = 2
 # Materials tried for a pair, and candidates tried for a wrong edit.
 _MATERIALS, _TRIES = 100, 12
 # How often each origin of wrong edits is tried first.
@@ -189,35 +189,121 @@ class CorruptedPairs(PairSource):
         return list(pairs.values())
 
 
+@dataclass
+class CorrectedSource:
+    """A source with the edits of one of its corrections, and what is known of its other corrections.
+
+    Attributes:
+        tokens: the source.
+        gold: the edits of the correction.
+        reference_edits: the edits of all references.
+        accepted: the texts of all references.
+        mistakes: edits of systems that no reference has.
+        group: pairs of one group belong in one part of a split.
+        origin: the dataset.
+    """
+
+    tokens: Words
+    gold: Sequence[Edit]
+    reference_edits: Sequence[Edit]
+    accepted: set[str] = field(default_factory=set)
+    mistakes: Sequence[Edit] = ()
+    group: str = ""
+    origin: str = ""
+
+
+def _corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[CorrectedSource]:
+    """Return the corrections with all that references and systems do to their sources."""
+    rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
+    variants: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, row in rows:
+        variants[row.group][row.source] = None
+    used = {source for sources in variants.values() for source in list(sources)[:_VARIANTS]}
+    rows = [(name, row) for name, row in rows if row.source in used and row.source.split()]
+    references = [(row.source, row.target) for _, row in rows]
+    outputs: list[tuple[str, str]] = []
+    for name in settings.outputs or ():
+        data = load_parallel(name)
+        for source, targets in zip(data.sources, data.references, strict=True):
+            references += [(source, target.text) for target in targets]
+        for system, hypotheses in load_outputs(name).items():
+            if system != "source+error":  # GMEG's sources with errors put in
+                outputs += zip(data.sources, hypotheses, strict=True)
+    assert settings.annotator is not None
+    edits = extract_edits([*references, *outputs], settings.annotator, types=False, runtime=runtime)
+    gold_of: dict[str, list[Edit]] = defaultdict(list)
+    accepted: dict[str, set[str]] = defaultdict(set)
+    for (source, target), gold in zip(references, edits, strict=False):
+        gold_of[source] += gold
+        accepted[source].add(" ".join(target.split()))
+    mistakes: dict[str, dict[Edit, None]] = defaultdict(dict)
+    for (source, _), changes in zip(outputs, edits[len(references) :], strict=True):
+        right = {(edit.start, edit.end, edit.correction.lower()) for edit in gold_of[source]}
+        for edit in changes:
+            old, new = source.split()[edit.start : edit.end], edit.correction.lower()
+            plain = is_plain(lower(old), lower(new.split()))
+            if plain and (edit.start, edit.end, new) not in right:
+                mistakes[source][edit] = None
+    return [
+        CorrectedSource(
+            tuple(row.source.split()),
+            gold,
+            gold_of[row.source],
+            accepted[row.source],
+            list(mistakes[row.source]),
+            row.group,
+            name,
+        )
+        for (name, row), gold in zip(rows, edits, strict=False)
+    ]
+
+
+def _observed_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) -> Inventory:
+    """Return the mistakes of lists, with the frequencies that corrections and labelled words have."""
+    corrections = (row for name in settings.corrections for row in load_corrections(name))
+    counts = Counter(edit.type for row in corrections for edit in row.edits or ())
+    seen: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for row in labelled:
+        words = row.sentence.lower().split()
+        seen.update(words)
+        wrong.update(word for word, label in zip(words, row.wrong, strict=True) if label)
+    usual = wrong.total() / max(seen.total(), 1)
+    rates = {word: (wrong[word] + 5 * usual) / (count + 5) for word, count in seen.items()}
+    sentences = (sentence for name in settings.words or () for sentence in load_words(name))
+    return Inventory((word for sentence in sentences for word in sentence), counts, rates)
+
+
 class _Maker:
     """Makes pairs of what it has learnt from the data of a `CorruptedPairs`."""
 
     def __init__(self, settings: CorruptedPairs, runtime: Runtime) -> None:
         self.settings = settings
+        materials = _corrected_sources(settings, runtime)
         groups: dict[str, list[CorrectedSource]] = defaultdict(list)
-        for material in corrected_sources(settings, runtime):
+        for material in materials:
             groups[material.group].append(material)
         self.groups = list(groups.values())
         materials = [material for group in self.groups for material in group]
         # An edit that several references share counts once.
         forward = dict.fromkeys((row.tokens, edit) for row in materials for edit in row.gold)
+        reversed_rows = (undone(row.tokens, row.gold) for row in materials)
         backward = dict.fromkeys(
-            (target, edit)
-            for target, edits in (undone(row.tokens, row.gold) for row in materials)
-            for edit in edits
+            (target, edit) for target, edits in reversed_rows for edit in edits
         )
+        self.forward, self.backward = Rules(forward, least=2), Rules(backward, least=2)
+        self.errors = Rules(backward)
         self.labelled = [
             (name, row) for name in settings.labelled or () for row in load_labelled(name)
         ]
         labelled = [row for _, row in self.labelled]
+        # Of each sentence, how many errors there are for each word.
         self.rates = [
             sum(now and not before for before, now in pairwise((False, *row.wrong)))
             / len(row.wrong)
             for row in labelled
         ] or [len(row.gold) / len(row.tokens) for row in materials]
-        self.inventory = load_inventory(settings, labelled) if settings.words else None
-        self.forward, self.backward = Rules(forward, least=2), Rules(backward, least=2)
-        self.errors = Rules(backward)
+        self.inventory = _observed_inventory(settings, labelled) if settings.words else None
         clean = {
             sentence: name
             for name in settings.sentences or ()
@@ -243,6 +329,36 @@ class _Maker:
         gold = apply_edits(source, material.gold) if material.accepted else ""
         group = material.group or source
         return RankedPair(source, better, worse, margin, group, material.origin, gold), sides
+
+    def _draw_source(self, generator: random.Random) -> CorrectedSource | None:
+        """Return a correction, a sentence with labelled words, or a clean sentence with errors."""
+        if generator.random() < self.settings.labelled_share:
+            name, row = generator.choice(self.labelled)
+            tokens = tuple(row.sentence.split())
+            # It is known where the sentence is wrong, and not what would be right.
+            wrong = [Edit(place, place + 1, "") for place, label in enumerate(row.wrong) if label]
+            return CorrectedSource(tokens, (), wrong, group=row.sentence, origin=name)
+        if generator.random() >= (self.settings.sentence_share or 0):
+            return generator.choice(generator.choice(self.groups)) if self.groups else None
+        if not self.clean:
+            return None
+        name, tokens = generator.choice(self.clean)
+        expected = generator.choice(self.rates) * len(tokens)
+        count = min(int(expected) + (generator.random() < expected % 1), _MOST_ERRORS)
+        candidates = _some(list(self.errors.candidates(tokens)), _TRIES * count, generator)
+        if self.inventory:
+            # As many of either kind: candidates of real corrections are not drawn first.
+            candidates = candidates[: _TRIES * count // 4]
+            candidates += self.inventory.draw(tokens, generator, _TRIES * count)
+            generator.shuffle(candidates)
+        errors: list[Edit] = []
+        for edit in candidates:
+            apart = not any(touch(edit, other) for other in errors)
+            if len(errors) < count and apart and self.ngrams.loss(tokens, edit) > _ERROR:
+                errors.append(edit)
+        source, gold = undone(tokens, errors)
+        text = " ".join(tokens)
+        return CorrectedSource(source, gold, gold, {text}, group=text, origin=name)
 
     def _sides(
         self, material: CorrectedSource, kind: str, count: int, generator: random.Random
@@ -278,28 +394,24 @@ class _Maker:
         self, material: CorrectedSource, taken: Sequence[Edit], generator: random.Random
     ) -> Change | None:
         """Return a wrong edit that touches neither an edit of a reference nor a taken one."""
-        tokens = material.tokens
+        tokens, inventory = material.tokens, self.inventory
+        edits_of: dict[str, Callable[[], Iterable[Edit]]] = {
+            "system": lambda: material.mistakes,
+            "misapplied": lambda: self.forward.candidates(tokens),
+            "reversed": lambda: self.backward.candidates(tokens),
+            "confused": lambda: (*self.forward.swaps(tokens), *self.backward.swaps(tokens)),
+            "listed": lambda: inventory.draw(tokens, generator, _TRIES) if inventory else (),
+        }
         for origin in sorted(
             _ORIGINS, key=lambda name: -(generator.random() ** (1 / _ORIGINS[name]))
         ):
-            edits: Iterable[Edit]
-            if origin == "system":
-                edits = material.mistakes
-            elif origin == "listed":
-                edits = self._listed(tokens, generator, _TRIES)
-            elif origin == "confused":
-                edits = (*self.forward.swaps(tokens), *self.backward.swaps(tokens))
-            else:
-                rules = self.forward if origin == "misapplied" else self.backward
-                edits = rules.candidates(tokens)
             free = [
-                edit
-                for edit in edits
+                Change(edit, origin)
+                for edit in edits_of[origin]()
                 if not any(touch(edit, other) for other in (*material.reference_edits, *taken))
             ]
-            for edit in generator.sample(free, min(len(free), _TRIES)):
-                if _is_wrong(self.ngrams.loss(tokens, edit), origin, generator):
-                    return Change(edit, origin)
+            if change := self._wrong_one(free, tokens, generator):
+                return change
         return None
 
     def _instead(
@@ -317,62 +429,44 @@ class _Maker:
             for rules in (self.forward, self.backward):
                 for edit in rules.at(words, 0, 1, anywhere=True):
                     origins.setdefault(Edit(start, end, edit.correction), "confused")
-            if self.inventory:
-                for new in self.inventory.replacements(words[0]):
-                    origins.setdefault(Edit(start, end, new), "listed")
+            for new in self.inventory.replacements(words[0]) if self.inventory else ():
+                origins.setdefault(Edit(start, end, new), "listed")
         # Another reference's correction of one of these words may be right here as well.
         right = {edit.correction.lower() for edit in material.reference_edits if touch(edit, gold)}
         right.add(" ".join(lower(tokens[start:end])))
-        wrong = [edit for edit in origins if edit.correction.lower() not in right]
-        for edit in generator.sample(wrong, min(len(wrong), _TRIES)):
-            loss = self.ngrams.loss(tokens, edit, gold.correction)
-            if _is_wrong(loss, origins[edit], generator):
-                return Change(edit, origins[edit])
+        wrong = [
+            Change(edit, origin)
+            for edit, origin in origins.items()
+            if edit.correction.lower() not in right
+        ]
+        return self._wrong_one(wrong, tokens, generator, gold.correction)
+
+    def _wrong_one(
+        self,
+        changes: list[Change],
+        tokens: Words,
+        generator: random.Random,
+        instead: str | None = None,
+    ) -> Change | None:
+        """Return one of some changes that makes a text worse, not nonsense; the worse, the less often.
+
+        A system's edit that no reference has only needs to make the text less natural.
+        """
+        for change in _some(changes, _TRIES, generator):
+            loss = self.ngrams.loss(tokens, change.edit, instead)
+            wrong = _LEAST < loss < _MOST
+            if change.origin == "system":
+                wrong = loss > 0
+            elif wrong:
+                wrong = generator.random() < math.exp(_DECAY * (_LEAST - loss))
+            if wrong:
+                return change
         return None
 
-    def _listed(self, tokens: Words, generator: random.Random, tries: int) -> list[Edit]:
-        """Return mistakes of the inventory, each of another place."""
-        if self.inventory is None:
-            return []
-        drawn = self.inventory.draw(tokens, generator, tries)
-        return list({(edit.start, edit.end): edit for edit in drawn}.values())
 
-    def _draw_source(self, generator: random.Random) -> CorrectedSource | None:
-        """Return a correction, or a clean sentence with errors."""
-        if generator.random() < self.settings.labelled_share:
-            return labelled_source(*generator.choice(self.labelled))
-        if generator.random() >= (self.settings.sentence_share or 0):
-            return generator.choice(generator.choice(self.groups)) if self.groups else None
-        if not self.clean:
-            return None
-        name, tokens = generator.choice(self.clean)
-        expected = generator.choice(self.rates) * len(tokens)
-        count = min(int(expected) + (generator.random() < expected % 1), _MOST_ERRORS)
-        candidates = list(self.errors.candidates(tokens))
-        candidates = generator.sample(candidates, min(len(candidates), _TRIES * count))
-        if self.inventory:
-            # As many of either kind: candidates of real corrections are not drawn first.
-            candidates = candidates[: _TRIES * count // 4]
-            candidates += self._listed(tokens, generator, _TRIES * count)
-            generator.shuffle(candidates)
-        errors: list[Edit] = []
-        for edit in candidates:
-            apart = not any(touch(edit, other) for other in errors)
-            if len(errors) < count and apart and self.ngrams.loss(tokens, edit) > _ERROR:
-                errors.append(edit)
-        source, gold = undone(tokens, errors)
-        text = " ".join(tokens)
-        return CorrectedSource(source, tuple(gold), gold, {text}, group=text, origin=name)
-
-
-def _is_wrong(loss: float, origin: str, generator: random.Random) -> bool:
-    """Return whether an edit makes a text worse, not nonsense; the worse, the less often.
-
-    A system's edit that no reference has only needs to make the text less natural.
-    """
-    if origin == "system":
-        return loss > 0
-    return _LEAST < loss < _MOST and generator.random() < math.exp(_DECAY * (_LEAST - loss))
+def _some(rows: list[T], number: int, generator: random.Random) -> list[T]:
+    """Return that many rows at most, in random order."""
+    return generator.sample(rows, min(len(rows), number))
 
 
 def _looks_clean(tokens: Sequence[str]) -> bool:

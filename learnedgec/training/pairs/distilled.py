@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.references import Reference, References
+from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.metrics.base import Metric
@@ -107,15 +106,21 @@ class DistilledPairs(PairSource):
         if references:
             pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
         pairs = pairs[: self.number]
-        rows = list(
-            dict.fromkeys(
-                (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
-            )
-        )
         store = RowStore(folder, ["teacher"], width=1)
-        score = partial(
-            self._score, references=references, runtime=replace(runtime, progress=False)
-        )
+        quiet = replace(runtime, progress=False)
+
+        def score(rows: Sequence[tuple[str, str]]) -> list[float]:
+            sources, texts = zip(*rows, strict=True)
+            known = None
+            if references:
+                pooled = (references[" ".join(source.split())] for source in sources)
+                known = References(tuple(pooled))
+            statistics = self.metric.compute(sources, texts, known, quiet)
+            scores: list[float] = self.metric.sentence_scores(statistics).tolist()
+            return scores
+
+        texts = ((pair.source, text) for pair in pairs for text in (pair.better, pair.worse))
+        rows = list(dict.fromkeys(texts))
         scores: dict[tuple[str, str], float] = {}
         for start in track(range(0, len(rows), _BLOCK), "teacher", show=runtime.progress):
             scores |= stored_scores(store, rows[start : start + _BLOCK], score)
@@ -127,20 +132,3 @@ class DistilledPairs(PairSource):
             if margin:
                 taught.append(replace(pair, margin=abs(margin)))
         return taught
-
-    def _score(
-        self,
-        rows: Sequence[tuple[str, str]],
-        references: Mapping[str, tuple[Reference, ...]],
-        runtime: Runtime,
-    ) -> list[float]:
-        """Return the teacher's score of each (source, text)."""
-        sources, texts = zip(*rows, strict=True)
-        pooled = (
-            References(tuple(references[" ".join(source.split())] for source in sources))
-            if references
-            else None
-        )
-        statistics = self.metric.compute(sources, texts, pooled, runtime)
-        scores: list[float] = self.metric.sentence_scores(statistics).tolist()
-        return scores

@@ -1,20 +1,40 @@
-"""Mistakes learnt from real edits, and n-grams that tell whether a change is for the worse."""
+"""Mistakes learnt from real edits, mistakes from lists, and n-grams that tell what is for the worse.
+
+The lists are in `mistakes.yaml`: confused words, and words that are left out or put in. Inflected forms are
+those of a treebank's lemmas.
+"""
 
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
+import yaml
 from rapidfuzz.distance import Indel
 
+from learnedgec.data.catalog.sentences import TreebankWord
 from learnedgec.data.m2 import Edit
 
 Words: TypeAlias = tuple[str, ...]
 
 # Longest side of a rule, in words.
 _LONGEST = 3
+
+_LISTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+_LIGHT: Mapping[str, str] = _LISTS["light"]
+_SUFFIXES = " ".join(_LISTS["suffixes"]).split()
+# Types of mistakes between forms of one lemma -> its parts of speech.
+_FORMS = {
+    "R:NOUN:NUM": ("NOUN",),
+    "R:VERB:FORM": ("VERB", "AUX"),
+    "R:ADJ:FORM": ("ADJ", "ADV"),
+}
+_VOWELS = "aeiou"
+_SHORTEST_STEM = 4
 
 
 class Rules:
@@ -113,6 +133,74 @@ class Ngrams:
         return math.log(0.16 * max(self.counts[word] - (word in own_ngrams), 0.3) / self.total)
 
 
+class Inventory:
+    """Mistakes that could be made in a correct text, by ERRANT's types of the edits that correct them.
+
+    Args:
+        words: words of a treebank, whose lemmas tell inflected forms.
+        counts: type -> how often corrections of it were observed; a type is drawn by the square root of it.
+        rates: word -> how often learners use it wrongly, from 0 to 1; a mistake whose words they seldom use
+            wrongly is drawn less often.
+    """
+
+    def __init__(
+        self, words: Iterable[TreebankWord], counts: Mapping[str, int], rates: Mapping[str, float]
+    ) -> None:
+        self.rates = rates
+        self.instead = _confusions(words)
+        kinds = {*self.instead, "R:SPELL", "R:WO"}
+        kinds |= {f"{letter}:{name}" for letter in "MU" for name in _LIGHT}
+        pooled: Counter[str] = Counter()
+        for kind, count in counts.items():
+            pooled[kind if kind in kinds else _general(kind)] += count
+        self.shares = {kind: pooled[kind] ** 0.5 for kind in sorted(kinds) if pooled[kind]}
+
+    def draw(self, tokens: Words, generator: random.Random, tries: int) -> list[Edit]:
+        """Return some mistakes in a text, each of another place; of each try comes one at most.
+
+        Args:
+            tokens: the text.
+            generator: source of randomness.
+            tries: how many types are drawn.
+        """
+        drawn: dict[tuple[int, int], Edit] = {}
+        for kind in generator.choices(list(self.shares), list(self.shares.values()), k=tries):
+            if edits := list(self._of_kind(kind, tokens, generator)):
+                edit = generator.choice(edits)
+                used = lower(edit.correction.split() or tokens[edit.start : edit.end])
+                if generator.random() < max(self.rates.get(word, 0.1) for word in used) / 0.2:
+                    drawn[edit.start, edit.end] = edit
+        return list(drawn.values())
+
+    def replacements(self, word: str) -> list[str]:
+        """Return all words that are mistaken for a word."""
+        return [new for table in self.instead.values() for new in table.get(word.lower(), ())]
+
+    def _of_kind(self, kind: str, tokens: Words, generator: random.Random) -> Iterator[Edit]:
+        """Yield the mistakes of a type that are possible in a text."""
+        operation, _, name = kind.partition(":")
+        light = _LIGHT.get(name, "").split()
+        for place, token in enumerate(tokens):
+            if operation == "U":
+                if place:
+                    yield Edit(place, place, generator.choice(light), kind)
+            elif operation == "M":
+                if token.lower() in light and len(tokens) > 2:
+                    yield Edit(place, place + 1, "", kind)
+            elif kind == "R:WO":
+                second = "".join(tokens[place + 1 : place + 2])
+                alphabetic = token.isalpha() and second.isalpha()
+                if place and alphabetic and token.lower() != second.lower():
+                    yield Edit(place, place + 2, f"{second} {token}", kind)
+            elif kind == "R:SPELL":
+                if token.isalpha() and len(token) > 3:
+                    yield Edit(place, place + 1, _misspelt(token, generator), kind)
+            else:
+                for other in self.instead[kind].get(token.lower(), ()):
+                    new = other.capitalize() if token[0].isupper() else other
+                    yield Edit(place, place + 1, new, kind)
+
+
 def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:
     """Return the sentence with the edits applied, and the edits of it that undo them.
 
@@ -159,3 +247,62 @@ def _ngrams(text: Sequence[str]) -> Iterator[Words]:
     """Yield the n-grams of a text, up to trigrams."""
     for end in range(1, len(text) + 1):
         yield from (tuple(text[start:end]) for start in range(max(end - 3, 0), end))
+
+
+def _general(kind: str) -> str:
+    """Return the type of `Inventory` that comes nearest to one of ERRANT's, if any."""
+    operation, _, name = kind.partition(":")
+    head = name.partition(":")[0]
+    if operation == "R":
+        return "R:VERB:FORM" if head == "VERB" and ":" in name else "R:OTHER"
+    return f"{operation}:{head if head in _LIGHT else 'OTHER'}"
+
+
+def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]]:
+    """Return type -> word -> words that are mistaken for it."""
+    tables = {
+        kind: _others(group.split() for group in text.split("|"))
+        for kind, text in _LISTS["confused"].items()
+    }
+    forms: dict[tuple[str, str], list[str]] = defaultdict(list)
+    # Stem -> lemma -> one of its forms.
+    families: dict[str, dict[str, str]] = defaultdict(dict)
+    for word, count in Counter(words).items():
+        form, lemma = word.form.lower(), word.lemma.lower()
+        if not word.form.isalpha() or word.tag not in ("NOUN", "VERB", "AUX", "ADJ", "ADV"):
+            continue
+        forms[lemma, word.tag].append(form)
+        stems = {lemma.removesuffix(suffix) for suffix in ("", *_SUFFIXES)}
+        # Sorted, so that every process has the same order.
+        for stem in sorted(stems) if count > 1 else ():
+            if len(stem) >= _SHORTEST_STEM:
+                families[stem].setdefault(lemma, form)
+    for kind, tags in _FORMS.items():
+        tables[kind] = _others(group for (_, tag), group in forms.items() if tag in tags)
+    for noun in _LISTS["uncountable"].split():
+        tables["R:NOUN:NUM"].setdefault(noun, []).append(f"{noun}s")
+    tables["R:MORPH"] = _others(
+        family.values() for family in families.values() if 1 < len(family) < 6
+    )
+    return tables
+
+
+def _others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
+    """Return word -> the others of all groups that it is in."""
+    table: dict[str, dict[str, None]] = defaultdict(dict)
+    for group in map(list, groups):
+        for word in group:
+            table[word] |= dict.fromkeys(other for other in group if other != word)
+    return {word: list(others) for word, others in table.items()}
+
+
+def _misspelt(word: str, generator: random.Random) -> str:
+    """Return a word with one slip: a letter lost, doubled or swapped, or a vowel changed."""
+    place = generator.randrange(1, len(word) - 1)
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    slips = [before + after, before + letter + letter + after]
+    slips.append(before + after[0] + letter + after[1:])
+    if letter in _VOWELS:
+        slips.append(before + generator.choice(_VOWELS) + after)
+    slips = [slip for slip in slips if slip != word]
+    return generator.choice(slips or [word + word[-1]])

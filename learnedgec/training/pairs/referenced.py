@@ -1,10 +1,12 @@
-"""Ranked pairs of real outputs, ordered by metrics with references."""
+"""What references tell of real outputs: ranked pairs by metrics or by single edits, and labels of words."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,11 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.catalog.sentences import Labelled
+from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
@@ -23,6 +29,7 @@ from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
     check_shares,
+    drawn,
     drawn_balanced,
 )
 
@@ -117,6 +124,132 @@ class ReferencedPairs(PairSource):
                     mean = float(differences.mean())
                     pairs.append(RankedPair(source, better, worse, mean, source, name))
         return drawn_balanced(pairs, self.balance, self.number, self.seed)
+
+
+@dataclass
+class EditPairs(PairSource):
+    """Pairs of a system's output and the same output without one of its edits.
+
+    The output is better if a reference has the edit, at the same place with the same correction, else the
+    output without it. A head with the objective `logistic` then learns the log-odds that an annotator accepts
+    an edit, as the difference of its values with and without the edit. References leave out good edits, so
+    some of the edits that count as wrong are right.
+
+    Args:
+        outputs: datasets with outputs of systems, such as `pillars:train/single`.
+        references: datasets with references for the same sources; all references of a source are pooled.
+        annotator: spaCy pipeline that finds the edits; by default as for the metric `errant`.
+        number: number of pairs, drawn at random; by default, all.
+        seed: seed of the draw.
+    """
+
+    outputs: list[str]
+    references: list[str]
+    annotator: str | None = None
+    number: PositiveInt | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.annotator = self.annotator or default_annotator()
+
+    def datasets(self) -> list[str]:
+        """Return the datasets of outputs and of references."""
+        return list(dict.fromkeys([*self.outputs, *self.references]))
+
+    def material(self) -> Iterator[str]:
+        """Yield the references, which decide which side is better."""
+        yield from reference_texts(self.references)
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs in the order of the data, or those drawn."""
+        assert self.annotator is not None
+        references = pooled_references(self.references)
+        # (source, output) -> its dataset
+        outputs = {
+            row: name for name in self.outputs for row in outputs_with_references(name, references)
+        }
+        pairs = [
+            *outputs,
+            *((source, row.text) for source, rows in references.items() for row in rows),
+        ]
+        edits = extract_edits(pairs, self.annotator, runtime=runtime)
+        accepted: dict[str, set[tuple[int, int, str]]] = {}
+        for (source, _), row in zip(pairs[len(outputs) :], edits[len(outputs) :], strict=True):
+            accepted.setdefault(source, set()).update(map(_key, row))
+        # Several systems often make an edit beside the same others.
+        ranked: dict[RankedPair, None] = {}
+        for ((source, _), name), row in zip(outputs.items(), edits, strict=False):
+            for edit in row:
+                better = apply_edits(source, row)
+                worse = apply_edits(source, [other for other in row if other != edit])
+                if _key(edit) not in accepted[source]:
+                    better, worse = worse, better
+                ranked[RankedPair(source, better, worse, 1.0, source, name)] = None
+        return drawn(list(ranked), self.number, random.Random(self.seed))
+
+
+def _key(edit: Edit) -> tuple[int, int, str]:
+    return edit.start, edit.end, edit.correction
+
+
+@dataclass(frozen=True)
+class LabelledOutputs:
+    """Outputs of systems, and the sources as they are, whose words references label.
+
+    A word of an output is right if it is so by any reference, so that an edit is accepted if one annotator
+    made it. References leave out good edits, so some words that are labelled as wrong are right.
+
+    Attributes:
+        outputs: datasets of outputs (`load_outputs`).
+        references: datasets whose references for a source are pooled; those of `outputs` by default.
+        number: number of outputs to draw; all by default.
+        seed: seed of the draw.
+    """
+
+    outputs: list[str]
+    references: list[str] = field(default_factory=list)
+    number: int | None = None
+    seed: int = 0
+
+    def datasets(self) -> list[str]:
+        """Return the names of the datasets that are read."""
+        return list(dict.fromkeys([*self.outputs, *self.references]))
+
+    def load(self) -> list[Labelled]:
+        """Return each distinct output of sources with references, with a label for each word and the end."""
+        references = pooled_references(self.references or self.outputs)
+        rows: dict[tuple[str, str], None] = {}
+        for name in self.outputs:
+            for source, text in outputs_with_references(name, references):
+                rows |= {(source, source): None, (source, text): None}
+        labelled = []
+        for source, output in drawn(list(rows), self.number, random.Random(self.seed)):
+            words = output.split()
+            by_reference = [
+                wrong_words(words, reference.text.split()) for reference in references[source]
+            ]
+            wrong = tuple(map(all, zip(*by_reference, strict=True)))
+            labelled.append(Labelled(output, wrong, source))
+        return labelled
+
+
+def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]:
+    """Return for each word, and for the end of the sentence, whether it differs from the correct sentence.
+
+    A word is wrong if it has to be replaced or removed, or if a word is missing before it. The end is wrong
+    if a word is missing there.
+
+    Example:
+        >>> wrong_words("He go to school".split(), "He goes to the school .".split())
+        [False, True, False, True, True]
+    """
+    wrong = [False] * (len(hypothesis) + 1)
+    matcher = SequenceMatcher(None, hypothesis, correct, autojunk=False)
+    for tag, start, end, _, _ in matcher.get_opcodes():
+        if tag != "equal":
+            for place in range(start, max(end, start + 1)):
+                wrong[place] = True
+    return wrong
 
 
 def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
