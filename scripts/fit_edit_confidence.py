@@ -1,9 +1,9 @@
 """Make `learnedgec/applications/edit_confidence.json`: the weights by which edits of a correction are sure.
 
-    LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py [--sentences 1500]
+    LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py [--sentences 2000]
     LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py --report dev
 
-The first fits them to edits of four systems on `pillars:train`. The second prints how well they tell edits
+The first fits them to edits of seven systems on `pillars:train`. The second prints how well they tell edits
 apart, and what dropping unsure edits gains, on `pillars:dev` or `pillars:test`. An edit is valid if a
 reference of `pillars` or `jelv` for its sentence has it, at the same place with the same correction.
 """
@@ -23,10 +23,12 @@ from sklearn.linear_model import LogisticRegression
 from torchmetrics.functional.classification import binary_auroc, binary_calibration_error
 
 from learnedgec.applications.confidence import (
+    TRAITS,
     WEIGHTS,
     JudgedEdits,
     edit_confidence,
     edit_contributions,
+    edit_traits,
 )
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
@@ -43,7 +45,9 @@ from learnedgec.training.pairs.referenced import pooled_references
 
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/applications" / WEIGHTS
 SYSTEMS = ("T5-11B", "GECToR-2024", "Chat-LLaMa-2-13B-FT")
-TRAIN_SYSTEMS = (*SYSTEMS, "EditScorer")
+TRAIN_SYSTEMS = (*SYSTEMS, "EditScorer", "CTC-Copy", "UL2-20B", "Chat-LLaMa-2-7B-FT")
+# Rarer types weigh nothing.
+LEAST = 30
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 RESAMPLES = 200
 
@@ -61,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sentences", type=int, default=1500)
+    parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--report", choices=("dev", "test"))
     parser.add_argument("--out", type=Path, default=PLACE)
     options = parser.parse_args()
@@ -92,30 +96,43 @@ def fit(sentences: int, out: Path) -> None:
     evaluator = Evaluator.load(RELEASED)
     heads = sorted(evaluator.model.config.heads)
     runtime = Runtime(dtype="auto", progress=True)
-    features, valid = [], []
-    for system in TRAIN_SYSTEMS:
-        pairs = list(zip(sources, outputs[system][:sentences], strict=True))
-        edits = extract_edits(pairs, ANNOTATOR)
-        features.append(edit_contributions(evaluator, heads, sources, edits, runtime=runtime))
-        valid += [
-            _key(edit) in gold for row, gold in zip(edits, accepted, strict=True) for edit in row
-        ]
-    contributions = np.concatenate(features)
-    deviations = contributions.std(axis=0)
-    model = LogisticRegression(C=0.3, max_iter=1000).fit(contributions / deviations, valid)
-    weights = (model.coef_[0] / deviations).reshape(-1, 2)
+    all_sources = sources * len(TRAIN_SYSTEMS)
+    hypotheses = [text for system in TRAIN_SYSTEMS for text in outputs[system][:sentences]]
+    edits = extract_edits(list(zip(all_sources, hypotheses, strict=True)), ANNOTATOR)
+    contributions = edit_contributions(evaluator, heads, all_sources, edits, runtime=runtime)
+    traits = edit_traits(all_sources, edits)
+    flat = [edit.type for row in edits for edit in row]
+    types = sorted(name for name, count in Counter(flat).items() if count >= LEAST)
+    of_type = np.array([[name == other for other in types] for name in flat], dtype=float)
+    valid = [
+        _key(edit) in gold
+        for row, gold in zip(edits, accepted * len(TRAIN_SYSTEMS), strict=True)
+        for edit in row
+    ]
+    # Units in which a penalty weighs alike.
+    units = np.concatenate([contributions.std(axis=0), np.ones(len(types)), traits.std(axis=0)])
+    features = np.hstack([contributions, of_type, traits]) / units
+    model = LogisticRegression(C=0.02, max_iter=3000).fit(features, valid)
+    split = np.cumsum([contributions.shape[1], len(types)])
+    of_heads, of_types, of_traits = np.split(model.coef_[0] / units, split)
     content: dict[str, Any] = {
         "evaluator": RELEASED,
         "fitted_to": f"{len(valid)} edits of {', '.join(TRAIN_SYSTEMS)} on {sentences} sentences of "
         "pillars:train",
         "intercept": round(float(model.intercept_[0]), 4),
         "heads": {
-            head: [float(f"{weight:.4g}") for weight in row]
-            for head, row in zip(heads, weights, strict=True)
+            head: list(map(_rounded, row))
+            for head, row in zip(heads, of_heads.reshape(-1, 2), strict=True)
         },
+        "types": {name: _rounded(weight) for name, weight in zip(types, of_types, strict=True)},
+        "traits": {name: _rounded(weight) for name, weight in zip(TRAITS, of_traits, strict=True)},
     }
     write_text(out, json.dumps(content, indent=2) + "\n")
     print(f"{len(valid)} edits, {np.mean(valid):.3f} valid")
+
+
+def _rounded(weight: float) -> float:
+    return float(f"{weight:.4g}")
 
 
 def report(part: str) -> None:

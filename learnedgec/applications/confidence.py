@@ -1,11 +1,11 @@
-"""How sure each edit of a correction is, by what the released evaluator says of the text with and without it.
+"""How sure each edit of a correction is: what the released evaluator says of it, its error type and its form.
 
 The log-odds that a careful annotator accepts an edit e among the edits E of a hypothesis are
 
-    b + Σ_h  v_h · (h(E) − h(E∖{e})) + w_h · (h({e}) − h(∅))
+    b + Σ_h  v_h · (h(E) − h(E∖{e})) + w_h · (h({e}) − h(∅))  +  t(type of e)  +  u · traits of e
 
 where h(T) is the value of a head of the evaluator for the source with the edits T applied. The weights were
-fitted by logistic regression to edits of systems on BEA-19 dev, of which some reference has about 80 %
+fitted by logistic regression to edits of systems on BEA-19 dev, of which some reference has about 78 %
 (`scripts/fit_edit_confidence.py`; how well they tell edits apart: docs/lab/edit-confidence.md).
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -31,6 +32,9 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
 WEIGHTS = "edit_confidence.json"
+
+# Numbers of an edit besides what the evaluator says of it.
+TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,9 @@ def edit_confidence(
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
     References leave out good edits, so many edits with a low probability are good. The probability speaks of
-    edits that correctors make: one that reads well but changes the meaning, such as `friend` → `enemy` or a
-    deleted clause, gets a high one. `texts(threshold)` of the result leaves out the edits that are less sure.
-    The evaluator is `joint-mpnet-3`, for research only.
+    edits that correctors make: one that reads well but changes the meaning may get a high one.
+    `texts(threshold)` of the result leaves out the edits that are less sure. The evaluator is
+    `joint-mpnet-3`, for research only.
 
     Args:
         sources: N sources.
@@ -95,7 +99,11 @@ def edit_confidence(
         edits,
         runtime=runtime,
     )
-    log_odds = contributions @ np.ravel(list(weights.values())) + fitted["intercept"]
+    log_odds = fitted["intercept"] + contributions @ np.ravel(list(weights.values()))
+    log_odds += edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
+    log_odds += [
+        fitted["types"].get(edit.type, 0.0) for of_sentence in edits for edit in of_sentence
+    ]
     confidences = iter(expit(log_odds).tolist())
     return JudgedEdits(
         tuple(sources),
@@ -151,9 +159,38 @@ def edit_contributions(
     return differences.reshape(len(rows), -1)
 
 
+def edit_traits(sources: Sequence[str], edits: Sequence[Sequence[Edit]]) -> Floats:
+    """Return the numbers `TRAITS` of each edit.
+
+    Args:
+        sources: N sources.
+        edits: the edits of each source, M in all.
+
+    Returns:
+        float64 (M, 6): tokens that are replaced, tokens in their place, the share of characters that both
+        have in common, where in the sentence it begins (0 to 1), edits in the sentence, and edits per token.
+
+    Example:
+        >>> edit_traits(["She go home ."], [[Edit(1, 2, "goes")]]).round(2).tolist()
+        [[1.0, 1.0, 0.67, 0.25, 1.0, 0.25]]
+    """
+    rows = []
+    for source, of_sentence in zip(sources, edits, strict=True):
+        tokens = source.lower().split()
+        length = max(len(tokens), 1)
+        for edit in of_sentence:
+            removed, inserted = tokens[edit.start : edit.end], edit.correction.lower().split()
+            pair = " ".join(removed), " ".join(inserted)
+            similarity = SequenceMatcher(None, *pair).ratio() if all(pair) else 0.0
+            numbers = (len(removed), len(inserted), similarity)
+            count = len(of_sentence)
+            rows.append((*numbers, edit.start / length, count, count / length))
+    return np.array(rows, dtype=float).reshape(-1, len(TRAITS))
+
+
 @cache
 def _weights() -> Mapping[str, Any]:
-    """Return the fitted weights: the evaluator's name, `intercept`, and `heads`, head -> its two weights."""
+    """Return what was fitted: `intercept`, weights of `types` and `traits`, and two for each head."""
     content = (files("learnedgec.applications") / WEIGHTS).read_text(encoding="utf-8")
     weights: Mapping[str, Any] = json.loads(content)
     return weights

@@ -25,7 +25,7 @@ class _Filter(flags.Annotator):
 
     src: str | None = None
     hyp: str | None = None
-    keep: ClosedUnitInterval = 0.5
+    keep: ClosedUnitInterval = 0.6
 
 
 def main(arguments: Sequence[str]) -> None:

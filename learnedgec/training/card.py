@@ -85,16 +85,30 @@ def model_card(manifest: Mapping[str, Any]) -> str:
         seeds=seed if isinstance(seed, int) else ", ".join(map(str, seed)),
         bits=f"{bits} bits each" + (rounded if bits < 16 else ""),
         results="\n".join(_result_lines(manifest["results"])),
-        verdicts="".join(
-            f"\n\n{verdict['sentence']}" for verdict in manifest.get("verdicts", {}).values()
-        ),
+        verdicts="".join(f"\n\n{text}" for text in _verdict_lines(manifest)),
         license=manifest["license"],
         encoder_licence=": Apache-2.0; keep its notice"
         if encoder in ENCODERS
         else ", has a licence as well",
-        licences="\n".join(licence_lines(manifest_datasets(manifest))),
+        licences="\n".join(_licence_lines(manifest)),
     )
     return with_metadata(text, manifest)
+
+
+def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the test part says of each head, and what its baselines have there."""
+    for verdict in manifest.get("verdicts", {}).values():
+        beside = (f"`{name}` {value:.3f}" for name, value in verdict["baselines"].items())
+        yield f"{verdict['sentence']} Beside it: {', '.join(beside)}."
+
+
+def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each licence; files that a continued evaluator learned from are not the user's."""
+    continued = manifest["continued"] or {"name": "", "datasets": []}
+    earlier = [name for name in continued["datasets"] if name.partition(":")[0] not in DATASETS]
+    yield from licence_lines(n for n in manifest_datasets(manifest) if n not in earlier)
+    if earlier:
+        yield f"- {_names(earlier)}: files of `{continued['name']}`; see its card"
 
 
 def _rounded(value: Any) -> Any:

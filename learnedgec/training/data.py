@@ -8,8 +8,8 @@ import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import Labelled, load_labelled
 from learnedgec.data.input_warnings import raw_share
 from learnedgec.data.records import is_saved_dataset
+from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableLoader
@@ -90,6 +91,8 @@ class TrainingData(lightning.LightningDataModule):
             `better`, `outputs`, … -> the name in the file, or the names of several: raters, outputs, ranks.
         raters: what to learn from several raters of one output: the `mean`, or `each` rating as an example of
             its own. The dev and test parts have the mean.
+        tokenise: `spacy` tokenises the texts of ratings and pairs as `score --tokenise spacy` does, for texts
+            whose tokens are not separated by spaces.
         cases: head -> parts of RobustGEC, or files in its format; the head's preference for the correction
             should not change with unrelated context (`model.consistency`). A head that learns the order of
             pairs also learns in each context that the correction is better.
@@ -121,6 +124,7 @@ class TrainingData(lightning.LightningDataModule):
         pairs: dict[str, list[PairSource | PairFileName]] | None = None,
         columns: dict[str, str | list[str]] | None = None,
         raters: Literal["mean", "each"] = "mean",
+        tokenise: Literal["spacy"] | None = None,
         cases: dict[str, list[str]] | None = None,
         labelled: dict[str, list[str | LabelledOutputs]] | None = None,
         variants: PositiveInt | None = None,
@@ -140,7 +144,7 @@ class TrainingData(lightning.LightningDataModule):
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
         self.ratings, self.auxiliary = list(ratings or []), list(auxiliary or [])
-        self.columns, self.raters = columns or {}, raters
+        self.columns, self.raters, self.tokenise = columns or {}, raters, tokenise
         judged = {
             key: names
             for key, names in self.columns.items()
@@ -186,7 +190,7 @@ class TrainingData(lightning.LightningDataModule):
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
             made = rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
-            rated[name] = self._checked(made, name)
+            rated[name] = self._checked(self._tokenised(made), name)
         datasets = [rated[name] for name in self.ratings]
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
@@ -196,7 +200,7 @@ class TrainingData(lightning.LightningDataModule):
             for head, entries in self.labelled.items()
         }
         others = [
-            self._checked(pair_examples(self._make_pairs()), "data.pairs"),
+            self._checked(self._tokenised(pair_examples(self._make_pairs())), "data.pairs"),
             self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases"),
             self._checked(labelled_examples(labelled), "data.labelled"),
         ]
@@ -261,6 +265,15 @@ class TrainingData(lightning.LightningDataModule):
                     self.summaries[head].append(record | {"digests": source.digests()})
         return pairs
 
+    def _tokenised(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield examples with the texts tokenised, if that is wanted."""
+        for row in examples:
+            if self.tokenise:
+                pairs = map(tokenise, row.texts)
+                texts = tuple((source, hypothesis) for source, hypothesis in pairs)
+                row = replace(row, texts=texts, correct=tokenise([row.correct])[0])
+            yield row
+
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
         """Store examples without reserved sentences, or raise `LeakageError`."""
         examples = stored(made)
@@ -293,8 +306,8 @@ class TrainingData(lightning.LightningDataModule):
         first = (text for row in islice(examples, _SAMPLE) for pair in row.texts for text in pair)
         if (raw_share(first) or 0) > 0.5:
             notices.append(
-                'The training texts are not tokenised (sentences end like "school."): train and score with '
-                "tokens separated by spaces, as learnedgec.tokenise gives them."
+                'The training texts are not tokenised (sentences end like "school."): set data.tokenise to '
+                "spacy, and score with --tokenise spacy."
             )
         return notices
 

@@ -7,7 +7,7 @@ test part stand beside those of what needs no training.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, permutations
 from typing import Any
 
@@ -269,6 +269,10 @@ def judge_heads(
                 name = f"before ({output})"
             values[name] = predict(start, test.texts, output, runtime)
         verdicts[head] = _verdict(head, test, trained, figures, values)
+        verdict = verdicts[head]
+        if verdict.trusted and evaluator.model.config.head(head).input == "hypothesis":
+            blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
+            verdicts[head] = replace(verdict, sentence=verdict.sentence + blind)
     return verdicts
 
 
@@ -330,9 +334,9 @@ def _verdict(
         sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
     elif test.size < _FEW:
         sentence = (
-            f"{head} is promising, but test it on more text: {about}; {rival} is behind by {gain}."
+            f"{head} is promising, but test it on more text: {about}, ahead of {rival} by {gain}."
         )
     else:
-        sentence = f"{head} may be trusted on text like this: {about}; {rival} is behind by {gain}."
+        sentence = f"{head} may be trusted on text like this: {about}, ahead of {rival} by {gain}."
     baselines = {name: figure(scores) for name, scores in values.items()}
     return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)

@@ -30,9 +30,10 @@ from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import learned_hashes, was_checked
+from learnedgec.evaluators.packages import is_package, learned_hashes, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.search_paths import included_folder
 from learnedgec.runtime.writing import check_writable
 from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
 from learnedgec.training.data import TrainingData
@@ -194,6 +195,12 @@ class Run:
 
     def check_free(self, exists: bool) -> None:
         """Raise `ConfigError` if an evaluator or a run of this name exists and is not to be replaced."""
+        included = included_folder("checkpoints", "checkpoints") / self.package.name
+        if is_package(included) and included.resolve() != self.package.resolve():
+            raise ConfigError(
+                f"name: {included.name} is an evaluator of the installation, which the new one would hide; "
+                "choose another name."
+            )
         if exists and not self.config.overwrite:
             raise ConfigError(
                 f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "

@@ -20,7 +20,7 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.training.card import metadata, with_metadata
+from learnedgec.training.card import metadata, model_card, with_metadata
 
 PAIR = HeadConfig("pair")
 
@@ -123,6 +123,17 @@ def test_figures_and_a_base_model_are_named_where_they_are(tmp_path: Path) -> No
     assert metadata(manifest)["metrics"] == ["pearsonr", "spearmanr"]
     manifest["results"]["dev"]["quality"] = {"accuracy": 0.8, "n": 9}
     assert metadata(manifest)["metrics"] == ["pearsonr", "spearmanr", "accuracy"]
+
+
+def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> None:
+    manifest = check_package(tiny.save_evaluator(tmp_path / "mine"))
+    manifest["continued"] = {"name": "theirs", "sha256": "", "datasets": ["gug", "a.jsonl"]}
+    manifest["data"]["datasets"] = ["my.csv"]
+    baselines = {"edit-count": -0.25, "before": 0.5}
+    manifest["verdicts"] = {"fluency": {"sentence": "Good.", "baselines": baselines}}
+    card = model_card(manifest)
+    assert "- `my.csv`: your own data\n- `a.jsonl`: files of `theirs`; see its card" in card
+    assert "Good. Beside it: `edit-count` -0.250, `before` 0.500." in card
 
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"

@@ -45,6 +45,11 @@ def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list
     assert notes.read_text() == "mine"
 
 
+def test_a_name_of_the_installation_is_refused(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match="open-mini is an evaluator of the installation"):
+        trained([*words, "--name=open-mini"])
+
+
 def test_a_refused_run_removes_no_checkpoint(words: list[str], tmp_path: Path) -> None:
     before = tmp_path / "runs" / "tiny" / "best.ckpt"
     before.parent.mkdir(parents=True)
@@ -237,6 +242,19 @@ def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
     with pytest.raises(LeakageError, match="was not checked against SEEDA"):
         trained(again)
     trained([*again, "--data.check_leakage", "false"])
+
+
+@pytest.mark.parametrize("tokenise", [None, "spacy"])
+def test_raw_text_is_tokenised_or_told(tokenise: str | None, tmp_path: Path) -> None:
+    rows = [f"He go to {n} homes.,He goes to {n} homes.,{n % 5}" for n in range(1, 31)]
+    file = tmp_path / "raw.csv"
+    file.write_text("\n".join(["source,hypothesis,fluency", *rows]) + "\n")
+    data = TrainingData(ratings=[str(file)], tokenise=tokenise)  # type: ignore[arg-type]
+    texts = {text for row in data.load()["train"] for text in row.texts[0]}
+    assert all(text.endswith(" .") for text in texts) == (tokenise is not None)
+    assert [("set data.tokenise to spacy" in notice) for notice in data.notices()] == (
+        [] if tokenise else [True]
+    )
 
 
 def test_ratings_without_a_source_teach_heads_that_read_none(
