@@ -30,8 +30,8 @@ class LearnedgecError(Exception):
 
     Args:
         message: what was given, what was expected and what to do.
-        hint: end of the message that names an argument of Python.
-        flag: the same end for the command line, where the argument is a flag.
+        hint: appended to the message in Python, where it may name an argument.
+        flag: appended in its place on the command line, where the argument is a flag.
     """
 
     def __init__(self, message: str, *, hint: str = "", flag: str = "") -> None:
@@ -62,7 +62,7 @@ class UnknownNameError(BadNameError):
         kind: kind of thing, such as `metric`.
         name: the unknown name.
         known: names that exist; the nearest is suggested.
-        hint: end of the message.
+        hint: appended after a space, in Python and on the command line.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:

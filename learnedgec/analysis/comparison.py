@@ -29,10 +29,10 @@ class BaselineComparison:
         score: the system's corpus score.
         bounds: interval of the system's score, by bootstrap over sentences.
         difference: `score` − `baseline_score`.
-        difference_bounds: interval of the difference, on the same resamples; of this difference alone, not
-            corrected as `adjusted` is.
+        difference_bounds: interval of the difference, on the same resamples, not corrected for the number of
+            comparisons.
         p_value: two-sided, of the difference, by paired bootstrap; at least 1/(resamples + 1).
-        adjusted: the same after Holm's correction for the number of comparisons.
+        adjusted: `p_value` after Holm's correction for the number of comparisons.
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
         losses: sentences on which the system scores below the baseline.
@@ -71,7 +71,7 @@ class BaselineComparison:
 
     @property
     def p(self) -> str:
-        """The corrected p-value in words (`describe_p_value`)."""
+        """The corrected p-value as text, such as `p = .012` (`describe_p_value`)."""
         return describe_p_value(self.p_value, self.adjusted, self.resamples, self.level)
 
     @property
@@ -90,6 +90,10 @@ class BaselineComparison:
         Args:
             metric: the name of the metric in the sentence.
         """
+        if not self.difference:
+            return (
+                f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."
+            )
         low, high = self.difference_bounds
         count = self.wins + self.ties + self.losses
         uncorrected = "uncorrected " if self.comparisons > 1 else ""
@@ -98,10 +102,6 @@ class BaselineComparison:
             f"{self.p}{self.correction}, paired bootstrap over {count:,} sentences with {self.resamples:,} "
             "resamples"
         )
-        if not self.difference:
-            return (
-                f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."
-            )
         if not self.significant:
             return (
                 f"{self.system} and {self.baseline} cannot be told apart by {metric} "
@@ -135,7 +135,7 @@ def compare(
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
         baseline: name of one of the systems.
-        all_pairs: this and the following as for `compare_systems`.
+        all_pairs: as for `compare_systems`.
         resamples: number of bootstrap resamples.
         level: of the intervals.
         seed: of the random generator.
@@ -215,15 +215,15 @@ def compare_systems(
         level=level,
         seed=seed,
     )
-    base, sentences = ranking.systems.index(baseline), len(statistics[baseline])
+    baseline_number, count = ranking.systems.index(baseline), len(statistics[baseline])
     rows = []
     for number, system in enumerate(ranking.systems):
-        if number == base:
+        if number == baseline_number:
             continue
-        score, baseline_score = ranking.scores[[number, base]].tolist()
-        wins = round(ranking.wins[number, base] * sentences)
-        losses = round(ranking.wins[base, number] * sentences)
-        differences = ranking.many[:, number] - ranking.many[:, base]
+        score, baseline_score = ranking.scores[[number, baseline_number]].tolist()
+        wins = round(ranking.wins[number, baseline_number] * count)
+        losses = round(ranking.wins[baseline_number, number] * count)
+        differences = ranking.many[:, number] - ranking.many[:, baseline_number]
         rows.append(
             BaselineComparison(
                 metric=ranking.metric,
@@ -234,16 +234,16 @@ def compare_systems(
                 bounds=interval(ranking.many[:, number], level),
                 difference=score - baseline_score,
                 difference_bounds=interval(differences, level),
-                p_value=float(ranking.p_values[number, base]),
-                adjusted=float(ranking.adjusted[number, base]),
+                p_value=float(ranking.p_values[number, baseline_number]),
+                adjusted=float(ranking.adjusted[number, baseline_number]),
                 wins=wins,
-                ties=sentences - wins - losses,
+                ties=count - wins - losses,
                 losses=losses,
                 comparisons=ranking.comparisons,
                 all_pairs=all_pairs,
                 resamples=ranking.resamples,
                 level=level,
-                baseline_bounds=interval(ranking.many[:, base], level),
+                baseline_bounds=interval(ranking.many[:, baseline_number], level),
             )
         )
     return rows

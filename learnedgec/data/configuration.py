@@ -1,4 +1,4 @@
-"""The included configurations by name, such as `some-mini` for `configs/some-mini.yaml`."""
+"""Included configurations by name, such as `some-mini`, and the parser's messages about wrong values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def configurations() -> dict[str, Path]:
 def with_configurations(arguments: Sequence[str]) -> list[str]:
     """Return a command's arguments with each name of an included configuration replaced by its file.
 
-    A value of `--config` is a file if the file exists; otherwise it is a name if it has no suffix.
+    A value of `--config` is a file if the file exists, YAML if it has a colon, and otherwise a name.
 
     Raises:
         UnknownNameError: no included configuration has the name; the message suggests the nearest.
@@ -65,7 +65,7 @@ def _configuration(value: str) -> str:
         return value
     included = configurations()
     if value not in included:
-        # Those in folders are of single experiments.
+        # Subfolders hold single experiments, which are suggested to those who look there.
         candidates = [name for name in included if "/" not in name or "/" in value]
         raise UnknownNameError("file or configuration", value, candidates)
     return str(included[value])
@@ -118,7 +118,7 @@ def wrong_value(message: str) -> str | None:
         reasons = reasons.splitlines()[0]
         given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
     elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
-        # Before it are the reasons why the value is of none of several types.
+        # The text before the value says of each allowed type why the value is not of it.
         reasons = reasons[: given.start()]
     kinds = [
         f"one of {choices}" if choices else _TYPES.get(kind)

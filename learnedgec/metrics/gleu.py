@@ -33,15 +33,15 @@ _SENTENCES_AT_ONCE = 10_000
 
 # Sentences differ in their number of references. The cache keeps the picks for up to 64 such numbers.
 @lru_cache(maxsize=64)
-def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Return which of `count` references each iteration picks for each sentence, (iterations, size).
+def _picks(count: int, sentences: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return which of `count` references each iteration picks for each sentence, (iterations, sentences).
 
     The official script seeds Python's generator with 101 times the iteration and calls
     `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
     Mersenne Twister, drawn again while too large; NumPy generates the same numbers much faster. The global
     generator is never touched.
     """
-    picks = np.empty((iterations, size), dtype=np.min_scalar_type(count))
+    picks = np.empty((iterations, sentences), dtype=np.min_scalar_type(count))
     for iteration, row in enumerate(picks):
         generator = np.random.MT19937()
         *key, place = random.Random(iteration * 101).getstate()[1]
@@ -50,10 +50,10 @@ def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedint
             "state": {"key": np.array(key, dtype=np.uint32), "pos": place},
         }
         fitting = np.empty(0, dtype=np.uint64)
-        while len(fitting) < size:
-            drawn = generator.random_raw(2 * size + 16) >> np.uint64(32 - count.bit_length())
+        while len(fitting) < sentences:
+            drawn = generator.random_raw(2 * sentences + 16) >> np.uint64(32 - count.bit_length())
             fitting = np.concatenate([fitting, drawn[drawn < count]])
-        row[:] = fitting[:size]
+        row[:] = fitting[:sentences]
     return picks
 
 
@@ -69,9 +69,9 @@ class Gleu(ResampledMetric):
 
     Equal to `gleu.py` of the JFLEG repository (2 May 2016) under Python 3 for words and n = 4; the
     divisor 4 in the exponent is fixed there and here. Official references are one per line; if sentences
-    differ in their number of references, each uses the draw that the official script would make at its
-    position if all sentences had that number. Details give the mean's standard deviation over iterations and,
-    as the script prints it, `mean ± 1.96 · standard deviation`.
+    differ in their number of references, each number has draws of its own: those of the official script for
+    sentences that all have that number, read at the sentence's position. Details give the mean's standard
+    deviation over iterations and, as the script prints it, `mean ± 1.96 · standard deviation`.
 
     With `form='reformulated'` the numerator is `|h ∩ r| − |(h ∩ s) ∖ r|`, where ∖ subtracts counts, and
     is not clipped; sentence scores are not smoothed: an order without n-grams counts as 1, and a
@@ -112,9 +112,10 @@ class Gleu(ResampledMetric):
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
-        """Return two arrays of int: `hypothesis` (N, 1+n) and `reference` (N, R, 1+n).
+        """Return int arrays: `hypothesis` (N, 1+n), `reference` (N, R, 1+n), `references` (N,): their number.
 
-        Each row has a length, then the denominators (hypothesis) or numerators (reference) of the precisions.
+        A row of the first two has a length, then the precisions' denominators (hypothesis) or numerators
+        (reference).
         """
         assert references is not None
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
@@ -171,9 +172,9 @@ class Gleu(ResampledMetric):
         if self.form == "official":
             denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
         else:
-            without = (denominators == 0) & (np.arange(denominators.shape[-1]) > 0)
-            denominators = np.where(without, 1, denominators)
-            numerators = np.where(without, 1, numerators)
+            no_ngrams = (denominators == 0) & (np.arange(denominators.shape[-1]) > 0)
+            denominators = np.where(no_ngrams, 1, denominators)
+            numerators = np.where(no_ngrams, 1, numerators)
         scores = _gleu(denominators, numerators)
         counts = statistics["references"]
         real = np.arange(numerators.shape[1]) < counts[:, None]
@@ -190,7 +191,7 @@ class Gleu(ResampledMetric):
         # Sum of the first reference everywhere, plus the difference where another is picked: the product
         # runs at matrix speed. Integers below 2^24 are exact in float32, which takes half as long.
         largest = samples.shape[1] * int(np.abs(numerators - numerators[:, :1]).max(initial=0))
-        kind: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
+        dtype: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
         for count in range(2, most + 1):
             if not (counts == count).any():
                 continue
@@ -198,22 +199,22 @@ class Gleu(ResampledMetric):
             for column in range(1, count):
                 # What this reference changes; 0 for sentences without so many of them.
                 difference = numerators[:, column] - numerators[:, 0]
-                difference = np.where((counts == count)[:, None], difference, 0).astype(kind)
+                difference = np.where((counts == count)[:, None], difference, 0).astype(dtype)
                 for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
-                    places = slice(first, first + _SENTENCES_AT_ONCE)
-                    chosen = (picks[:, places] == column).astype(kind)
+                    sentences = slice(first, first + _SENTENCES_AT_ONCE)
+                    chosen = (picks[:, sentences] == column).astype(dtype)
                     for start in range(0, len(samples), RESAMPLES_AT_ONCE):
-                        part = slice(start, start + RESAMPLES_AT_ONCE)
-                        steps = difference[samples[part, places]].transpose(1, 0, 2)
-                        sums = chosen @ steps.reshape(len(steps), -1)
+                        resamples = slice(start, start + RESAMPLES_AT_ONCE)
+                        changes = difference[samples[resamples, sentences]].transpose(1, 0, 2)
+                        sums = chosen @ changes.reshape(len(changes), -1)
                         sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
-                        totals[part] += sums.transpose(1, 0, 2)
+                        totals[resamples] += sums.transpose(1, 0, 2)
         lengths = resampled_totals(denominators, samples)[:, None]
         return _gleu(np.broadcast_to(lengths, totals.shape), totals)
 
 
 def _gleu(denominators: Array, numerators: Array) -> Floats:
-    """Return GLEU from (…, 1+n) lengths with denominators and lengths with numerators."""
+    """Return GLEU from (…, 1+n) arrays: a length, then the denominators or numerators of each order."""
     zero = (denominators == 0).any(axis=-1) | (numerators <= 0).any(axis=-1)
     denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
     brevity = np.minimum(0.0, 1.0 - numerators[..., 0] / denominators[..., 0])

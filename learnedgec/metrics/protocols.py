@@ -8,7 +8,7 @@ method:
     Reannotates     `--reannotate`
     PlansRequests   `score --dry-run`
     LearnsWeights   `score --save-weights FILE`
-    Gated           rejected outputs are marked in `report`
+    Gated           `report` marks rejected outputs
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ShowsEdits(Protocol):
     """A metric that knows which edits it counted.
 
     Attributes:
-        counted: the names of those `sentence_details` that count edits, in the order in which they are read.
+        counted: the keys of `sentence_details` that count edits, in the order of tables.
     """
 
     counted: ClassVar[tuple[str, ...]]
@@ -42,13 +42,13 @@ class ShowsEdits(Protocol):
         """Return one row per edit, or per chunk of the source, sentence by sentence from left to right.
 
         Args:
-            statistics: with records.
+            statistics: the metric's own, which must have `records`.
 
         Returns:
             Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's alone,
             `missed`: the annotator's alone, or `unchanged`), `start`, `end`, `original`, `correction` and
-            `type` (empty where unknown). A metric that weights edits adds `weight`, and `change` where an
-            edit can help or harm (above or below 0). Its own columns come last.
+            `type` (empty where unknown). A metric that weights edits adds `weight`, and perhaps `change`,
+            above 0 where an edit helps and below 0 where it harms. Its own columns come last.
         """
 
 
@@ -57,7 +57,7 @@ class CountsByType(Protocol):
     """A metric that can tell error types apart."""
 
     def typed(self) -> Metric:
-        """Return the metric with the parameters that `by_type` needs."""
+        """Return the metric with error types in its statistics, so that `by_type` works."""
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return numbers by name for each error type, the most frequent first."""

@@ -2,7 +2,7 @@
 
 The file holds styles, scripts and the compressed data. All input (sentences, names, types) is text in it and
 never markup: templates escape it, and scripts only write text nodes. A content security policy names the
-SHA-256 of the two script blocks and forbids every other script and every request.
+SHA-256 of the script and of the style block and forbids every other script and every request.
 """
 
 from __future__ import annotations
@@ -91,9 +91,12 @@ def render(template: str, **values: Any) -> str:
         MissingDependencyError: jinja2 is not installed.
     """
     style = _assets(_STYLES)
-    loaded = _environment().get_template(template)
-    page: str = loaded.render(style=style, style_digest=_digest(style), **values)
-    return page
+    html: str = (
+        _environment()
+        .get_template(template)
+        .render(style=style, style_digest=_digest(style), **values)
+    )
+    return html
 
 
 def _environment() -> Any:

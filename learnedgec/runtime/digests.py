@@ -12,7 +12,7 @@ from typing import TypeAlias
 FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
 """Name, inode, size and times of each file in a folder."""
 
-# Increase this when the format of stored values changes, so that older files are not read.
+# Part of every key. To increase it makes everything that was stored under a key unknown.
 _LAYOUT = "2"
 
 
@@ -34,7 +34,7 @@ def key_of(*parts: str | Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _file_digest(path: str, *state: int) -> str:
+def _file_digest(path: str, *state: int) -> str:  # the state only belongs to the key of the cache
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(1 << 20):
@@ -54,7 +54,7 @@ def _file_state(path: Path) -> tuple[int, int, int, int]:
 
 
 def files_digest(digests: Mapping[str, str]) -> str:
-    r"""Return the SHA-256 of a list of files with their SHA-256, sorted by name, as `sha256sum` prints it.
+    r"""Return the SHA-256 of what `sha256sum` prints for files, sorted by name.
 
     Example:
         >>> files_digest({"b": "2", "a": "1"}) == hashlib.sha256(b"1  a\n2  b\n").hexdigest()

@@ -34,6 +34,8 @@ class LastEvaluation(lightning.Callback):
 
 # The time of a run is estimated after so many steps. The first one is slow and does not count.
 _TIMED = 10
+# From here on a run says what would shorten it.
+_LONG = timedelta(minutes=10)
 
 
 class Announcement(lightning.Callback):
@@ -96,9 +98,17 @@ class Announcement(lightning.Callback):
         if len(self._done) == _TIMED and left > 0:
             times = list(self._done.values())
             rest_of_run = timedelta(seconds=round((times[-1] - times[0]) / (_TIMED - 1) * left))
-            self.notify(
-                f"About {rest_of_run} (h:mm:ss) for {left:,} more steps, without evaluations."
-            )
+            notice = f"About {rest_of_run} (h:mm:ss) for {left:,} more steps, without evaluations."
+            if rest_of_run > _LONG:
+                unused = trainer.precision == "32-true" and has_bfloat16(
+                    trainer.strategy.root_device
+                )
+                precision = "--trainer.precision bf16-mixed, " if unused else ""
+                notice += (
+                    f" Faster: {precision}low-rank weights in the upper layers alone "
+                    "(--model.lora.layers 2), or fewer epochs (--trainer.max_epochs)."
+                )
+            self.notify(notice)
 
 
 def estimated_memory(module: Any, example: Any, share: float) -> dict[str, int]:

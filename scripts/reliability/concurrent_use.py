@@ -97,6 +97,7 @@ def spawn_maps(jobs: int) -> None:
 
 def processes_score(folder: Path) -> None:
     """Score by three command lines at once with one cache and one output file."""
+    folder.mkdir()
     words = [
         *(sys.executable, "-m", "learnedgec", "score", "--quiet"),
         *("--src", str(sample_folder() / "source.txt"), "--gold", str(sample_folder() / "gold.m2")),

@@ -1,9 +1,9 @@
-"""The measures of a metric on a benchmark: between systems, with comparisons, with ratings of outputs.
+"""The measures of a metric on a benchmark: of system scores, of pairwise judgements, of rated outputs.
 
-Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many others, how
-would these systems have come out? Sentences are resampled together with the metric's scores and the human
-judgements for them; a correlation of systems has the interval of `interval_of_correlation`. Over *systems*:
-with other systems of this kind, what would the correlation have been? Pearson's and the partial correlations
+Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many other
+sentences, how would these systems have come out? Sentences are resampled together with the metric's scores
+and the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`.
+Over *systems*: with other systems of this kind, what would the correlation have been? Pearson's and the partial correlations
 have Fisher's interval, the others that of a bootstrap over systems. With twelve systems, it is wide.
 """
 
@@ -84,8 +84,8 @@ class Protocol:
     Attributes:
         aggregation: how a metric's sentences become a system's score.
         ties: how a metric's tie between two outputs of a sentence counts.
-        window: systems in a window of neighbours; no window analysis if there are fewer systems.
-        resamples: bootstrap resamples of the sentences, and of the systems; permutations.
+        window: number of neighbouring systems in a window; with fewer systems there is no window analysis.
+        resamples: number of bootstrap resamples of sentences and of systems, and of permutations.
         level: of the intervals.
         seed: of the random generator.
     """
@@ -212,9 +212,11 @@ def _of_systems(
     count = len(human)
     estimates: dict[str, Measurement] = {}
 
-    def add(name: str, value: Floats, resamples: Floats, over_systems: tuple[float, float]) -> None:
-        of_resamples = interval_of_correlation(float(value), resamples, level)
-        estimates[name] = Measurement(float(value), count, "systems", of_resamples, over_systems)
+    def add(
+        name: str, value: Floats, of_resamples: Floats, over_systems: tuple[float, float]
+    ) -> None:
+        over_sentences = interval_of_correlation(float(value), of_resamples, level)
+        estimates[name] = Measurement(float(value), count, "systems", over_sentences, over_systems)
 
     for kind in get_args(Correlation):
         value = correlate(kind, human, scores)
@@ -264,8 +266,8 @@ def _of_comparisons(
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
 
     def accuracy(counts: Agreement) -> Measurement:
-        resamples = interval(counts.accuracies(drawn), level)
-        return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
+        over_sentences = interval(counts.accuracies(drawn), level)
+        return Measurement(counts.accuracy, counts.count, "comparisons", over_sentences)
 
     agreed = agreement(sentences, comparisons, ties)
     equal = decided(at_equal_counts(comparisons, shared.edits))

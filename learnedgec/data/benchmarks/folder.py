@@ -3,16 +3,16 @@
     mine/
       source.txt          N sentences
       systems/NAME.txt    N hypotheses each; the system is called NAME
-      gold.m2             references with gold edits, or
+      gold.m2             references with gold edits; or else
       ref0.txt ref1.txt … references as texts; neither is needed
-      rankings.csv        id,better,worse,tie[,annotator]: one comparison per line, tie 0 or 1; or
+      rankings.csv        id,better,worse,tie[,annotator]: one comparison per line, tie 0 or 1
       judgements.xml      an Appraise export, src-id from 0
       ratings.csv         id,system,DIMENSION…: one hypothesis per line; an empty cell is no rating, and
                           a line of empty cells is an unrated hypothesis
       scores.csv          system,SCORE…: human scores of whole systems, if they are published
 
-`id` is the number of the sentence, from 0. Where `source` is ranked or rated, the sources themselves
-are a system. At least one of the four files with judgements is needed.
+`id` is the number of the sentence, from 0. Where `source` is judged in one of the four files, the sources
+themselves are a system. At least one of the four files with judgements is needed.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
     for number, system, values in read_rated_lines(file, sentences):
         for dimension, value in values.items():
             columns = sums.setdefault(dimension, {})
+            # A row of sums, and one of how many ratings they have.
             columns.setdefault(system, np.zeros((2, sentences)))[:, number] += value, 1
     if not sums:
         raise FormatError(f"{file}: no row has a rating; numbers were expected.")

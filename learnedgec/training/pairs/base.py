@@ -106,7 +106,7 @@ def nearness(pair: RankedPair) -> Nearness:
 def drawn_balanced(
     pairs: list[RankedPair], balance: Mapping[str, float] | None, number: int | None, seed: int
 ) -> list[RankedPair]:
-    """Return as many pairs as requested, with the requested share of each `nearness`.
+    """Return at most as many pairs as requested, with the requested share of each `nearness`.
 
     Args:
         pairs: what to draw from.
@@ -162,8 +162,8 @@ class PairSource(ABC):
         """Return the current digest or description of everything that the parameters name, by name.
 
         Pairs are made again when a digest changes, because files can be edited, and models trained again,
-        under the same name. The parameter `annotator` is one that extracts edits. A source that uses a model
-        adds its digest.
+        under the same name. A parameter called `annotator` names what extracts edits. A source that uses a
+        model adds its digest.
         """
         digests = {name: _content_digest(name) for name in self.datasets()}
         annotator = self.describe().get("annotator")
