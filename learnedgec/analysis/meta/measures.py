@@ -3,8 +3,9 @@
 Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many other
 sentences, how would these systems have come out? Sentences are resampled together with the metric's scores
 and the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`.
-Over *systems*: with other systems of this kind, what would the correlation have been? Pearson's and the partial correlations
-have Fisher's interval, the others that of a bootstrap over systems. With twelve systems, it is wide.
+Over *systems*: with other systems of this kind, what would the correlation have been? Pearson's and the
+partial correlations have Fisher's interval, the others that of a bootstrap over systems. With twelve systems,
+it is wide.
 """
 
 from __future__ import annotations
