@@ -219,7 +219,8 @@ def _build(
         )
         for metric, by_system in statistics.items()
     }
-    first, *_ = by_metric = list(rankings.values())
+    by_metric = list(rankings.values())
+    first = by_metric[0]
     notices = [
         *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
         *provenance.gate_notices(described),

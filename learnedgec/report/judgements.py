@@ -63,7 +63,7 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
     clearest: dict[int, dict[str, Any]] = {}
     for (sentence, a, b), (for_a, tied, for_b) in votes.items():
         net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]
-        if net * gap >= 0:
+        if not net * gap < 0:  # a score may also be NaN
             continue
         listed = clearest.setdefault(sentence, {"weight": 0.0, "pairs": 0})
         listed["pairs"] += 1

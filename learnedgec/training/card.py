@@ -98,14 +98,19 @@ def model_card(manifest: Mapping[str, Any]) -> str:
 def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the test part says of each head, and what its baselines have there."""
     for verdict in manifest.get("verdicts", {}).values():
-        beside = (f"`{name}` {value:.3f}" for name, value in verdict["baselines"].items())
-        yield f"{verdict['sentence']} Beside it: {', '.join(beside)}."
+        figures = ", ".join(f"`{k}` {value:.3f}" for k, value in verdict["baselines"].items())
+        yield f"{verdict['sentence']} For comparison, signs aside: {figures.replace('-0', '−0')}."
 
 
 def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each licence; files that a continued evaluator learned from are not the user's."""
     continued = manifest["continued"] or {"name": "", "datasets": []}
-    earlier = [name for name in continued["datasets"] if name.partition(":")[0] not in DATASETS]
+    own = manifest["data"]["datasets"]
+    earlier = [
+        name
+        for name in continued["datasets"]
+        if name not in own and name.partition(":")[0] not in DATASETS
+    ]
     yield from licence_lines(n for n in manifest_datasets(manifest) if n not in earlier)
     if earlier:
         yield f"- {_names(earlier)}: files of `{continued['name']}`; see its card"
@@ -185,6 +190,8 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
             f"trained on {_names(continued['datasets'])}"
         )
+    if data.get("tokenise"):
+        yield f"- Texts were tokenised first; score with `--tokenise {data['tokenise']}`"
     if data["ratings"]:
         yield f"- Ratings: {_names(data['ratings'])}"
     if data["auxiliary"]:

@@ -272,6 +272,8 @@ class TrainingData(lightning.LightningDataModule):
                 pairs = map(tokenise, row.texts)
                 texts = tuple((source, hypothesis) for source, hypothesis in pairs)
                 row = replace(row, texts=texts, correct=tokenise([row.correct])[0])
+                if row.ranked and texts[0] == texts[1]:  # they differed in spaces alone
+                    continue
             yield row
 
     def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
@@ -303,7 +305,8 @@ class TrainingData(lightning.LightningDataModule):
                     f"{outside:,} of {len(values):,} ratings of {head} are outside data.ranges, "
                     f"{low:g} to {high:g}."
                 )
-        first = (text for row in islice(examples, _SAMPLE) for pair in row.texts for text in pair)
+        users = (row for row in examples if row.values or row.ranked)
+        first = (text for row in islice(users, _SAMPLE) for pair in row.texts for text in pair)
         if (raw_share(first) or 0) > 0.5:
             notices.append(
                 'The training texts are not tokenised (sentences end like "school."): set data.tokenise to '
@@ -326,6 +329,7 @@ class TrainingData(lightning.LightningDataModule):
             "datasets": self.datasets(),
             "ratings": self.ratings,
             "auxiliary": self.auxiliary,
+            "tokenise": self.tokenise,
             "cases": self.cases,
             "labelled": {
                 head: [entry if isinstance(entry, str) else asdict(entry) for entry in entries]

@@ -196,7 +196,10 @@ class Run:
     def check_free(self, exists: bool) -> None:
         """Raise `ConfigError` if an evaluator or a run of this name exists and is not to be replaced."""
         included = included_folder("checkpoints", "checkpoints") / self.package.name
-        if is_package(included) and included.resolve() != self.package.resolve():
+        package = self.package.resolve()
+        # Evaluators here are found before those of the installation.
+        hides = package.parent == Path("checkpoints").resolve() and package != included.resolve()
+        if hides and is_package(included):
             raise ConfigError(
                 f"name: {included.name} is an evaluator of the installation, which the new one would hide; "
                 "choose another name."

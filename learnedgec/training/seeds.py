@@ -86,7 +86,7 @@ def train_seeds(
         return replace(mean, seeds=figures)
 
     def dev_score(result: Result) -> float:
-        return fmean(main_figure(figures)[1] or 0.0 for figures in result.results["dev"].values())
+        return fmean(main_figure(head)[1] or 0.0 for head in result.results["dev"].values())
 
     median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
     with atomic_folder(first.package) as folder:

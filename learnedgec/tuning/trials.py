@@ -1,7 +1,7 @@
 """Trials of a search: a metric with other parameters, on all judgements or on folds of them.
 
-`MetricTrials` computes the metric's statistics once, so that a trial takes milliseconds. How much a search
-gains on judgements that it has not seen, `cross_validate` estimates: the search is repeated on a part of the
+`MetricTrials` computes the metric's statistics once, so that a trial takes milliseconds. `cross_validate`
+estimates how much a search gains on judgements that it has not seen: the search is repeated on a part of the
 judgements, and its choice is evaluated on the rest, which are of other sentences or of another system.
 """
 

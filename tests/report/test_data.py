@@ -19,7 +19,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
-from learnedgec.report.judgements import misjudged_outputs
+from learnedgec.report.judgements import misjudged_outputs, misjudged_pairs
 from learnedgec.report.overview import describe_effects
 from learnedgec.report.sentences import operations
 from learnedgec.runtime.runtime import Runtime
@@ -255,6 +255,14 @@ def test_benchmark(case: Any) -> None:
     rated = build_benchmark_report(metrics[0], benchmark, dimensions, settings=SETTINGS)
     kinds = [evaluation["misjudged"][0]["kind"] for evaluation in rated["evaluations"]]
     assert kinds == ["ratings"] * len(dimensions)
+
+
+def test_sentences_without_a_score_are_not_misjudged() -> None:
+    benchmark = load_benchmark("sample")
+    scores = np.random.default_rng(0).random((len(benchmark.systems), len(benchmark.sources)))
+    pairs = misjudged_pairs(scores, benchmark)
+    assert pairs
+    assert misjudged_pairs(np.full_like(scores, np.nan), benchmark) == []
 
 
 def test_outputs_that_are_misjudged() -> None:

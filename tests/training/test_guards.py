@@ -45,9 +45,14 @@ def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list
     assert notes.read_text() == "mine"
 
 
-def test_a_name_of_the_installation_is_refused(words: list[str]) -> None:
+def test_a_name_of_the_installation_is_refused_where_it_would_hide_it(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*words, "--name=open-mini", "--trainer.limit_train_batches=1"]
     with pytest.raises(ConfigError, match="open-mini is an evaluator of the installation"):
-        trained([*words, "--name=open-mini"])
+        trained([*words, "--output=checkpoints"])
+    assert trained([*words, "--output=elsewhere"]).package == Path("elsewhere/open-mini")
 
 
 def test_a_refused_run_removes_no_checkpoint(words: list[str], tmp_path: Path) -> None:
