@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -21,8 +21,10 @@ from learnedgec.metrics.scores import Score
 _SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
 # Columns that are in an edit's line by their place alone.
-_PLACED: tuple[str, ...] = ("system", "metric", "sentence", "annotator", "edit")
-_PLACED += ("start", "end", "original", "correction", "type")
+_PLACED = (
+    *("system", "metric", "sentence", "annotator", "edit"),
+    *("start", "end", "original", "correction", "type"),
+)
 
 
 def edit_rows(metric: Metric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
@@ -43,16 +45,22 @@ def edit_rows(metric: Metric, scores: Mapping[str, Score]) -> list[dict[str, Any
     ]
 
 
-def edit_text(metric: Metric, scores: Mapping[str, Score], inputs: Inputs) -> str:
+def edit_text(
+    rows: Sequence[Row], metric: Metric, scores: Mapping[str, Score], inputs: Inputs
+) -> str:
     """Return the edits that a metric counts for a reader; sentences without any are left out.
 
-    Raises:
-        InputError: the metric does not compare edits.
+    Args:
+        rows: the metric's `edit_rows`.
+        metric: the metric.
+        scores: system -> its score.
+        inputs: the texts.
     """
+    assert isinstance(metric, ShowsEdits)
+    counted = metric.counted
 
     def heading(row: Row) -> str:
         details = scores[row["system"]].sentence_details
-        counted = metric.counted if isinstance(metric, ShowsEdits) else ()
         counts = (f"{name} {details[name][row['sentence'] - 1]:g}" for name in counted)
         return f"annotator {row['annotator']}  {'  '.join(counts)}"
 
@@ -66,7 +74,7 @@ def edit_text(metric: Metric, scores: Mapping[str, Score], inputs: Inputs) -> st
         return text
 
     legend = "= in system and gold   + in system only   - in gold only"
-    return _under_sentences(legend, edit_rows(metric, scores), inputs, heading, line)
+    return _under_sentences(legend, rows, inputs, heading, line)
 
 
 def attribution_text(rows: Iterable[Row], inputs: Inputs) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
@@ -81,8 +82,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if options.show == "attribution":
         rows = attribution_rows(scoring, options.annotator)
-        text = attribution_text(rows, inputs)
         caption = "Contribution of each edit to the score."
+        text = partial(attribution_text, rows, inputs)
         _emit_rows("attribution", rows, scoring, options, caption=caption, text=text)
         return 0
     if options.save_weights:
@@ -91,9 +92,14 @@ def main(arguments: Sequence[str]) -> int:
         scoring.metrics, inputs.sources, inputs.systems, inputs.references, runtime=scoring.runtime
     )
     if options.show:
-        rows = [row for metric, systems in scores.items() for row in edit_rows(metric, systems)]
-        text = "\n".join(edit_text(metric, systems, inputs) for metric, systems in scores.items())
-        _emit_rows("edits", rows, scoring, options, text=text)
+        of_metrics = {metric: edit_rows(metric, systems) for metric, systems in scores.items()}
+        rows = [row for of_metric in of_metrics.values() for row in of_metric]
+
+        def as_text() -> str:
+            parts = (edit_text(rows, m, scores[m], inputs) for m, rows in of_metrics.items())
+            return "\n".join(parts)
+
+        _emit_rows("edits", rows, scoring, options, text=as_text)
     elif options.by:
         caption = f"Counts by {options.by} of error."
         _emit_rows("types", _type_rows(scores, options.by), scoring, options, caption=caption)
@@ -274,12 +280,12 @@ def _emit_rows(
     options: Namespace,
     *,
     caption: str = "",
-    text: str = "",
+    text: Callable[[], str] | None = None,
 ) -> None:
     """Print rows of several metrics, by this name in JSON, or the text for readers of a narrow table."""
     signatures = list(scoring.signatures.values())
     if text and options.format == "table" and not options.wide:
-        output.emit_text(text, options, signatures)
+        output.emit_text(text(), options, signatures)
         return
     output.emit(
         rows,

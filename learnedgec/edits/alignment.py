@@ -78,10 +78,12 @@ def _substitution_costs(
 
     def unlike(attribute: str) -> npt.NDArray[np.bool_]:
         """Return which tokens differ in an attribute."""
-        sides = (
-            np.array([getattr(t, attribute) for t in tokens], object) for tokens in (source, target)
+        numbers: dict[object, int] = {}  # faster to compare than strings
+        left, right = (
+            np.array([numbers.setdefault(getattr(t, attribute), len(numbers)) for t in tokens], int)
+            for tokens in (source, target)
         )
-        different: npt.NDArray[np.bool_] = np.not_equal.outer(*sides)
+        different: npt.NDArray[np.bool_] = left[:, None] != right
         return different
 
     both_open = np.logical_and.outer(

@@ -60,7 +60,8 @@ def shared_chunks(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> I
     for start, end, edited in _spans(len(tokens), targets):
         texts, changed = [], []
         for edits in targets:
-            inside = [edit for edit in edits if edited and start <= edit.start and edit.end <= end]
+            within = (edit for edit in edits if start <= edit.start and edit.end <= end)
+            inside = list(within) if edited else []
             text: list[str] = []
             position = start
             for edit in inside:

@@ -195,18 +195,18 @@ class Cleme2(ChunkOverlap):
         def share(part: Floats, whole: Floats) -> Floats:
             return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
-        rates = {
+        shares = {
             "hit": share(tp, necessary),
             "wrong": share(fp_ne, necessary),
             "under": share(fn, necessary),
             "over": share(fp_un, proposed),
         }
-        hit, *others = rates.values()
+        hit, *others = shares.values()
         factor, *factors = self.factors or _FACTORS[self.level]
         score = factor * hit
         for weight, part in zip(factors, others, strict=True):
             score = score + weight * (1 - part)
-        return {"score": score, **rates}
+        return {"score": score, **shares}
 
     def sentence_preference(self, counts: Floats) -> tuple[Array, ...]:
         """Return the score, hit, −wrong, −under and −over."""

@@ -211,10 +211,9 @@ def _weighed(
         for wanted in gold
         if wanted["matched"]
     ]
-    tp, proposed, wanted = (
-        sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold)
-    )
-    return (tp, proposed, wanted), {**record, "edits": edits, "gold": gold}
+    counts = (sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold))
+    tp, proposed, gold_sum = counts
+    return (tp, proposed, gold_sum), {**record, "edits": edits, "gold": gold}
 
 
 @dataclass(frozen=True)

@@ -117,18 +117,20 @@ class ChoosingMetric(ResampledMetric):
             guess: see `best_along`.
             worst: choose what is ranked last, not first.
         """
-        sign = -1 if worst else 1
         samples = np.arange(len(real))[None] if samples is None else samples
         which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
         if self.level == "corpus":
 
-            def prefer(after: Floats, own: Floats) -> list[Array]:
-                return [sign * key for key in self.preference(after, own)]
+            def prefer(after: Floats, own: Floats) -> Sequence[Array]:
+                keys = self.preference(after, own)
+                return [-key for key in keys] if worst else keys
 
             best, sums = best_along(counts[:, which, samples], real[samples], prefer, guess)
             return Choice(best, self.figures(sums), sums)
-        keys = [sign * key for key in self.sentence_preference(counts)]
-        alone = first_best(keys, np.broadcast_to(real, counts.shape[1:]))
+        keys = self.sentence_preference(counts)
+        alone = first_best(
+            [-key for key in keys] if worst else keys, np.broadcast_to(real, counts.shape[1:])
+        )
         chosen = take_references(counts, alone[None])
         means = {
             name: figure[which, samples].mean(axis=1)
@@ -147,14 +149,16 @@ class ChoosingMetric(ResampledMetric):
         """Return the figures of each of B samples by name, float (B,) each; choices are made anew for each.
 
         Args:
-            counts: returns the `counts` of `choose` for some samples.
+            counts: a function from samples to their counts, as `choose` takes them.
             real: as for `choose`.
             samples: int (B, M), the sentences of each sample.
             worst: as for `choose`.
         """
         in_order = counts(np.arange(len(real))[None])
-        # Most choices are the same as for the sentences in their own order.
-        usual = self.choose(in_order, real, worst=worst).references[0]
+        usual = np.zeros(len(real), dtype=np.intp)
+        if self.level == "corpus":
+            # Most choices are the same as for the sentences in their own order.
+            usual = self.choose(in_order, real, worst=worst).references[0]
         parts = [
             self.choose(counts(block), real, block, usual[block], worst=worst).figures
             for block in sample_blocks(samples, len(in_order) * in_order.shape[-1])

@@ -49,7 +49,7 @@ class SwedishOutput:
 
 
 def read_swedish() -> dict[str, list[SwedishOutput]]:
-    """Return system -> its outputs, both in the order of the files; runs of white space are one space."""
+    """Return system, by name, -> its outputs in the order of the files, white space as single spaces."""
     outputs: dict[str, list[SwedishOutput]] = {}
     for part in _PARTS:
         first, second = (
