@@ -9,7 +9,7 @@ data: the evaluator has not learned from it, and candidates were compared on it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def main() -> None:
         for bin_ in reference.bins:
             print(f"  predicted {bin_.predicted:.3f}  preferred {bin_.preferred:.3f} "
                   f"[{bin_.low:.3f}, {bin_.high:.3f}]  n {bin_.count}")  # fmt: skip
-    write_references(options.out, references)
+    write_json(options.out, [to_json(asdict(reference)) for reference in references])
 
 
 def make_reference(
@@ -178,11 +178,6 @@ def bins_of(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[Prefer
         mean = float(predicted[part].mean())
         bins.append(PreferenceBin(mean, share, float(middle - reach), float(middle + reach), count))
     return tuple(bins)
-
-
-def write_references(path: Path, references: Sequence[ScoreReference]) -> None:
-    """Write references, with six digits."""
-    write_json(path, [to_json(asdict(reference)) for reference in references])
 
 
 def to_json(value: Any) -> Any:

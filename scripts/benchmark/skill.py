@@ -1,6 +1,6 @@
 """Time TrueSkill over pairwise games: learnedgec against the package `trueskill`, same games, same order.
 
-    python scripts/benchmark/skill.py [--games 60000] [--systems 12]
+    python scripts/benchmark/skill.py
 
 Also checks that the ratings are equal, and times the same rating on many bootstrap resamples at once,
 which the package would have to repeat for each.
@@ -8,7 +8,6 @@ which the package would have to repeat for each.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 
 import numpy as np
@@ -18,7 +17,7 @@ from measuring import Stopwatch
 from learnedgec.stats.resampling import resample
 from learnedgec.stats.trueskill import rate_resamples, rate_scores
 
-RESAMPLES = 1000
+GAMES, SYSTEMS, RESAMPLES = 60_000, 12, 1000
 
 Game = tuple[int, int, int]
 
@@ -50,20 +49,16 @@ def rate_with_package(games: list[Game], systems: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--games", type=int, default=60_000)
-    parser.add_argument("--systems", type=int, default=12)
-    options = parser.parse_args()
-    scores = make_scores(options.systems, options.games, 0)
+    scores = make_scores(SYSTEMS, GAMES, seed=0)
     games = games_of(scores)
 
     watch = Stopwatch()
-    expected = rate_with_package(games, options.systems)
+    expected = rate_with_package(games, SYSTEMS)
     package = watch.wall
     watch = Stopwatch()
     ratings = np.stack(rate_scores(scores), axis=1)
     ours = watch.wall
-    print(f"{len(games):,} games of {options.systems} systems, one thread")
+    print(f"{len(games):,} games of {SYSTEMS} systems, one thread")
     print(f"trueskill {trueskill.__version__}: {package:8.2f} s")
     print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
     print(f"largest difference of mu or sigma: {np.abs(ratings - expected).max():.1e}")
@@ -72,10 +67,8 @@ def main() -> None:
     watch = Stopwatch()
     rate_resamples(scores, samples)
     many = watch.wall
-    print(
-        f"{RESAMPLES:,} resamples at once: {many:.1f} s, "
-        f"{RESAMPLES * package / many:,.0f} times as fast as the package on each"
-    )
+    times = RESAMPLES * package / many
+    print(f"{RESAMPLES:,} resamples at once: {many:.1f} s, {times:,.0f} times as fast on each")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from learnedgec.analysis.explanation import (
     explain_score,
     find_reference,
 )
+from learnedgec.data.text import write_json
 from learnedgec.evaluators.packages import find_evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.digests import file_digest
@@ -79,7 +81,7 @@ def test_shares_never_fall_with_the_gain() -> None:
 
 
 def test_what_is_written_is_read(reference: ScoreReference, tmp_path: Path) -> None:
-    calibrate.write_references(tmp_path / "r.json", [reference])
+    write_json(tmp_path / "r.json", [calibrate.to_json(asdict(reference))])
     (read,) = map(_from_json, json.loads((tmp_path / "r.json").read_text()))
     assert read.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
     assert read.bins[3].predicted == pytest.approx(reference.bins[3].predicted, rel=1e-5)
