@@ -106,7 +106,7 @@ class Announcement(lightning.Callback):
                 precision = "--trainer.precision bf16-mixed, " if unused else ""
                 notice += (
                     f" Faster: {precision}low-rank weights in the upper layers alone "
-                    "(--model.lora.layers 2), or fewer epochs (--trainer.max_epochs)."
+                    "(--model.lora '{rank: 4, layers: 2}'), or fewer epochs (--trainer.max_epochs)."
                 )
             self.notify(notice)
 

@@ -98,8 +98,11 @@ def model_card(manifest: Mapping[str, Any]) -> str:
 def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the test part says of each head, and what its baselines have there."""
     for verdict in manifest.get("verdicts", {}).values():
-        figures = ", ".join(f"`{k}` {value:.3f}" for k, value in verdict["baselines"].items())
-        yield f"{verdict['sentence']} For comparison, signs aside: {figures.replace('-0', '−0')}."
+        figures = ", ".join(f"`{name}` {value:.3f}" for name, value in verdict["baselines"].items())
+        yield (
+            f"{verdict['sentence']} For comparison, by the same measure: {figures}; each also counts the "
+            "other way round."
+        )
 
 
 def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -268,11 +268,11 @@ def judge_heads(
                 output = _best(start, head_test(parts["dev"], head, rated), runtime)
                 name = f"before ({output})"
             values[name] = predict(start, test.texts, output, runtime)
-        verdicts[head] = _verdict(head, test, trained, figures, values)
-        verdict = verdicts[head]
+        verdict = _verdict(head, test, trained, figures, values)
         if verdict.trusted and evaluator.model.config.head(head).input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
-            verdicts[head] = replace(verdict, sentence=verdict.sentence + blind)
+            verdict = replace(verdict, sentence=verdict.sentence + blind)
+        verdicts[head] = verdict
     return verdicts
 
 

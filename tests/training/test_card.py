@@ -133,7 +133,10 @@ def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> Non
     manifest["verdicts"] = {"fluency": {"sentence": "Good.", "baselines": baselines}}
     card = model_card(manifest)
     assert "- `my.csv`: your own data\n- `a.jsonl`: files of `theirs`; see its card" in card
-    assert "Good. For comparison, signs aside: `edit-count` −0.250, `before` 0.500." in card
+    assert (
+        "Good. For comparison, by the same measure: `edit-count` -0.250, `before` 0.500; each"
+        in card
+    )
 
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
