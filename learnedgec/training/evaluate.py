@@ -40,11 +40,13 @@ class HeadTest:
         texts: N pairs of source and hypothesis.
         ratings: float64 (N,), or `None` where pairs are compared.
         pairs: int (P, 2), the places of the better and the worse text of each pair.
+        margins: float64 (P,), the margins of the pairs.
     """
 
     texts: Sequence[tuple[str, str]]
     ratings: Floats | None
     pairs: Indices
+    margins: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -99,7 +101,8 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
     rows = [example for example in examples if head in example.ranked]
     if rows:
         texts = [text for example in rows for text in example.texts[:2]]
-        return HeadTest(texts, None, np.arange(len(texts)).reshape(-1, 2))
+        margins = np.array([example.margin for example in rows])
+        return HeadTest(texts, None, np.arange(len(texts)).reshape(-1, 2), margins)
     rows = [example for example in examples if head in example.values]
     if not rows:
         return None
@@ -138,7 +141,7 @@ def evaluate(
     for head in evaluator.model.config.heads:
         test = head_test(examples, head, evaluator.model.config.head(head).rated)
         if test is not None:
-            figures[head] = test.figures(predict(evaluator, test.texts, head, runtime))
+            figures[head] = test.figures(_tested(evaluator, test, head, runtime))
     return figures
 
 
@@ -216,6 +219,14 @@ def predict(
     return evaluator.predict(sources, hypotheses, [head], runtime=runtime)[head]
 
 
+def _tested(evaluator: Evaluator, test: HeadTest, head: str, runtime: Runtime) -> Floats:
+    """Return a head's value of each text; one that learned what another score leaves wrong has that added."""
+    values = predict(evaluator, test.texts, head, runtime)
+    if test.margins is not None and evaluator.model.config.head(head).objective == "residual":
+        values[test.pairs[:, 0]] += test.margins
+    return values
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the test part says of a head.
@@ -253,7 +264,7 @@ def judge_heads(
         test = head_test(parts["test"], head, rated)
         if test is None:
             continue
-        trained = predict(evaluator, test.texts, head, runtime)
+        trained = _tested(evaluator, test, head, runtime)
         figures = test.figures(trained)
         if main_figure(figures)[1] is None:
             continue

@@ -32,11 +32,12 @@ class HeadOptions:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
         objective: `regression` on ratings, or `listwise`, which learns only their order within each source
             and takes all of them for one example of a batch; on ranked pairs `sigmoid` (IMPARA's loss) or
-            `logistic`, which learn only the order, or `difference`, which also learns their margins;
-            `detection` of the wrong words in ranked pairs; the `capitals` of the better texts, for encoders
-            that do not see case; or the import path of an `Objective`, such as `mymodule.MyObjective`.
+            `logistic`, which learn only the order, `difference`, which also learns their margins, or
+            `residual`, which learns what another score leaves wrong; `detection` of the wrong words in
+            ranked pairs; the `capitals` of the better texts, for encoders that do not see case; or the import
+            path of an `Objective`, such as `mymodule.MyObjective`.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
-            units; not for `difference`, where each pair has its own.
+            units; not for `difference` and `residual`, where each pair has its own.
         weight: weight of its loss in the sum.
         layer: for `detection` and `capitals`, the encoder's layer whose states are read, counted from 1; by
             default the last. Lower layers know more of the words themselves.
@@ -252,6 +253,26 @@ class Difference(Objective):
         return 0.0, math.sqrt(fmean(m**2 for m in margins)) or 1.0 if margins else 1.0
 
 
+class Residual(Objective):
+    """What another score leaves wrong: log(1 + exp(low − high − m)), where m is the pair's own margin.
+
+    The margin is that score's difference, negative where it prefers the worse text, as `DistilledPairs` with
+    `order: pairs` gives it. This is the logistic loss of the sum of the head and the score, and one step of
+    gradient boosting (Friedman 2001): the head learns most from pairs that the score has in the wrong order.
+    Pairs are counted as right by this sum, too, and `model.sums` can put the two together.
+    """
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the softplus of what each better text is behind in the sum."""
+        high, low = values[targets.pairs].float().unbind(dim=1)
+        return softplus(low - high - targets.margins)
+
+    def update(self, measure: Metric, values: torch.Tensor, targets: Targets) -> None:
+        """Give the measure whether the sum has each pair in order."""
+        sums = values.float().index_add(0, targets.pairs[:, 0], targets.margins)
+        super().update(measure, sums, targets)
+
+
 class Detection(Objective):
     """The binary cross entropy of each token being part of a wrong word, where the correct text is known.
 
@@ -308,6 +329,7 @@ OBJECTIVES: Mapping[str, type[Objective]] = {
     "sigmoid": Sigmoid,
     "logistic": Logistic,
     "difference": Difference,
+    "residual": Residual,
     "detection": Detection,
     "capitals": Capitals,
 }

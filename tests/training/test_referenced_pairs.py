@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from itertools import combinations
 from pathlib import Path
@@ -23,7 +24,7 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.objectives import Difference, Targets
+from learnedgec.training.objectives import Difference, Residual, Targets
 from learnedgec.training.pairs import (
     DistilledPairs,
     EditPairs,
@@ -202,6 +203,53 @@ def test_the_loss_is_the_error_of_the_difference() -> None:
     # ((4 − 3)/2)² and ((−1 − 1)/2)²
     loss = objective.loss(torch.tensor([5.0, 1.0, 2.0, 3.0]), targets)
     assert float(loss) == pytest.approx((0.25 + 1.0) / 2)
+
+
+def test_the_loss_of_a_residual_is_that_of_the_sum() -> None:
+    pairs, margins = torch.tensor([[0, 1], [2, 3], [4, 5]]), torch.tensor([-3.0, 1.0, 0.0])
+    targets = Targets(torch.full((6,), torch.nan), pairs, margins, torch.zeros((0, 4)))
+    objective, values = Residual(), torch.tensor([5.0, 1.0, 2.0, 3.5, 1.0, 0.0])
+    sums = [4 - 3, -1.5 + 1, 1 + 0]
+    expected = [math.log(1 + math.exp(-value)) for value in sums]
+    assert objective.terms(values, targets).tolist() == pytest.approx(expected)
+    measure = objective.new_measure()
+    objective.update(measure, values, targets)
+    assert float(measure.compute()) == pytest.approx(2 / 3)
+
+
+def test_a_residual_learns_what_the_teacher_leaves_wrong(
+    tmp_path: Path, tiny_encoder: Path
+) -> None:
+    generator = np.random.default_rng(0)
+    pairs = []
+    for number in range(120):
+        long, short = generator.permutation([3, 5])
+        # The better text has a dog; its length says nothing.
+        sides = (
+            " ".join(["the"] * size + [word]) for size, word in ((long, "dog"), (short, "cat"))
+        )
+        pairs.append(RankedPair(f"source {number}", *sides))
+    file = PairFile(str(pairs_file(tmp_path, pairs)))
+    beside = DistilledPairs([file], "length", order="pairs")
+    margins = {pair.margin for pair in beside.make(tmp_path, Runtime())}
+    assert margins == {2.0, -2.0}
+    taught = {
+        "class_path": "DistilledPairs",
+        "init_args": {
+            "teacher": "length",
+            "order": "pairs",
+            "pairs": [{"class_path": "PairFile", "init_args": {"path": file.path}}],
+        },
+    }
+    heads = {"quality": {"objective": "residual"}}
+    model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "dropout": 0.0, "heads": heads}
+    data = {"pairs": {"quality": [taught]}}
+    result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
+    # Right by the sum: the head has to outweigh the teacher's 2 where that is wrong.
+    assert result.results["test"]["quality"]["accuracy"] == 1.0
+    short, long = "the the the dog", "the the the the the cat"
+    values = Evaluator.load(str(result.package)).predict(["x"] * 2, [short, long])["quality"]
+    assert values[0] - values[1] > 2
 
 
 def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Path) -> None:

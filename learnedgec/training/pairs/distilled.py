@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
@@ -35,18 +35,23 @@ class DistilledPairs(PairSource):
     with equal scores are left out too. Use the objective `difference` in `model.heads`, which learns margins;
     ranking objectives learn only the order.
 
+    With `order: pairs` the pairs stay in their order, and the margin is below 0 where the teacher prefers the
+    worse text: a head with the objective `residual` learns what the teacher leaves wrong.
+
     Args:
         pairs: the pair sources.
         teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
         number: number of pairs, taken from the beginning of each source in turn; by default, all.
         references: datasets with references for the sources of the pairs, for a teacher that needs
             references.
+        order: which text is the better one: by the `teacher`, or as in the `pairs`.
     """
 
     pairs: list[PairSource]
     teacher: str
     number: PositiveInt | None = None
     references: list[str] | None = None
+    order: Literal["teacher", "pairs"] = "teacher"
 
     def __post_init__(self) -> None:
         self.metric: Metric = load_metric(self.teacher)
@@ -67,6 +72,7 @@ class DistilledPairs(PairSource):
             ],
             "teacher": str(self.metric),
             **{f"teacher:{key}": value for key, value in teacher.items()},
+            "order": self.order,
             "number": self.number,
             **({"references": self.references} if self.references else {}),
         }
@@ -127,8 +133,9 @@ class DistilledPairs(PairSource):
         taught = []
         for pair in pairs:
             margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
-            if margin < 0:
-                pair = replace(pair, better=pair.worse, worse=pair.better)
-            if margin:
-                taught.append(replace(pair, margin=abs(margin)))
+            if self.order == "pairs":
+                taught.append(replace(pair, margin=margin))
+            elif margin:
+                sides = (pair.better, pair.worse) if margin > 0 else (pair.worse, pair.better)
+                taught.append(replace(pair, better=sides[0], worse=sides[1], margin=abs(margin)))
         return taught
