@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -136,6 +138,27 @@ def hypothesis_marks(encoded: Any) -> list[list[int]]:
         start = sides.index(1) if 1 in sides else len(sides) - 1
         marks.append([0] * start + [1] * (len(sides) - start))
     return marks
+
+
+def word_places(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | None]:
+    """Return for each token the place of its word in the text, `None` for special tokens.
+
+    The last token stands for the end of the text if it is special; its place is the number of words.
+
+    Args:
+        text: the text, its words separated by white space.
+        offsets: start and end of each token in the text, in characters; special tokens have an empty span.
+
+    Example:
+        >>> word_places("He goes", [(0, 0), (0, 2), (3, 5), (5, 7), (0, 0)])
+        [None, 0, 1, 1, 2]
+    """
+    starts = [word.start() for word in re.finditer(r"\S+", text)]
+    # Some tokenizers count the space before a word as part of it, so the last character counts.
+    places = [bisect_right(starts, end - 1) - 1 if end > start else None for start, end in offsets]
+    if offsets and offsets[-1][0] == offsets[-1][1]:
+        places[-1] = len(starts)
+    return places
 
 
 def padded_batches(

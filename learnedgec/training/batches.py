@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
 from learnedgec.evaluators.capitals import mark_capitals
-from learnedgec.evaluators.inference import Batch, hypothesis_marks, pad
+from learnedgec.evaluators.inference import Batch, hypothesis_marks, pad, word_places
 from learnedgec.training.examples import Example, StoredExamples
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
 from learnedgec.training.pairs.referenced import wrong_words
@@ -119,6 +117,7 @@ class Encoding:
             if head in example.consistent:
                 cases.append(list(range(start, end)))
             if wrong is not None and head in (*example.ranked, *example.labelled):
+                labels: Sequence[bool | None]
                 for place, (_, text) in enumerate(example.texts, start):
                     if example.correct:
                         labels = wrong_words(text.split(), example.correct.split())
@@ -147,30 +146,25 @@ class Encoding:
 
 
 def wrong_tokens(
-    hypothesis: str, wrong: Sequence[bool], offsets: Sequence[tuple[int, int]]
-) -> list[int]:
-    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1.
+    hypothesis: str, wrong: Sequence[bool | None], offsets: Sequence[tuple[int, int]]
+) -> list[float]:
+    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1; NaN if unknown.
 
     Special tokens belong to no word, except for the last one, which stands for the end of the sentence.
 
     Args:
         hypothesis: the text, its words separated by white space.
-        wrong: for each word, and for the end, whether it is wrong (`wrong_words`).
+        wrong: for each word, and for the end, whether it is wrong (`wrong_words`); `None` if unknown.
         offsets: start and end of each token in the hypothesis, in characters; special tokens have an empty
             span.
 
     Example:
         >>> wrong_tokens("He go", [False, True, False], [(0, 0), (0, 2), (3, 5), (0, 0)])
-        [0, 0, 1, 0]
+        [0.0, 0.0, 1.0, 0.0]
     """
-    starts = [word.start() for word in re.finditer(r"\S+", hypothesis)]
-    # Some tokenizers count the space before a word as part of it, so the last character counts.
-    labels = [
-        int(end > start and wrong[bisect_right(starts, end - 1) - 1]) for start, end in offsets
-    ]
-    if offsets and offsets[-1][0] == offsets[-1][1]:
-        labels[-1] = int(wrong[len(starts)])
-    return labels
+    places = word_places(hypothesis, offsets)
+    labels = [False if place is None else wrong[place] for place in places]
+    return [math.nan if label is None else float(label) for label in labels]
 
 
 _BUCKET_BATCHES = 50

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, permutations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -156,13 +156,16 @@ def predictions(
         runtime: how to run.
     """
     for head in evaluator.model.config.heads:
-        ranked = [example.texts[:2] for example in examples if head in example.ranked]
+        pairs = [example for example in examples if head in example.ranked]
         rated = [example for example in examples if head in example.values]
-        texts = [*chain.from_iterable(ranked), *(example.texts[0] for example in rated)]
+        texts = [text for example in pairs for text in example.texts[:2]]
+        texts += [example.texts[0] for example in rated]
         values = iter(predict(evaluator, texts, head, runtime).tolist())
-        for (source, better), (_, worse) in ranked:
+        beside = evaluator.model.config.head(head).objective == "residual"
+        for example in pairs:
+            (source, better), (_, worse) = example.texts[:2]
             row = {"head": head, "source": source, "better": better, "worse": worse}
-            yield row | {"values": [next(values), next(values)]}
+            yield row | {"values": [next(values) + beside * example.margin, next(values)]}
         for example in rated:
             source, hypothesis = example.texts[0]
             row = {"head": head, "source": source, "hypothesis": hypothesis}

@@ -50,7 +50,8 @@ class Example:
         margin: difference between texts 0 and 1, for heads that learn differences.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
         labelled: heads that learn from `wrong`.
-        wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled.
+        wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled;
+            `None` for a word without a label.
         raters: head -> each rater's rating of text 0, where known.
         group: examples of one group belong on one side of a split.
     """
@@ -62,7 +63,7 @@ class Example:
     margin: float = 0.0
     correct: str = ""
     labelled: tuple[str, ...] = ()
-    wrong: tuple[bool, ...] = ()
+    wrong: tuple[bool | None, ...] = ()
     group: str = ""
     raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 

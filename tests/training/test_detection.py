@@ -72,10 +72,12 @@ def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
     module = EvaluatorModule(
         {"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder)
     )
-    rows = labelled_examples({"wrong": [Labelled("He go .", (False, True, False))]})
-    wrong = module.encoding.collate(rows)["targets"]["wrong"].wrong[0].tolist()
     offsets = module.tokenizer("He go .", return_offsets_mapping=True)["offset_mapping"]
-    assert wrong == wrong_tokens("He go .", [False, True, False, False], offsets)
+    for labels in ((False, True, False), (None, True, None)):
+        rows = labelled_examples({"wrong": [Labelled("He go .", labels)]})
+        wrong = module.encoding.collate(rows)["targets"]["wrong"].wrong[0].tolist()
+        expected = wrong_tokens("He go .", [*labels, False], offsets)
+        assert wrong == pytest.approx(expected, nan_ok=True)
 
 
 def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
@@ -125,6 +127,7 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
     assert result.results["test"]["compared"]["accuracy"] > 0.9
     first = Evaluator.load(str(result.package))
     check_words_of_the_hypothesis(first, pairs)
+    check_log_odds_of_words(first, pairs)
     texts = [text for pair in pairs for text in (pair.better, pair.worse)]
     values, again = (
         first.predict(texts, texts, ["wrong"], runtime=Runtime(batch_tokens=size))["wrong"]
@@ -170,6 +173,30 @@ def check_words_of_the_hypothesis(evaluator: Evaluator, pairs: list[RankedPair])
         evaluator.model(inputs, ["compared"])
 
 
+def check_log_odds_of_words(evaluator: Evaluator, pairs: list[RankedPair]) -> None:
+    """Check each word's log-odds against the logits of its tokens, one text at a time."""
+    sources, worse = [pair.source for pair in pairs], [pair.worse for pair in pairs]
+    for head, kind in (("compared", "pair"), ("wrong", "hypothesis")):
+        log_odds = evaluator.word_log_odds(sources, worse, head)
+        assert [len(row) for row in log_odds] == [len(text.split()) + 1 for text in worse]
+        for source, text, row in zip(sources[:5], worse, log_odds, strict=False):
+            texts = [text] if kind == "hypothesis" else [source, text]
+            inputs = evaluator.tokenizer(*texts, return_tensors="pt")
+            with torch.inference_mode():
+                output = evaluator.model.encode(inputs, kind)
+                logits = evaluator.model.token_logits(output, head)[0].tolist()
+            (encoding,) = inputs.encodings
+            expected: list[list[float]] = [[] for _ in row]
+            for word, side, logit in zip(
+                encoding.word_ids, encoding.sequence_ids, logits, strict=True
+            ):
+                if side == len(texts) - 1:
+                    expected[word].append(logit)
+            expected[-1].append(logits[-1])
+            assert row == pytest.approx([np.mean(values) for values in expected], abs=1e-4)
+    assert evaluator.word_log_odds([], [], "wrong") == []
+
+
 def test_references_label_the_words_of_outputs() -> None:
     rows = LabelledOutputs(["sample"]).load()
     references = pooled_references(["sample"])
@@ -184,6 +211,16 @@ def test_references_label_the_words_of_outputs() -> None:
     assert (
         LabelledOutputs(["sample"], number=5).load() == LabelledOutputs(["sample"], number=5).load()
     )
+
+
+def test_only_the_words_that_an_output_changed_are_labelled() -> None:
+    whole = {(row.source, row.sentence): row.wrong for row in LabelledOutputs(["sample"]).load()}
+    rows = LabelledOutputs(["sample"], edited=True).load()
+    assert {row.sentence for row in rows} == {text for source, text in whole if text != source}
+    for row in rows:
+        changed = wrong_words(row.sentence.split(), row.source.split())
+        labels = zip(whole[row.source, row.sentence], changed, strict=True)
+        assert row.wrong == tuple(wrong if new else None for wrong, new in labels)
 
 
 def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:

@@ -94,13 +94,13 @@ class Labelled:
 
     Attributes:
         sentence: its words, separated by spaces.
-        wrong: for each word, whether it is wrong; one more value is for the end of the sentence, where a word
-            may be missing.
+        wrong: for each word, whether it is wrong, `None` if that is unknown; one more value is for the end of
+            the sentence, where a word may be missing.
         source: the source that the sentence corrects; empty if there is none.
     """
 
     sentence: str
-    wrong: tuple[bool, ...]
+    wrong: tuple[bool | None, ...]
     source: str = ""
 
 

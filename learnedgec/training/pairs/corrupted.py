@@ -299,7 +299,7 @@ class _Maker:
         labelled = [row for _, row in self.labelled]
         # Of each sentence, how many errors there are for each word.
         self.rates = [
-            sum(now and not before for before, now in pairwise((False, *row.wrong)))
+            sum(bool(now) and not before for before, now in pairwise((False, *row.wrong)))
             / len(row.wrong)
             for row in labelled
         ] or [len(row.gold) / len(row.tokens) for row in materials]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import combinations
+from itertools import combinations, repeat
 from pathlib import Path
 from typing import Any
 
@@ -204,12 +204,15 @@ class LabelledOutputs:
         references: datasets whose references for a source are pooled; those of `outputs` by default.
         number: number of outputs to draw; all by default.
         seed: seed of the draw.
+        edited: label only the words that an output has changed (`wrong_words` by its source), so that a head
+            learns whether an annotator accepts an edit; outputs that change nothing are left out.
     """
 
     outputs: list[str]
     references: list[str] = field(default_factory=list)
     number: int | None = None
     seed: int = 0
+    edited: bool = False
 
     def datasets(self) -> list[str]:
         """Return the names of the datasets that are read."""
@@ -221,15 +224,22 @@ class LabelledOutputs:
         rows: dict[tuple[str, str], None] = {}
         for name in self.outputs:
             for source, text in outputs_with_references(name, references):
-                rows |= {(source, source): None, (source, text): None}
+                if not self.edited:
+                    rows[source, source] = None
+                if not self.edited or text != source:
+                    rows[source, text] = None
         labelled = []
         for source, output in drawn(list(rows), self.number, random.Random(self.seed)):
             words = output.split()
             by_reference = [
                 wrong_words(words, reference.text.split()) for reference in references[source]
             ]
-            wrong = tuple(map(all, zip(*by_reference, strict=True)))
-            labelled.append(Labelled(output, wrong, source))
+            wrong = map(all, zip(*by_reference, strict=True))
+            changed = wrong_words(words, source.split()) if self.edited else repeat(True)
+            labels = tuple(
+                label if new else None for label, new in zip(wrong, changed, strict=False)
+            )
+            labelled.append(Labelled(output, labels, source))
         return labelled
 
 
