@@ -115,14 +115,17 @@ def fit(sentences: int, out: Path) -> None:
     model = LogisticRegression(C=0.02, max_iter=3000).fit(features, valid)
     split = np.cumsum([contributions.shape[1], len(types)])
     of_heads, of_types, of_traits = np.split(model.coef_[0] / units, split)
+    # Heads that read words have one weight.
+    reads = [evaluator.model.config.head(head).reads for head in heads]
+    ends = np.cumsum([1 if kind == "tokens" else 2 for kind in reads])[:-1]
     content: dict[str, Any] = {
         "evaluator": RELEASED,
         "fitted_to": f"{len(valid)} edits of {', '.join(TRAIN_SYSTEMS)} on {sentences} sentences of "
         "pillars:train",
         "intercept": round(float(model.intercept_[0]), 4),
         "heads": {
-            head: list(map(_rounded, row))
-            for head, row in zip(heads, of_heads.reshape(-1, 2), strict=True)
+            head: list(map(_rounded, weights))
+            for head, weights in zip(heads, np.split(of_heads, ends), strict=True)
         },
         "types": {name: _rounded(weight) for name, weight in zip(types, of_types, strict=True)},
         "traits": {name: _rounded(weight) for name, weight in zip(TRAITS, of_traits, strict=True)},

@@ -4,7 +4,8 @@ The log-odds that a careful annotator accepts an edit e among the edits E of a h
 
     b + Σ_h  v_h · (h(E) − h(E∖{e})) + w_h · (h({e}) − h(∅))  +  t(type of e)  +  u · traits of e
 
-where h(T) is the value of a head of the evaluator for the source with the edits T applied. The weights were
+where h(T) is the value of a head of the evaluator for the source with the edits T applied. A head that reads
+single words contributes v_h times the log-odds that the words of e are right instead. The weights were
 fitted by logistic regression to edits of systems on BEA-19 dev, of which some reference has about 78 %
 (`scripts/fit_edit_confidence.py`; how well they tell edits apart: docs/lab/edit-confidence.md).
 """
@@ -99,7 +100,7 @@ def edit_confidence(
         edits,
         runtime=runtime,
     )
-    log_odds = fitted["intercept"] + contributions @ np.ravel(list(weights.values()))
+    log_odds = fitted["intercept"] + contributions @ np.concatenate(list(weights.values()))
     log_odds += edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
     log_odds += [
         fitted["types"].get(edit.type, 0.0) for of_sentence in edits for edit in of_sentence
@@ -129,16 +130,32 @@ def edit_contributions(
         runtime: how to run.
 
     Returns:
-        float64 (M, 2 · H): for each head the difference that the edit makes last and the one that it makes
-        alone, in the head's units.
+        float64 (M, K): for each head the difference that the edit makes last and the one that it makes
+        alone, in the head's units; for a head that reads tokens one number, the log-odds that the words of
+        the edit are right, 0 where they were truncated.
     """
+    reads_words = [evaluator.model.config.head(head).reads == "tokens" for head in heads]
     rows = [
         (source, of_sentence, edit)
         for source, of_sentence in zip(sources, edits, strict=True)
         for edit in of_sentence
     ]
     if not rows:
-        return np.empty((0, 2 * len(heads)))
+        return np.empty((0, 2 * len(heads) - sum(reads_words)))
+    compared = [head for head, words in zip(heads, reads_words, strict=True) if not words]
+    columns = dict(zip(compared, _differences(evaluator, compared, rows, runtime), strict=True))
+    for head in set(heads) - set(compared):
+        columns[head] = _word_log_odds(evaluator, head, sources, edits, runtime)
+    return np.concatenate([columns[head] for head in heads], axis=1)
+
+
+def _differences(
+    evaluator: Evaluator,
+    heads: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Edit], Edit]],
+    runtime: Runtime,
+) -> Floats:
+    """Return (H, M, 2): what each edit changes in the value of each head, made last and made alone."""
     texts = [
         text
         for source, of_sentence, edit in rows
@@ -153,10 +170,31 @@ def edit_contributions(
     values = evaluator.predict(
         [row[0] for row in rows for _ in range(4)], texts, heads, runtime=runtime
     )
-    # (M, H, 4): edits, heads, texts.
-    of_texts = np.stack([values[head].reshape(-1, 4) for head in heads], axis=1)
-    differences = of_texts[:, :, ::2] - of_texts[:, :, 1::2]
-    return differences.reshape(len(rows), -1)
+    of_texts = np.reshape([values[head] for head in heads], (len(heads), len(rows), 4))
+    differences: Floats = of_texts[:, :, ::2] - of_texts[:, :, 1::2]
+    return differences
+
+
+def _word_log_odds(
+    evaluator: Evaluator,
+    head: str,
+    sources: Sequence[str],
+    edits: Sequence[Sequence[Edit]],
+    runtime: Runtime,
+) -> Floats:
+    """Return (M, 1): the mean log-odds that the words of each edit are right, or the one after a deletion."""
+    texts = [apply_edits(*row) for row in zip(sources, edits, strict=True)]
+    means = []
+    for of_sentence, log_odds in zip(
+        edits, evaluator.word_log_odds(sources, texts, head, runtime=runtime), strict=True
+    ):
+        shift = 0
+        for edit in of_sentence:
+            start, count = edit.start + shift, len(edit.correction.split())
+            means.append(-log_odds[start : start + max(count, 1)].mean())
+            shift += count - (edit.end - edit.start)
+    column: Floats = np.nan_to_num(means).reshape(-1, 1)
+    return column
 
 
 def edit_traits(sources: Sequence[str], edits: Sequence[Sequence[Edit]]) -> Floats:

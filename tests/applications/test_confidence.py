@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 
 from learnedgec import Evaluator, edit_confidence
 from learnedgec.applications.confidence import edit_contributions
 from learnedgec.cli.main import main
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import LengthError
+from learnedgec.evaluators.evaluator import HeadConfig
 
 ANNOTATOR = "en-ewt-sm"
 SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
@@ -38,6 +40,24 @@ def test_contributions_are_differences_of_the_text_with_and_without_an_edit(
             expected = [values[head][::2] - values[head][1::2] for head in HEADS]
             assert next(rows) == pytest.approx(np.concatenate(expected), abs=1e-5)
     assert edit_contributions(evaluator, HEADS, [], []).shape == (0, 4)
+
+
+def test_a_head_that_reads_words_says_how_likely_those_of_an_edit_are_right(tmp_path: Path) -> None:
+    heads = {"wrong": HeadConfig("pair", reads="tokens"), "fluency": HeadConfig()}
+    evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "words", heads=heads)))
+    edits = [[Edit(1, 1, "has a"), Edit(2, 3, ""), Edit(4, 5, "dogs ?")], [], [Edit(3, 3, ".")]]
+    sources = ["She go house the dog .", "He", "He goes home"]
+    texts = ["She has a go the dogs ? .", "He", "He goes home ."]
+    assert [apply_edits(*row) for row in zip(sources, edits, strict=True)] == texts
+    contributions = edit_contributions(evaluator, ["fluency", "wrong"], sources, edits)
+    assert contributions.shape == (4, 3)
+    first, _, last = evaluator.word_log_odds(sources, texts, "wrong")
+    # "has a"; the word after the deletion, "the"; "dogs ?"; ".".
+    expected = [first[1:3].mean(), first[4], first[5:7].mean(), last[3]]
+    assert contributions[:, 2] == pytest.approx([-value for value in expected])
+    alone = edit_contributions(evaluator, ["fluency"], sources, edits)
+    assert contributions[:, :2] == pytest.approx(alone, abs=1e-5)
+    assert edit_contributions(evaluator, ["fluency", "wrong"], [], []).shape == (0, 3)
 
 
 def test_an_edit_that_corrects_is_surer_than_one_that_does_not() -> None:
