@@ -134,7 +134,8 @@ def edit_contributions(
         alone, in the head's units; for a head that reads tokens one number, the log-odds that the words of
         the edit are right, 0 where they were truncated.
     """
-    reads_words = [evaluator.model.config.head(head).reads == "tokens" for head in heads]
+    options = evaluator.model.config.heads
+    reads_words = [options.get(head, {}).get("reads") == "tokens" for head in heads]
     rows = [
         (source, of_sentence, edit)
         for source, of_sentence in zip(sources, edits, strict=True)
@@ -188,11 +189,15 @@ def _word_log_odds(
     for of_sentence, log_odds in zip(
         edits, evaluator.word_log_odds(sources, texts, head, runtime=runtime), strict=True
     ):
-        shift = 0
         for edit in of_sentence:
-            start, count = edit.start + shift, len(edit.correction.split())
+            before = [
+                other for other in of_sentence if (other.start, other.end) < (edit.start, edit.end)
+            ]
+            start = edit.start + sum(
+                len(other.correction.split()) - (other.end - other.start) for other in before
+            )
+            count = len(edit.correction.split())
             means.append(-log_odds[start : start + max(count, 1)].mean())
-            shift += count - (edit.end - edit.start)
     column: Floats = np.nan_to_num(means).reshape(-1, 1)
     return column
 

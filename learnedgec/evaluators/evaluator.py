@@ -32,6 +32,7 @@ from learnedgec.evaluators.inference import (
     model_inputs,
     padded_batches,
     run,
+    warn_of_truncation,
     word_places,
 )
 from learnedgec.evaluators.loading import quiet_transformers, torch_device
@@ -98,6 +99,11 @@ class HeadConfig:
             # The offset of a rated head is the mean rating; a head that ranks pairs has none.
             return self.offset != 0
         return self.objective == "regression"
+
+    @property
+    def residual(self) -> bool:
+        """Whether it learned what another score leaves wrong, to which its values are added."""
+        return self.objective == "residual"
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
@@ -438,8 +444,13 @@ class Evaluator:
         Returns:
             For each hypothesis of W words float64 (W + 1,), the log-odds log(p / (1 − p)) that each word is
             wrong, and that a word is missing at the end: the mean over the tokens of a word, NaN for words
-            that were truncated.
+            that were truncated and then for the end.
+
+        Raises:
+            InputError: no head has this name and reads tokens.
         """
+        if self.model.config.heads.get(head, {}).get("reads") != "tokens":
+            raise InputError(f"{self.name} has no head {head!r} that reads single words.")
         kind = self.model.config.head(head).input
         rows = list(zip(sources, hypotheses, strict=True))
         distinct = list(dict.fromkeys(rows))
@@ -457,6 +468,8 @@ class Evaluator:
             of_text = hypothesis_marks(encoded)
         else:
             of_text = [[1] * len(ids) for ids in encoded["input_ids"]]
+        cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
+        warn_of_truncation(self.model.config.max_tokens * is_cut for is_cut in cut)
         runtime = replace(runtime, dtype=evaluator_precision(runtime))
         by_row: dict[tuple[str, str], Floats] = {}
         with torch.inference_mode(), autocast(runtime):
@@ -473,6 +486,8 @@ class Evaluator:
                         if word is not None and marked:
                             totals[word] += value
                             counts[word] += 1
+                    if cut[place]:
+                        counts[-1] = 0
                     by_row[distinct[place]] = np.divide(
                         totals, counts, out=np.full(len(totals), np.nan), where=counts > 0
                     )

@@ -155,7 +155,9 @@ def word_places(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | Non
     """
     starts = [word.start() for word in re.finditer(r"\S+", text)]
     # Some tokenizers count the space before a word as part of it, so the last character counts.
-    places = [bisect_right(starts, end - 1) - 1 if end > start else None for start, end in offsets]
+    places = [
+        max(bisect_right(starts, end - 1) - 1, 0) if end > start else None for start, end in offsets
+    ]
     if offsets and offsets[-1][0] == offsets[-1][1]:
         places[-1] = len(starts)
     return places

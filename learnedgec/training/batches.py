@@ -150,7 +150,8 @@ def wrong_tokens(
 ) -> list[float]:
     """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1; NaN if unknown.
 
-    Special tokens belong to no word, except for the last one, which stands for the end of the sentence.
+    Special tokens belong to no word, except for the last one, which stands for the end of the sentence. They
+    are not wrong, or unknown where some word is.
 
     Args:
         hypothesis: the text, its words separated by white space.
@@ -163,7 +164,8 @@ def wrong_tokens(
         [0.0, 0.0, 1.0, 0.0]
     """
     places = word_places(hypothesis, offsets)
-    labels = [False if place is None else wrong[place] for place in places]
+    special = None if None in wrong else False
+    labels = [special if place is None else wrong[place] for place in places]
     return [math.nan if label is None else float(label) for label in labels]
 
 

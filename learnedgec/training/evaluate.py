@@ -49,6 +49,14 @@ class HeadTest:
     margins: Floats | None = None
 
     @property
+    def beside(self) -> Floats:
+        """The margin of each pair for its better text, 0 for its worse one."""
+        values = np.zeros(len(self.texts))
+        if self.margins is not None:
+            values[self.pairs[:, 0]] = self.margins
+        return values
+
+    @property
     def size(self) -> int:
         """The number of ratings or pairs."""
         return len(self.texts) if self.ratings is not None else len(self.pairs)
@@ -161,7 +169,7 @@ def predictions(
         texts = [text for example in pairs for text in example.texts[:2]]
         texts += [example.texts[0] for example in rated]
         values = iter(predict(evaluator, texts, head, runtime).tolist())
-        beside = evaluator.model.config.head(head).objective == "residual"
+        beside = _is_bare_residual(evaluator, head)
         for example in pairs:
             (source, better), (_, worse) = example.texts[:2]
             row = {"head": head, "source": source, "better": better, "worse": worse}
@@ -222,12 +230,16 @@ def predict(
     return evaluator.predict(sources, hypotheses, [head], runtime=runtime)[head]
 
 
-def _tested(evaluator: Evaluator, test: HeadTest, head: str, runtime: Runtime) -> Floats:
-    """Return a head's value of each text; one that learned what another score leaves wrong has that added."""
-    values = predict(evaluator, test.texts, head, runtime)
-    if test.margins is not None and evaluator.model.config.head(head).objective == "residual":
-        values[test.pairs[:, 0]] += test.margins
-    return values
+def _is_bare_residual(evaluator: Evaluator, head: str) -> bool:
+    """Return whether an output lacks the score that it was trained beside, which margins then add."""
+    config = evaluator.model.config
+    return head in config.heads and head not in config.sums and config.head(head).residual
+
+
+def _tested(evaluator: Evaluator, test: HeadTest, output: str, runtime: Runtime) -> Floats:
+    """Return an output's value of each text, to which the score is added that it was trained beside."""
+    values = predict(evaluator, test.texts, output, runtime)
+    return values + test.beside if _is_bare_residual(evaluator, output) else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +248,8 @@ class Verdict:
 
     Attributes:
         baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the
-            head's name, or `before (NAME)`, its best output on the dev part -> the main figure.
+            head's name, or `before (NAME)`, its best output on the dev part, and for a head that learned
+            what a score leaves wrong, `beside`, this score -> the main figure.
         trusted: whether the head is better than chance and than each baseline, or as it was before training.
         sentence: the same in words.
     """
@@ -281,11 +294,17 @@ def judge_heads(
             if head not in start.outputs:
                 output = _best(start, head_test(parts["dev"], head, rated), runtime)
                 name = f"before ({output})"
-            values[name] = predict(start, test.texts, output, runtime)
+            values[name] = _tested(start, test, output, runtime)
+        residual = evaluator.model.config.head(head).residual
+        if residual:
+            values["beside"] = test.beside
         verdict = _verdict(head, test, trained, figures, values)
         if verdict.trusted and evaluator.model.config.head(head).input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
             verdict = replace(verdict, sentence=verdict.sentence + blind)
+        if residual:
+            added = " Figures are of its sum with the score that it was trained beside."
+            verdict = replace(verdict, sentence=verdict.sentence + added)
         verdicts[head] = verdict
     return verdicts
 
@@ -331,6 +350,7 @@ def _verdict(
     best = min(gains, key=gains.__getitem__)
     least, most = interval(_gains(test, trained, rivals[best], chance))
     rival = best.replace("before", "the evaluator that it continues")
+    rival = rival.replace("beside", "the score that it was trained beside")
     what = "r" if measure == "pearson" else "accuracy"
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
     # Adding 0 makes a rounded −0 positive.

@@ -47,7 +47,8 @@ class Example:
         values: head -> rating of text 0.
         ranked: heads that should give text 0 a higher value than text 1.
         consistent: heads whose preference between texts 0 and 1 should be the same as between texts 2 and 3.
-        margin: difference between texts 0 and 1, for heads that learn differences.
+        margin: difference between texts 0 and 1, for heads that learn differences or what a score leaves
+            wrong.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
         labelled: heads that learn from `wrong`.
         wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled;

@@ -121,7 +121,11 @@ class EvaluatorModule(lightning.LightningModule):
                 reads=goal.reads,
                 layer=head.layer,
                 # An objective of another package that predicts ratings counts as a regression.
-                objective="regression" if goal.measure == "pearson" else head.objective,
+                objective="regression"
+                if goal.measure == "pearson"
+                else "residual"
+                if goal.residual
+                else head.objective,
             )
             for (name, head), goal in zip(heads.items(), self.objectives.values(), strict=True)
         }

@@ -87,6 +87,7 @@ class Objective(torch.nn.Module, ABC):
             whose better text gets the higher value.
         grouped: whether all training texts of one source come in one batch, as one of its examples. Values
             of a rated head then need to agree with the ratings only within each source.
+        residual: whether its values are added to another score, whose differences are the margins of pairs.
         margin: the head's option.
         scale: the unit of the head's values, 1 or the scale that `standardise` returned; a loss divided by it
             does not depend on the unit of the ratings.
@@ -95,6 +96,7 @@ class Objective(torch.nn.Module, ABC):
     reads: ClassVar[Literal["pooled", "tokens", "capitals"]] = "pooled"
     rated: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
+    residual: ClassVar[bool] = False
 
     def __init__(self, margin: float = 0.0) -> None:
         super().__init__()
@@ -256,11 +258,26 @@ class Difference(Objective):
 class Residual(Objective):
     """What another score leaves wrong: log(1 + exp(low − high − m)), where m is the pair's own margin.
 
-    The margin is that score's difference, negative where it prefers the worse text, as `DistilledPairs` with
+    The margin is that score's difference, below 0 where it prefers the worse text, as `DistilledPairs` with
     `order: pairs` gives it. This is the logistic loss of the sum of the head and the score, and one step of
     gradient boosting (Friedman 2001): the head learns most from pairs that the score has in the wrong order.
-    Pairs are counted as right by this sum, too, and `model.sums` can put the two together.
+    So the score should have the units of log-odds: its difference d should mean that the better text is
+    preferred with the probability 1 / (1 + exp(−d)).
+
+    Accuracies are those of this sum. The head alone means little. `model.sums` puts the two together where
+    the score is a head, or a sum of heads, of the evaluator that is continued and that stays as it is.
     """
+
+    residual = True
+
+    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+        """Check that the score has some pair in the wrong order."""
+        if all(example.margin >= 0 for example in examples if head in example.ranked):
+            raise ConfigError(
+                f"model.heads.{head}: no margin of data.pairs.{head} is below 0, so there is no score that "
+                "leaves something wrong; use DistilledPairs with order: pairs."
+            )
+        return None
 
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return the softplus of what each better text is behind in the sum."""

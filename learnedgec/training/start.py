@@ -162,7 +162,7 @@ def _continued(
     widen_lora(model.encoder, earlier)
     # A head of the same name that reads or learned something else is another head: the values of one that
     # ranks pairs, for example, have no relation to a scale of ratings.
-    kind = attrgetter("input", "reads", "layer", "rated")
+    kind = attrgetter("input", "reads", "layer", "rated", "residual")
     untrained = [
         head
         for head, wanted in heads.items()

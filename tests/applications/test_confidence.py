@@ -45,15 +45,16 @@ def test_contributions_are_differences_of_the_text_with_and_without_an_edit(
 def test_a_head_that_reads_words_says_how_likely_those_of_an_edit_are_right(tmp_path: Path) -> None:
     heads = {"wrong": HeadConfig("pair", reads="tokens"), "fluency": HeadConfig()}
     evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "words", heads=heads)))
-    edits = [[Edit(1, 1, "has a"), Edit(2, 3, ""), Edit(4, 5, "dogs ?")], [], [Edit(3, 3, ".")]]
+    # Their order does not matter.
+    edits = [[Edit(4, 5, "dogs ?"), Edit(1, 1, "has a"), Edit(2, 3, "")], [], [Edit(3, 3, ".")]]
     sources = ["She go house the dog .", "He", "He goes home"]
     texts = ["She has a go the dogs ? .", "He", "He goes home ."]
     assert [apply_edits(*row) for row in zip(sources, edits, strict=True)] == texts
     contributions = edit_contributions(evaluator, ["fluency", "wrong"], sources, edits)
     assert contributions.shape == (4, 3)
     first, _, last = evaluator.word_log_odds(sources, texts, "wrong")
-    # "has a"; the word after the deletion, "the"; "dogs ?"; ".".
-    expected = [first[1:3].mean(), first[4], first[5:7].mean(), last[3]]
+    # "dogs ?"; "has a"; the word after the deletion, "the"; ".".
+    expected = [first[5:7].mean(), first[1:3].mean(), first[4], last[3]]
     assert contributions[:, 2] == pytest.approx([-value for value in expected])
     alone = edit_contributions(evaluator, ["fluency"], sources, edits)
     assert contributions[:, :2] == pytest.approx(alone, abs=1e-5)

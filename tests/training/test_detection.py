@@ -18,6 +18,7 @@ from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
 from learnedgec.data.catalog import Labelled
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
@@ -72,11 +73,13 @@ def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
     module = EvaluatorModule(
         {"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder)
     )
-    offsets = module.tokenizer("He go .", return_offsets_mapping=True)["offset_mapping"]
-    for labels in ((False, True, False), (None, True, None)):
+    for labels, expected in (
+        ((False, True, False), [0, 0, 1, 0, 0]),
+        ((False, True, False, True), [0, 0, 1, 0, 1]),
+        ((None, True, None, None), [np.nan, np.nan, 1, np.nan, np.nan]),
+    ):
         rows = labelled_examples({"wrong": [Labelled("He go .", labels)]})
         wrong = module.encoding.collate(rows)["targets"]["wrong"].wrong[0].tolist()
-        expected = wrong_tokens("He go .", [*labels, False], offsets)
         assert wrong == pytest.approx(expected, nan_ok=True)
 
 
@@ -195,6 +198,13 @@ def check_log_odds_of_words(evaluator: Evaluator, pairs: list[RankedPair]) -> No
             expected[-1].append(logits[-1])
             assert row == pytest.approx([np.mean(values) for values in expected], abs=1e-4)
     assert evaluator.word_log_odds([], [], "wrong") == []
+    assert len(evaluator.word_log_odds(["x"], [""], "wrong")[0]) == 1
+    for name in ("quality", "other"):
+        with pytest.raises(InputError, match=f"has no head '{name}' that reads single words"):
+            evaluator.word_log_odds(["x"], ["y"], name)
+    with pytest.warns(TruncationWarning, match="1 of 1 inputs were longer than 128 tokens"):
+        (row,) = evaluator.word_log_odds(["x"], ["dog " * 200], "wrong")
+    assert np.isnan(row).tolist() == [False] * 63 + [True] * 138  # of two tokens each
 
 
 def test_references_label_the_words_of_outputs() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from embedded import Sample
 from training_files import arguments, pairs_file, trained
@@ -19,11 +20,13 @@ from learnedgec import References, load_metric
 from learnedgec.data.m2 import apply_edits
 from learnedgec.data.references import Reference
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import LeakageError
-from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.evaluate import evaluate, judge_heads, predictions
+from learnedgec.training.examples import pair_examples
 from learnedgec.training.objectives import Difference, Residual, Targets
 from learnedgec.training.pairs import (
     DistilledPairs,
@@ -247,9 +250,37 @@ def test_a_residual_learns_what_the_teacher_leaves_wrong(
     result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
     # Right by the sum: the head has to outweigh the teacher's 2 where that is wrong.
     assert result.results["test"]["quality"]["accuracy"] == 1.0
+    assert 0.2 < result.verdicts["quality"].baselines["beside"] < 0.8
     short, long = "the the the dog", "the the the the the cat"
     values = Evaluator.load(str(result.package)).predict(["x"] * 2, [short, long])["quality"]
     assert values[0] - values[1] > 2
+
+
+def test_a_residual_is_judged_beside_the_score(tmp_path: Path) -> None:
+    heads = {"quality": HeadConfig(objective="residual")}
+    evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "residual", heads=heads)))
+    for parameter in evaluator.model.heads.parameters():
+        parameter.data.zero_()
+    margins = [1.0, -2.0, 3.0, 0.0, 0.5] * 4
+    pairs = [RankedPair(f"s {n}", f"dog {n}", f"cat {n}", m) for n, m in enumerate(margins)]
+    examples = pair_examples({"quality": pairs})
+    assert evaluate(evaluator, examples)["quality"]["accuracy"] == pytest.approx(0.6)
+    values = [row["values"] for row in predictions(evaluator, examples)]
+    assert values == [[margin, 0.0] for margin in margins]
+    verdict = judge_heads(evaluator, None, {"dev": examples, "test": examples})["quality"]
+    assert verdict.baselines["beside"] == pytest.approx(0.6)
+    assert not verdict.trusted
+    assert "sum with the score that it was trained beside" in verdict.sentence
+    # A sum of this name has the score already.
+    evaluator.model.config.sums = {"quality": {"quality": 1.0}}
+    evaluator = Evaluator(evaluator.model, evaluator.tokenizer)
+    assert evaluate(evaluator, examples)["quality"]["accuracy"] == 0
+
+
+def test_a_residual_needs_a_score_that_errs() -> None:
+    examples = pair_examples({"quality": PAIRS})
+    with pytest.raises(ConfigError, match=r"no margin of data\.pairs\.quality is below 0"):
+        Residual().standardise("quality", examples)
 
 
 def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Path) -> None:

@@ -46,7 +46,8 @@ class RankedPair:
         source: the source sentence.
         better: the better correction.
         worse: the worse correction.
-        margin: how much better it is, in the units of the pair source.
+        margin: how much better it is, in the units of the pair source; by another score, which may be wrong
+            and then below 0, for heads that learn what that leaves wrong.
         group: pairs of one group belong in one part of any split.
         origin: the dataset or file that the pair was made from.
         correct: the correct sentence, for heads that detect wrong words; empty if unknown.

@@ -27,16 +27,17 @@ _BLOCK = 2048
 
 @dataclass
 class DistilledPairs(PairSource):
-    """The pairs of other pair sources, with the order and the margin that a metric gives them.
+    """The pairs of other pair sources, with the margin that a metric gives them.
 
-    This is knowledge distillation (Hinton, Vinyals and Dean 2015). The margin is the teacher's score of the
-    better text minus that of the worse one; the order in the other source does not matter. A teacher that
-    needs references can teach an evaluator that needs none; pairs without a reference are left out. Pairs
-    with equal scores are left out too. Use the objective `difference` in `model.heads`, which learns margins;
-    ranking objectives learn only the order.
+    The margin is the teacher's score of the better text minus that of the worse one. A teacher that needs
+    references can teach an evaluator that needs none; pairs without a reference are left out.
 
-    With `order: pairs` the pairs stay in their order, and the margin is below 0 where the teacher prefers the
-    worse text: a head with the objective `residual` learns what the teacher leaves wrong.
+    With `order: teacher` the text with the higher score is the better one, whatever the other source says;
+    pairs with equal scores are left out. This is knowledge distillation (Hinton, Vinyals and Dean 2015). Use
+    the objective `difference`, which learns margins; ranking objectives learn only the order.
+
+    With `order: pairs` the pairs stay as they are, and the margin is below 0 where the teacher prefers the
+    worse text. Use the objective `residual`, which learns what the teacher leaves wrong.
 
     Args:
         pairs: the pair sources.
@@ -72,9 +73,9 @@ class DistilledPairs(PairSource):
             ],
             "teacher": str(self.metric),
             **{f"teacher:{key}": value for key, value in teacher.items()},
-            "order": self.order,
             "number": self.number,
             **({"references": self.references} if self.references else {}),
+            **({"order": self.order} if self.order != "teacher" else {}),
         }
 
     def datasets(self) -> list[str]:
