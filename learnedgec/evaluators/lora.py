@@ -90,6 +90,8 @@ def checkpoint_layers(encoder: Any) -> None:
 def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> None:
     """Freeze an encoder and add low-rank matrices to the linear layers in its uppermost layers, in place.
 
+    Linear layers that have low-rank matrices keep them.
+
     Args:
         encoder: a transformer.
         rank: rank of each pair of matrices.
@@ -102,13 +104,11 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
     count = len(every_layer) if layers is None else layers
     _check_count("lora.layers", count, 1, len(every_layer))
     encoder.requires_grad_(False)
-    extended = 0
     for parent in [module for layer in every_layer[-count:] for module in layer.modules()]:
         for name, child in list(parent.named_children()):
             if type(child) is torch.nn.Linear:
                 setattr(parent, name, LoraLinear(child, rank))
-                extended += 1
-    if not extended:
+    if not any(isinstance(module, LoraLinear) for module in encoder.modules()):
         raise ConfigError(
             f"model.lora: the layers of {type(encoder).__name__} have no linear layer; leave the key out, or "
             "name another encoder."

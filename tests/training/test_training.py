@@ -214,6 +214,15 @@ def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> 
         assert set(third) == outputs
         for head in outputs - {"meaning"}:
             assert third[head].tolist() == pytest.approx(first[head].tolist())
+    # With equal ones, or with all layers frozen, it starts where this one ended.
+    for name, lora, frozen in (("same", {"rank": 8}, []), ("head", None, ["2"])):
+        few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--name", name]
+        few += [f"--model.frozen_layers={layers}" for layers in frozen]
+        again = trained(low_rank(tmp_path, package, lora, *few)).package
+        third = Evaluator.load(str(again)).predict(*rows)
+        assert third.keys() == second.keys()
+        for head, values in second.items():
+            assert third[head].tolist() == pytest.approx(values.tolist(), abs=1e-3)
 
 
 def test_gradients_are_clipped_in_bfloat16(tmp_path: Path, tiny_encoder: Path) -> None:
