@@ -29,6 +29,7 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.words import word_log_odds
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
@@ -187,7 +188,7 @@ def _word_log_odds(
     texts = [apply_edits(*row) for row in zip(sources, edits, strict=True)]
     means = []
     for of_sentence, log_odds in zip(
-        edits, evaluator.word_log_odds(sources, texts, head, runtime=runtime), strict=True
+        edits, word_log_odds(evaluator, sources, texts, head, runtime=runtime), strict=True
     ):
         for edit in of_sentence:
             before = [

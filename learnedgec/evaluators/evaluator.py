@@ -26,14 +26,9 @@ from learnedgec.evaluators.capitals import capitals_likelihood
 from learnedgec.evaluators.inference import (
     Batch,
     Item,
-    autocast,
-    hypothesis_marks,
     mean_pool,
     model_inputs,
-    padded_batches,
     run,
-    warn_of_truncation,
-    word_places,
 )
 from learnedgec.evaluators.loading import quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, using_lora
@@ -424,74 +419,6 @@ class Evaluator:
             if name in sums
         }
         return {name: (values | totals)[name] for name in names}
-
-    def word_log_odds(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        head: str,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> list[Floats]:
-        """Return how likely each word of N hypotheses is wrong, by a head that reads tokens.
-
-        Args:
-            sources: N sources; a head that reads the hypothesis alone ignores them.
-            hypotheses: N hypotheses, their words separated by white space.
-            head: the head, such as one with the objective `detection`.
-            runtime: how to run.
-
-        Returns:
-            For each hypothesis of W words float64 (W + 1,), the log-odds log(p / (1 − p)) that each word is
-            wrong, and that a word is missing at the end: the mean over the tokens of a word, NaN for words
-            that were truncated and then for the end.
-
-        Raises:
-            InputError: no head has this name and reads tokens.
-        """
-        if self.model.config.heads.get(head, {}).get("reads") != "tokens":
-            raise InputError(f"{self.name} has no head {head!r} that reads single words.")
-        kind = self.model.config.head(head).input
-        rows = list(zip(sources, hypotheses, strict=True))
-        distinct = list(dict.fromkeys(rows))
-        if not distinct:
-            return []
-        firsts, seconds = map(list, zip(*distinct, strict=True))
-        encoded: Any = self.tokenizer(
-            *([seconds] if kind == "hypothesis" else [firsts, seconds]),
-            truncation=True,
-            max_length=self.model.config.max_tokens,
-            return_attention_mask=False,
-            return_offsets_mapping=True,
-        )
-        if kind == "pair":
-            of_text = hypothesis_marks(encoded)
-        else:
-            of_text = [[1] * len(ids) for ids in encoded["input_ids"]]
-        cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
-        warn_of_truncation(self.model.config.max_tokens * is_cut for is_cut in cut)
-        runtime = replace(runtime, dtype=evaluator_precision(runtime))
-        by_row: dict[tuple[str, str], Floats] = {}
-        with torch.inference_mode(), autocast(runtime):
-            for places, batch in padded_batches(
-                self.tokenizer, encoded, runtime, description=self.name
-            ):
-                output = self.model.encode(batch, kind)
-                logits = self.model.token_logits(output, head).double().cpu().numpy()
-                for place, values in zip(places, logits, strict=True):
-                    text = distinct[place][1]
-                    totals, counts = np.zeros((2, len(text.split()) + 1))
-                    words = word_places(text, encoded["offset_mapping"][place])
-                    for word, marked, value in zip(words, of_text[place], values, strict=False):
-                        if word is not None and marked:
-                            totals[word] += value
-                            counts[word] += 1
-                    if cut[place]:
-                        counts[-1] = 0
-                    by_row[distinct[place]] = np.divide(
-                        totals, counts, out=np.full(len(totals), np.nan), where=counts > 0
-                    )
-        return [by_row[row] for row in rows]
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.

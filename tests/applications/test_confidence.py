@@ -16,6 +16,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import LengthError
 from learnedgec.evaluators.evaluator import HeadConfig
+from learnedgec.evaluators.words import word_log_odds
 
 ANNOTATOR = "en-ewt-sm"
 SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
@@ -52,7 +53,7 @@ def test_a_head_that_reads_words_says_how_likely_those_of_an_edit_are_right(tmp_
     assert [apply_edits(*row) for row in zip(sources, edits, strict=True)] == texts
     contributions = edit_contributions(evaluator, ["fluency", "wrong"], sources, edits)
     assert contributions.shape == (4, 3)
-    first, _, last = evaluator.word_log_odds(sources, texts, "wrong")
+    first, _, last = word_log_odds(evaluator, sources, texts, "wrong")
     # "dogs ?"; "has a"; the word after the deletion, "the"; ".".
     expected = [first[5:7].mean(), first[1:3].mean(), first[4], last[3]]
     assert contributions[:, 2] == pytest.approx([-value for value in expected])

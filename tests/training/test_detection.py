@@ -19,6 +19,7 @@ from learnedgec.data.catalog import Labelled
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
+from learnedgec.evaluators.words import word_log_odds
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
@@ -180,7 +181,7 @@ def check_log_odds_of_words(evaluator: Evaluator, pairs: list[RankedPair]) -> No
     """Check each word's log-odds against the logits of its tokens, one text at a time."""
     sources, worse = [pair.source for pair in pairs], [pair.worse for pair in pairs]
     for head, kind in (("compared", "pair"), ("wrong", "hypothesis")):
-        log_odds = evaluator.word_log_odds(sources, worse, head)
+        log_odds = word_log_odds(evaluator, sources, worse, head)
         assert [len(row) for row in log_odds] == [len(text.split()) + 1 for text in worse]
         for source, text, row in zip(sources[:5], worse, log_odds, strict=False):
             texts = [text] if kind == "hypothesis" else [source, text]
@@ -197,13 +198,13 @@ def check_log_odds_of_words(evaluator: Evaluator, pairs: list[RankedPair]) -> No
                     expected[word].append(logit)
             expected[-1].append(logits[-1])
             assert row == pytest.approx([np.mean(values) for values in expected], abs=1e-4)
-    assert evaluator.word_log_odds([], [], "wrong") == []
-    assert len(evaluator.word_log_odds(["x"], [""], "wrong")[0]) == 1
+    assert word_log_odds(evaluator, [], [], "wrong") == []
+    assert len(word_log_odds(evaluator, ["x"], [""], "wrong")[0]) == 1
     for name in ("quality", "other"):
         with pytest.raises(InputError, match=f"has no head '{name}' that reads single words"):
-            evaluator.word_log_odds(["x"], ["y"], name)
+            word_log_odds(evaluator, ["x"], ["y"], name)
     with pytest.warns(TruncationWarning, match="1 of 1 inputs were longer than 128 tokens"):
-        (row,) = evaluator.word_log_odds(["x"], ["dog " * 200], "wrong")
+        (row,) = word_log_odds(evaluator, ["x"], ["dog " * 200], "wrong")
     assert np.isnan(row).tolist() == [False] * 63 + [True] * 138  # of two tokens each
 
 
