@@ -23,13 +23,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.capitals import capitals_likelihood
-from learnedgec.evaluators.inference import (
-    Batch,
-    Item,
-    mean_pool,
-    model_inputs,
-    run,
-)
+from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
 from learnedgec.evaluators.loading import quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, using_lora
 from learnedgec.evaluators.packages import (
