@@ -53,10 +53,11 @@ def train_seeds(
             f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
             "with --trainer.devices 1, or each by a command of its own with --seed_everything."
         )
-    if config.average and first.module.model.config.lora:
+    if config.average and not _starts_alike(first):
         raise ConfigError(
-            "average: low-rank weights have no mean of their rank; leave --average out, and the median run "
-            "is packaged."
+            "average: the seeds begin with low-rank weights of their own, which have no mean of their rank; "
+            "continue an evaluator with the same model.lora, or leave --average out, and the median run is "
+            "packaged."
         )
     first.check_free(first.package.is_dir() and not config.resume)
     if config.overwrite:
@@ -113,6 +114,14 @@ def _train_seed(
         result = Run(parse(words, progress=progress, module=module)).complete(notify)
     assert result is not None  # there is one device
     return result
+
+
+def _starts_alike(run: Run) -> bool:
+    """Return whether all seeds begin with the same low-rank weights, or train whole matrices."""
+    lora = run.module.model.config.lora
+    if not lora or not run.module.continued:
+        return not lora
+    return Evaluator.load(run.config.model.encoder).model.config.lora == lora
 
 
 def _mean(folders: Sequence[Path]) -> EvaluatorModel:

@@ -225,6 +225,20 @@ def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> 
             assert third[head].tolist() == pytest.approx(values.tolist(), abs=1e-3)
 
 
+def test_seeds_that_continue_low_rank_weights_have_a_mean(tmp_path: Path) -> None:
+    start = tiny.save_evaluator(tmp_path / "start", bits=4, width=128)
+    first = trained(low_rank(tmp_path, start, {"rank": 8}, "--name", "first")).package
+    words = ["--average", "--seeds", "2", "--name", "mean"]
+    mean = trained(low_rank(tmp_path, first, {"rank": 8}, *words)).package
+    members = [tmp_path / "runs" / "mean" / f"seed-{seed}" / "mean" for seed in (3, 4)]
+    one, two, both = (load_file(path / "model.safetensors") for path in (*members, mean))
+    low_rank_weights = [name for name in both if name.endswith((".up", ".down"))]
+    assert low_rank_weights
+    for name in low_rank_weights:
+        assert not torch.equal(one[name], two[name])
+        assert both[name].equal(((one[name].float() + two[name].float()) / 2).half())
+
+
 def test_gradients_are_clipped_in_bfloat16(tmp_path: Path, tiny_encoder: Path) -> None:
     # The Trainer refuses to clip those of a fused optimizer; any processor can emulate two steps.
     extra = ("--trainer.precision", "bf16-mixed", "--trainer.max_steps", "2")
