@@ -25,6 +25,7 @@ from learnedgec.evaluators.packages import (
     MANIFEST,
     is_package,
     manifest_datasets,
+    manifest_licence,
 )
 from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.card import model_card
@@ -123,7 +124,10 @@ def write_package(
             "results": results,
             "verdicts": {head: asdict(verdict) for head, verdict in (verdicts or {}).items()},
         }
-        manifest["license"] = weights_licence(manifest_datasets(manifest), encoder)
+        licences = [weights_licence(data["datasets"], encoder)]
+        if continued:
+            licences.append(manifest_licence(continued))
+        manifest["license"] = " AND ".join(sorted(set(" AND ".join(licences).split(" AND "))))
         (folder / CARD).write_text(model_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
             # Some libraries write files that only their owner may read; everybody may read a package.

@@ -185,6 +185,8 @@ def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: s
 
 def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     start = tiny.save_evaluator(tmp_path / "start", bits=4, width=128)
+    stated = json.loads((start / "manifest.json").read_text()) | {"license": "MIT"}
+    (start / "manifest.json").write_text(json.dumps(stated))
     package = trained(low_rank(tmp_path, start, {"rank": 8}, "--name", "corrected")).package
     before, after = (load_file(folder / "model.safetensors") for folder in (start, package))
     encoder = [name for name in before if not name.startswith("heads.meaning")]
@@ -198,6 +200,8 @@ def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> 
     assert second["meaning"].tolist() != pytest.approx(first["meaning"].tolist(), abs=0.01)
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
+    # What the first says of its own data holds, whatever files they were.
+    assert manifest["license"] == "LicenseRef-own-data AND MIT"
     # A run that continues it with other low-rank weights, or with none, starts from the frozen encoder.
     for name, lora, outputs, ranks in (
         ("other", {"rank": 2, "layers": 1}, set(first), {2}),
