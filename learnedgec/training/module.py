@@ -120,12 +120,7 @@ class EvaluatorModule(lightning.LightningModule):
                 head.input,
                 reads=goal.reads,
                 layer=head.layer,
-                # An objective of another package that predicts ratings counts as a regression.
-                objective="regression"
-                if goal.measure == "pearson"
-                else "residual"
-                if goal.residual
-                else head.objective,
+                objective=goal.recorded_as(head.objective),
             )
             for (name, head), goal in zip(heads.items(), self.objectives.values(), strict=True)
         }

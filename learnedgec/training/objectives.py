@@ -103,6 +103,12 @@ class Objective(torch.nn.Module, ABC):
         self.margin = margin
         self.scale = 1.0
 
+    def recorded_as(self, name: str) -> str:
+        """Return the objective that a package names; one of another package counts as the nearest here."""
+        if self.measure == "pearson":
+            return "regression"
+        return "residual" if self.residual else name
+
     @abstractmethod
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return the terms whose mean is the loss, one for each rating, pair or token that is learned from.

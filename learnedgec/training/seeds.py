@@ -121,7 +121,7 @@ def _starts_alike(run: Run) -> bool:
     lora = run.module.model.config.lora
     if not lora or not run.module.continued:
         return not lora
-    return Evaluator.load(run.config.model.encoder).model.config.lora == lora
+    return bool(Evaluator.load(run.config.model.encoder).model.config.lora == lora)
 
 
 def _mean(folders: Sequence[Path]) -> EvaluatorModel:
