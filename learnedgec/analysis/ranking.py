@@ -96,8 +96,8 @@ def describe_p_value(p_value: float, adjusted: float, resamples: int, level: flo
 
 # Explanations wherever ranks and clusters are shown.
 ABOUT_RANKS = (
-    "A system's ranks run from 1 plus the number of systems significantly better than it to the number of "
-    "all less those significantly worse."
+    "A system's best rank is 1 plus the number of systems significantly better than it; its worst rank is "
+    "the number of all systems minus those significantly worse."
 )
 ABOUT_CLUSTERS = (
     "Every system of a cluster is significantly better than every system of a later one; the systems within "
