@@ -77,7 +77,8 @@ def is_correction(sources: Sequence[str], texts: Sequence[str]) -> npt.NDArray[n
 
     It may not if it is empty, if less than .4 of the trigrams of characters of one is in the other
     (`kept_shares`), or if one edit lengthens or shortens the sentence by more tokens than a quarter of the
-    source has: at least by 3, and at most by 4. So truncated, padded, repeated and unrelated texts are none.
+    source has, where that quarter counts as 2 at least and as 4 at most. So truncated, padded, repeated and
+    unrelated texts are none.
 
     Args:
         sources: N sentences.
@@ -230,8 +231,8 @@ class Reward:
         if name not in columns:
             names = ", ".join(sorted(columns)) or "none"
             raise InputError(
-                f"the data set has no column {name!r} (it has {names}); name the one with the sources "
-                "by reward(…, source=…)."
+                f"the data set has no column {name!r} (it has {names}); name the right one by source=… "
+                "or references=… of reward."
             )
         column: Sequence[Any] = columns[name]
         if len(column) != size:

@@ -96,10 +96,11 @@ class PackagePredictor:
         for output, weight in weights.items():
             for name, factor in (self._terms(output) or {output: 1.0}).items():
                 head = HeadConfig(**self.package.config["heads"][name])
-                if head.rated and head.range is None:
+                if not head.rated:
+                    continue
+                if head.range is None:
                     return None
-                if head.rated and head.range is not None:
-                    ends.append(sorted(weight * factor * rating for rating in head.range))
+                ends.append(sorted(weight * factor * rating for rating in head.range))
         return (sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None
 
     def sums(self, outputs: Sequence[str]) -> dict[str, str]:

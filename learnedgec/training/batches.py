@@ -132,7 +132,7 @@ class Encoding:
             details += [torch.tensor(numbers, dtype=torch.float32)] * (end - start)
         if wrong is not None and inputs is not None and "hypothesis" in inputs:
             wrong[inputs["hypothesis"] == 0] = float("nan")
-        groups = [hash(example.sides[0]) for example in examples]
+        groups = [hash(example.source) for example in examples]
         return Targets(
             ratings,
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
@@ -180,7 +180,7 @@ class LengthBatchSampler(Sampler[list[int]]):
     `world`-th batch; batches are repeated so that all processes have the same number, at least one.
 
     Args:
-        lengths: number of tokens in the longest text of each example.
+        lengths: tokens of the longest text of each example, summed over the inputs (`Encoding.lengths`).
         texts: number of texts of each example.
         batch_size: maximum number of examples in a batch.
         batch_tokens: maximum number of tokens in a batch, padding included; a single example may have more.
@@ -225,17 +225,16 @@ class LengthBatchSampler(Sampler[list[int]]):
         return longest, tokens / int(self.texts[longest] * self.lengths[longest])
 
     def __len__(self) -> int:
-        # The Trainer and the schedule ask once. An epoch with more batches than the first one leaves the last
-        # of them out, a few of thousands, which come again in another order.
+        # The Trainer and the schedule ask once, so every epoch has as many batches as the first one: of more
+        # the last are left out, and of fewer the first come again. They are a few of thousands.
         return math.ceil(len(self._batches(0)) / _rank()[1])
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)
         rank, world = _rank()
-        rounds = math.ceil(len(batches) / world)
         # Number of this process's batches that no other process has.
         self.distinct = len(batches[rank::world])
-        for batch in itertools.islice(itertools.cycle(batches), rank, rounds * world, world):
+        for batch in itertools.islice(itertools.cycle(batches), rank, len(self) * world, world):
             yield self.places(batch)
 
     def places(self, batch: Sequence[int]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -152,8 +151,7 @@ class StepLines(lightning.Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Begin to count, where a run that continues has come to."""
-        steps = trainer.estimated_stepping_batches
-        total = None if math.isinf(steps) else steps
+        total = int(trainer.estimated_stepping_batches)
         self._lines = ProgressLines("training steps", total, trainer.global_step)
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:

@@ -242,7 +242,10 @@ class TrainingData(lightning.LightningDataModule):
 
     def annotators(self) -> list[str]:
         """Return the annotators that extract edits for ranked pairs."""
-        names = [source.describe().get("annotator") for source in self._sources()]
+        sources = self._sources()
+        for source in sources:  # and those that a source takes its pairs from
+            sources += getattr(source, "pairs", [])
+        names = [source.describe().get("annotator") for source in sources]
         return list(dict.fromkeys(filter(None, names)))
 
     def _make_pairs(self) -> dict[str, list[RankedPair]]:
@@ -389,7 +392,7 @@ class TrainingData(lightning.LightningDataModule):
                 )
         if unknown := sorted({*self.pairs, *self.cases, *self.labelled} - heads.keys()):
             raise ConfigError(
-                f"data.pairs or data.cases: {unknown[0]!r} is not the name of a head; "
+                f"data.pairs, data.cases or data.labelled: {unknown[0]!r} is not the name of a head; "
                 f"choose one of model.heads: {', '.join(heads)}."
             )
         if self.learned:
@@ -420,7 +423,7 @@ class TrainingData(lightning.LightningDataModule):
         if any(goal.grouped for goal in self.encoding.objectives.values()):
             places: dict[str, list[int]] = defaultdict(list)
             for place, example in enumerate(examples):
-                places[example.sides[0]].append(place)
+                places[example.source].append(place)
             lists = list(places.values())
             texts = np.array([texts[members].sum() for members in lists])
             lengths = np.array([lengths[members].max() for members in lists])
@@ -434,7 +437,9 @@ class TrainingData(lightning.LightningDataModule):
             "train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens
         )
         if self._position:
+            # Of the epoch that goes on; further ones have loaders of their own if the Trainer makes them.
             self._train_loader.load_state_dict(self._position)
+            self._position = {}
         return self._train_loader
 
     # The Trainer restores a loader's own state only if it has not made the loader yet, but it makes

@@ -117,7 +117,7 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
     ratings = np.array([example.values[head] for example in rows])
     places: dict[str, list[int]] = {}
     for place, example in enumerate(rows):
-        places.setdefault(example.sides[0], []).append(place)
+        places.setdefault(example.source, []).append(place)
     # The better and the worse text of each pair within a source.
     ordered = [
         pair
@@ -289,13 +289,18 @@ def judge_heads(
             name: load_metric(name).score(sources, hypotheses).sentences
             for name in ("edit-count", "length")
         }
+        residual = evaluator.model.config.head(head).residual
         if start is not None:
             output, name = head, "before"
             if head not in start.outputs:
                 output = _best(start, head_test(parts["dev"], head, rated), runtime)
                 name = f"before ({output})"
-            values[name] = _tested(start, test, output, runtime)
-        residual = evaluator.model.config.head(head).residual
+            before = (
+                _tested(start, test, output, runtime)
+                if residual
+                else predict(start, test.texts, output, runtime)
+            )
+            values[name] = before
         if residual:
             values["beside"] = test.beside
         verdict = _verdict(head, test, trained, figures, values)

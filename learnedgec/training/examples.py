@@ -75,6 +75,11 @@ class Example:
         return list(dict.fromkeys(filter(None, names))) or [self.texts[0][1]]
 
     @property
+    def source(self) -> str:
+        """The source of its first text, or what it shares with others if there is none."""
+        return self.texts[0][0] or self.sides[0]
+
+    @property
     def heads(self) -> set[str]:
         """The heads that learn from this example."""
         return {*self.values, *self.ranked, *self.consistent, *self.labelled}

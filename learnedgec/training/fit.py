@@ -163,6 +163,11 @@ class Run:
             check_permissive(module.encoder_name, self.data.datasets(), self.data.annotators())
         if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
             raise ConfigError(_NOT_EVALUATED)
+        if trainer.max_epochs == trainer.max_steps == -1:
+            raise ConfigError(
+                "trainer.max_epochs is -1, but the schedule needs to know the last step; give a number of "
+                "epochs, or max_steps."
+            )
         if self.data.check_leakage and module.continued and not was_checked(module.continued):
             raise LeakageError(
                 f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
@@ -355,7 +360,7 @@ class Run:
         if self._read_settings().get("sha256") != self.digest:
             raise ConfigError(
                 f"resume: the run in {self.folder} was started with other values of seed_everything, "
-                "model or data; use the same values, or start again with overwrite=True."
+                "model or data; use the same values, or start again with --overwrite."
             )
         state = _read_checkpoint(self.last)
         for key, asked, done in (

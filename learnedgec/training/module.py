@@ -292,7 +292,8 @@ class EvaluatorModule(lightning.LightningModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the norm of all gradients before clipping and the speed, for the steps that are logged."""
         trainer: Any = self.trainer
-        if (trainer.global_step + 1) % trainer.log_every_n_steps:
+        every = trainer.log_every_n_steps
+        if not every or (trainer.global_step + 1) % every:
             return
         gradients = [weight.grad for weight in self.parameters() if weight.grad is not None]
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()

@@ -257,8 +257,8 @@ class Difference(Objective):
 
     def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
         """Return 0 and the root mean square of the margins, 1 where all are 0."""
-        margins = [example.margin for example in examples if head in example.ranked]
-        return 0.0, math.sqrt(fmean(m**2 for m in margins)) or 1.0 if margins else 1.0
+        margins = [example.margin for example in examples if head in example.ranked] or [1.0]
+        return 0.0, math.sqrt(fmean(m**2 for m in margins)) or 1.0
 
 
 class Residual(Objective):

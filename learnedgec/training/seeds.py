@@ -60,7 +60,7 @@ def train_seeds(
             "packaged."
         )
     first.check_free(first.package.is_dir() and not config.resume)
-    if config.overwrite:
+    if config.overwrite and not config.resume:
         for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
             old.unlink()
     if config.jobs > 1:

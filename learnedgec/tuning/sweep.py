@@ -182,12 +182,11 @@ def _check(run: Run) -> None:
             "seed on one device in each trial."
         )
     journal = run.folder / _JOURNAL
-    if config.overwrite:
+    run.check_free(not config.resume and (journal.exists() or run.package.is_dir()))
+    if config.overwrite and not config.resume:
         journal.unlink(missing_ok=True)
         for old in run.folder.glob("trial-*/"):
             shutil.rmtree(old)
-    elif not config.resume:
-        run.check_free(journal.exists() or run.package.is_dir())
 
 
 def _read_space(space: Mapping[str, str], config: Any) -> Space:

@@ -21,6 +21,8 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets
 from learnedgec.training.card import metadata, model_card, with_metadata
+from learnedgec.training.data import TrainingData
+from learnedgec.training.pairs import DistilledPairs, ImpactPairs
 
 PAIR = HeadConfig("pair")
 
@@ -180,6 +182,10 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
     check_permissive(OPEN["model"]["encoder"], names, data.annotators())
     with pytest.raises(ConfigError, match="the licence of other_sm is not known here"):
         check_permissive(OPEN["model"]["encoder"], names, ["other_sm"])
+    # Nor where another source takes its pairs from the one that has it.
+    impact = ImpactPairs(["sample"], annotator="other_sm")
+    distilled = DistilledPairs(teacher="edit-count", order="pairs", pairs=[impact])
+    assert TrainingData(pairs={"quality": [distilled]}).annotators() == ["other_sm"]
     assert OPEN["licence_policy"] == "permissive"
     for other in ("gug:train", "robustgec:bea19/train"):
         with pytest.raises(ConfigError, match=f"{other} does not allow commercial use"):

@@ -195,8 +195,9 @@ def test_listwise_compares_the_rated_outputs_of_each_source(
         len(objective.terms(values[-1:], Targets(ratings[-1:], *[empty] * 3, torch.ones(1)))) == 0
     )
 
-    rows = [f"he go {n},he goes {n} {m * '.'},{m}" for m in range(3) for n in range(32)]
-    (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,order", *rows]))
+    # Outputs for several sources in one group, such as an essay, are not compared.
+    rows = [f"he go {n},he goes {n} {m * '.'},{m},{n // 2}" for m in range(3) for n in range(32)]
+    (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,order,group", *rows]))
     heads = {"order": {"objective": "listwise"}}
     few = {"ratings": [tmp_path / "r.csv"], "batch_size": 4}
     words = arguments(tmp_path, few, encoder=tiny_encoder, heads=heads, learning_rate=5e-3)

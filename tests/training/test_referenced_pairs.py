@@ -271,6 +271,12 @@ def test_a_residual_is_judged_beside_the_score(tmp_path: Path) -> None:
     assert verdict.baselines["beside"] == pytest.approx(0.6)
     assert not verdict.trusted
     assert "sum with the score that it was trained beside" in verdict.sentence
+    # The margins are no score beside a head that learns the order alone.
+    order = Evaluator.load(
+        str(tiny.save_evaluator(tmp_path / "order", heads={"quality": HeadConfig()}))
+    )
+    parts = {"dev": examples, "test": examples}
+    assert judge_heads(order, evaluator, parts)["quality"].baselines["before"] == 0
     # A sum of this name has the score already.
     evaluator.model.config.sums = {"quality": {"quality": 1.0}}
     evaluator = Evaluator(evaluator.model, evaluator.tokenizer)

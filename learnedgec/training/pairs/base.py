@@ -101,7 +101,7 @@ def nearness(pair: RankedPair) -> Nearness:
     better, worse = (
         Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
     )
-    return "nearer" if better < worse else "equal" if better == worse else "farther"
+    return BALANCE[(better >= worse) + (better > worse)]
 
 
 def drawn_balanced(
