@@ -141,9 +141,12 @@ class Run:
     @property
     def digest(self) -> str:
         """The digest of the settings that a run may not change when it continues."""
-        # Sums are computed from trained heads, so training does not depend on them.
-        model = {key: value for key, value in vars(self.config.model).items() if key != "sums"}
-        settings = {"seed": self.config.seed_everything, "model": model, "data": self.config.data}
+        # Training does not depend on sums, which are computed from trained heads, nor on processes.
+        model, data = (
+            {key: value for key, value in vars(group).items() if key not in ("sums", "jobs")}
+            for group in (self.config.model, self.config.data)
+        )
+        settings = {"seed": self.config.seed_everything, "model": model, "data": data}
         text = json.dumps(
             settings, default=lambda value: getattr(value, "__dict__", None) or str(value)
         )

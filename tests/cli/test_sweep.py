@@ -47,7 +47,7 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
         sweep(command)
     assert not Path("checkpoints/mine").exists()
     assert "with --resume, or replace both" in sweep(command, code=2).err
-    result = sweep(f"{command} --resume").json
+    result = sweep(f"{command} --overwrite --resume").json
     # The step that was killed is repeated, and none before it.
     assert len(rates) == 3 * 3 + 1
     assert rates[3] == rates[4] == rates[5] == rates[6]

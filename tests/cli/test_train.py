@@ -221,7 +221,8 @@ def test_several_seeds_are_resumed_and_the_median_one_is_packaged(
     train(command, code=2)
     assert seeds == [4, 4, 5, 5]
     assert not Path("checkpoints/mine").exists()
-    out, err = train(f"{command} --resume")
+    # --resume counts, although the first command may have had --overwrite.
+    out, err = train(f"{command} --overwrite --resume")
     # The first seed is not trained again, nor the first step of the second.
     assert seeds == [4, 4, 5, 5, 5, 6, 6]
     assert "Seed 6, run 3 of 3." in err

@@ -138,11 +138,13 @@ class CorruptedPairs(PairSource):
     def __post_init__(self) -> None:
         if self.sentence_share is None:
             self.sentence_share = 0.5 if self.sentences else 0.0
-        if not 0 <= self.sentence_share <= bool(self.sentences):
-            raise ConfigError(
-                f"data.pairs: sentence_share is {self.sentence_share}; a share from 0 to 1 was expected, and "
-                "0 without sentences."
-            )
+        for name, share in (("sentence", self.sentence_share), ("labelled", self.labelled_share)):
+            needed = "sentences" if name == "sentence" else name
+            if not 0 <= share <= bool(getattr(self, needed)):
+                raise ConfigError(
+                    f"data.pairs: {name}_share is {share}; a share from 0 to 1 was expected, and 0 without "
+                    f"{needed}."
+                )
         self.kinds = self.kinds or KINDS
         check_shares("kinds", self.kinds, KINDS)
         # Resolve the default here, so that the manifest names the annotator.
