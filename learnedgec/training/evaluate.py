@@ -295,12 +295,11 @@ def judge_heads(
             if head not in start.outputs:
                 output = _best(start, head_test(parts["dev"], head, rated), runtime)
                 name = f"before ({output})"
-            before = (
+            values[name] = (
                 _tested(start, test, output, runtime)
                 if residual
                 else predict(start, test.texts, output, runtime)
             )
-            values[name] = before
         if residual:
             values["beside"] = test.beside
         verdict = _verdict(head, test, trained, figures, values)

@@ -138,11 +138,13 @@ class CorruptedPairs(PairSource):
     def __post_init__(self) -> None:
         if self.sentence_share is None:
             self.sentence_share = 0.5 if self.sentences else 0.0
-        for name, share in (("sentence", self.sentence_share), ("labelled", self.labelled_share)):
-            needed = "sentences" if name == "sentence" else name
+        for name, share, needed in (
+            ("sentence_share", self.sentence_share, "sentences"),
+            ("labelled_share", self.labelled_share, "labelled"),
+        ):
             if not 0 <= share <= bool(getattr(self, needed)):
                 raise ConfigError(
-                    f"data.pairs: {name}_share is {share}; a share from 0 to 1 was expected, and 0 without "
+                    f"data.pairs: {name} is {share}; a share from 0 to 1 was expected, and 0 without "
                     f"{needed}."
                 )
         self.kinds = self.kinds or KINDS
