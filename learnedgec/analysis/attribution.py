@@ -31,7 +31,7 @@ from learnedgec.data.references import ReferenceRows, as_references
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.runtime.runtime import Runtime
@@ -123,7 +123,7 @@ def attribute_edits(
     check_lengths(("sources", sources), ("hypotheses", hypotheses))
     if edits is None:
         pairs = list(zip(sources, hypotheses, strict=True))
-        edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+        edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     check_lengths(("sources", sources), ("edits", edits))
     games = [
         _Game(number, source, hypothesis, of_sentence, exact_up_to, seed)

@@ -61,11 +61,9 @@ def registered_annotator(name: str) -> Annotator | None:
     Raises:
         PluginError: it belongs to another installed package and cannot be loaded.
     """
-    if name in ANNOTATORS.builtin:
-        return ANNOTATORS.builtin[name]
-    if _find_pipeline(name) is not None or name not in ANNOTATORS:
-        return None
-    return ANNOTATORS.find(name)
+    if name in ANNOTATORS and (name in ANNOTATORS.builtin or _find_pipeline(name) is None):
+        return ANNOTATORS.find(name)
+    return None
 
 
 def _find_pipeline(name: str) -> Path | None:

@@ -40,8 +40,7 @@ def tokenise(texts: Sentences) -> list[str]:
 def tokenise_references(references: References, sources: Sequence[str]) -> References:
     """Return references with tokenised texts.
 
-    Gold edits refer to tokens of their source. They are kept if source and reference are already tokenised;
-    otherwise only the text is kept.
+    Gold edits refer to tokens of their source. They are kept if source and reference are already tokenised.
 
     Args:
         references: references of N sentences.
@@ -49,11 +48,9 @@ def tokenise_references(references: References, sources: Sequence[str]) -> Refer
     """
 
     def cut(source: str, reference: Reference) -> Reference:
-        (before, after), text = tokenise([source, reference.text]), reference.text
-        same = before.split() == source.split() and after.split() == text.split()
-        return replace(
-            reference, text=text if same else after, edits=reference.edits if same else None
-        )
+        before, after = tokenise([source, reference.text])
+        same = before.split() == source.split() and after.split() == reference.text.split()
+        return replace(reference, text=after, edits=reference.edits if same else None)
 
     return References(
         tuple(

@@ -168,13 +168,14 @@ class Metric(ABC):
         """
         return {}
 
-    def check(self, runtime: Runtime) -> None:  # noqa: B027 - most metrics read no model
-        """Raise unless the models it reads are available; called for all metrics before any of them computes.
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless what it reads is available; called for all metrics before any of them computes.
 
         Raises:
-            ModelError: a model is absent, or lacks a head or layer.
+            ModelError: a model or annotator is absent, or lacks a head or layer.
             UnknownNameError: no evaluator has the name given.
         """
+        self.describe(runtime)
 
     def resolved(self: _Own) -> _Own:
         """Return an equal metric that keeps the trained packages which its parameters name now.

@@ -342,7 +342,8 @@ class ChunkOverlap(ChoosingMetric):
         )
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the encoder is available, if weights are by similarity."""
+        """Raise unless the annotator, and the encoder if weights are by similarity, are available."""
+        super().check(runtime)
         if self.weights == "similarity":
             need_model(self, "encoder", self.encoder, self.layer)
 

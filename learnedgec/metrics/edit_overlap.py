@@ -104,6 +104,12 @@ class EditOverlap(ChoosingMetric):
         """Return precision, recall and F."""
         return rates(counts, self.beta)
 
+    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
+        """Return F from P and R, tp and −(e+β²·g)."""
+        tp, proposed, gold = after
+        f = self.figures(after)[self.score_name]
+        return f, tp, -(proposed + self.beta * self.beta * gold)
+
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return precision and recall (means at the sentence level) and the summed counts."""
         details = super().details(statistics)

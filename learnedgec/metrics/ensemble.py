@@ -213,6 +213,14 @@ class Ensemble(ResampledMetric):
             for key, value in (metric.describe(runtime) | origin(type(metric))).items()
         }
 
+    def describe_references(self, references: References) -> dict[str, str]:
+        """Return what the members say of the references, under names that start with `k:`."""
+        return {
+            f"{number}:{key}": value
+            for number, metric in enumerate(self.metrics)
+            for key, value in metric.describe_references(references).items()
+        }
+
     @property
     def _weights(self) -> tuple[float, ...]:
         return self.weights or (1 / len(self.members),) * len(self.members)

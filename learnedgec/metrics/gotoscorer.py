@@ -25,7 +25,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Texts
 
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
 GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
@@ -302,11 +302,6 @@ class GotoScorer(EditOverlap):
             "it learns its weights from all sentences of all systems; save them to a file first, and score "
             "with gotoscorer(weights='FILE')"
         )
-
-    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
-        """Return F, tp and −proposed."""
-        tp, proposed, _ = after
-        return self.figures(after)[self.score_name], tp, -proposed
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""

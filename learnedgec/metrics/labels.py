@@ -36,7 +36,7 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     # Of a head, the package says more than the word.
-    named = [re.sub(r"^head\(model='(?:.*/)?([^'/]+)'.*", r"head[\1]", text) for text in labels]
+    named = [re.sub(r"^head\(model='(?:[^']*/)?([^'/]+)'.*", r"head[\1]", text) for text in labels]
     stems = [label.partition("(")[0] for label in named]
     for place, (label, stem) in enumerate(zip(labels, stems, strict=True)):
         before = stems[:place].count(stem)

@@ -260,11 +260,12 @@ class LlmS(Metric):
         return {"refused": ~statistics["answered"]}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless a local model, or the client of the endpoint, is available."""
+        """Raise unless the annotator, and a local model or the client of the endpoint, are available."""
         if self.endpoint is None:
             need_model(self, "model", self.model)
         else:
             import_openai()
+        super().check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the prompt's digest, and for a local model its weights' and the precision."""

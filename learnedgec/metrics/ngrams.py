@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import Reference, References
 from learnedgec.data.sentences import check_length
+from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Ints
 
 Unit = Literal["word", "char"]
@@ -227,8 +228,6 @@ def resampled_totals(values: Ints, samples: npt.NDArray[np.intp]) -> Ints:
     totals = []
     for start in range(0, len(samples), RESAMPLES_AT_ONCE):
         part = samples[start : start + RESAMPLES_AT_ONCE]
-        cells = part + len(values) * np.arange(len(part))[:, None]
-        times = np.bincount(cells.ravel(), minlength=len(part) * len(values))
-        totals.append(times.reshape(len(part), len(values)) @ flat)
+        totals.append(multiplicities(part, len(values)) @ flat)
     stacked = np.rint(np.concatenate(totals)).astype(np.int64)
     return stacked.reshape(len(samples), *values.shape[1:])

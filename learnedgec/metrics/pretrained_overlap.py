@@ -32,7 +32,7 @@ from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Indices, Texts
+from learnedgec.types import Floats, Indices, Texts
 
 _ENCODERS = {"bertscore": "bert-base-uncased", "bartscore": "facebook/bart-base"}
 
@@ -100,12 +100,6 @@ class WeightedOverlap(EditOverlap):
         alike = np.moveaxis(super().counts(counted)[:, 0], 0, -1) / numbers[..., None]
         return Statistics({**weighted.arrays, "alike": alike}, weighted.records)
 
-    def preference(self, after: Floats, counts: Floats) -> tuple[Array, ...]:
-        """Return F from P and R, tp and −(e+β²·g)."""
-        tp, proposed, gold = after
-        f = self.figures(after)[self.score_name]
-        return f, tp, -(proposed + self.beta * self.beta * gold)
-
     def counts(
         self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
     ) -> Floats:
@@ -117,7 +111,8 @@ class WeightedOverlap(EditOverlap):
         return np.where(sums.any(axis=0), sums, alike)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
+        """Raise unless the model, and what finds edits, are available."""
+        self.unweighted.check(runtime)
         layer = self.layer if self.scorer == "bertscore" else None
         need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
 

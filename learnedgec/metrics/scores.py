@@ -88,7 +88,6 @@ class Scores(dict[str, Entry]):
 
     Attributes:
         names: whether the keys are systems or metrics.
-        scores: name -> score, the content of the dictionary.
 
     Example:
         >>> import learnedgec

@@ -134,8 +134,9 @@ class UotErrant(TypedOverlap):
         return overlap_statistics(rows, references)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
+        """Raise unless model and annotator are available."""
         need_model(self, "encoder", self.encoder)
+        super().check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""

@@ -30,9 +30,11 @@ def test_words_are_cut_as_spacy_cuts_sentences() -> None:
 
 def test_gold_edits_stay_where_the_tokens_do() -> None:
     edit = (Edit(1, 2, "goes"),)
-    rows = tuple((Reference(text, edit, 3),) for text in ("He goes .", "He goes home."))
-    unchanged, cut = tokenise_references(References(rows), ["He go .", "He go home."])
-    assert unchanged == rows[0]
+    texts = ("He goes .", "He  goes .", "He goes home.")
+    rows = tuple((Reference(text, edit, 3),) for text in texts)
+    sources = ["He go .", "He  go .", "He go home."]
+    unchanged, spaced, cut = tokenise_references(References(rows), sources)
+    assert unchanged == spaced == rows[0]
     assert cut == (Reference("He goes home .", None, 3),)
 
 

@@ -59,7 +59,7 @@ def test_each_entry_is_cited_once_and_is_whole() -> None:
         # The Anthology gives a paper one identifier, in its address and in its DOI.
         doi = re.search(r"doi = \{[^}]*/(.+)\}", entry)
         assert doi is None or f"url = {{https://aclanthology.org/{doi[1]}}}" in entry
-    assert bibtex(["pt-m2", "pt-errant"]) == bibtex(["pt-m2"])
+    assert bibtex(["pt-m2", "pt-errant", "PTM2"]) == bibtex(["pt-m2"])
 
 
 @pytest.mark.parametrize(("name", "failure"), FAILURES, ids=[name for name, _ in FAILURES])

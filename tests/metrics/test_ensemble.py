@@ -29,6 +29,12 @@ def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
     assert whole.sentence_details["gleu"] == pytest.approx(of_gleu.sentences)
 
 
+def test_the_signature_says_what_the_members_say_of_references(sample: Sample) -> None:
+    texts = (sample.sources, sample.systems["eager"], [[row[0].text] for row in sample.references])
+    score = load_metric("ensemble(m2=0.5, gleu=0.5)").score(*texts)
+    assert "|0:gold:aligned|" in f"{score.signature}|"
+
+
 def test_needs_references_where_a_member_does() -> None:
     # It follows from the members: nothing of it is written on the value.
     assert "needs_references" not in vars(load_metric("ensemble(length=0.5, gleu=0.5)"))

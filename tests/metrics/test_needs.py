@@ -31,6 +31,10 @@ from learnedgec.runtime.runtime import Runtime
         ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
         ("llm-s(model='org/chat', endpoint=None)", "llm-s(model='org/chat'): the model"),
         ("impara(quality='absent')", "no evaluator is named 'absent'"),
+        ("errant(annotator='absent')", "'absent'"),
+        ("cleme(annotator='absent')", "'absent'"),
+        ("llm-e(annotator='absent')", "'absent'"),
+        ("gotoscorer(weights='absent')", "absent does not exist"),
     ],
 )
 def test_what_is_absent_is_said_with_metric_and_parameter(

@@ -22,7 +22,7 @@ from docstring_parser import parse
 
 from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.registry import METRICS, metric_class
+from learnedgec.metrics.registry import METRICS, REGISTRY, metric_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,8 @@ def bibtex(names: Iterable[str]) -> str:
         >>> print(bibtex(["m2", "sentm2"]).splitlines()[0])
         @inproceedings{dahlmeier-ng-2012-m2,
     """
-    return "\n\n".join(dict.fromkeys(entry for name in names for entry in _citations(name))) + "\n"
+    spelt = map(REGISTRY.spelt, names)
+    return "\n\n".join(dict.fromkeys(entry for name in spelt for entry in _citations(name))) + "\n"
 
 
 def _citations(name: str) -> list[str]:
