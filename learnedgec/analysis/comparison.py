@@ -98,9 +98,9 @@ class BaselineComparison:
         count = self.wins + self.ties + self.losses
         uncorrected = "uncorrected " if self.comparisons > 1 else ""
         evidence = (
-            f"difference {self.difference:+.4f}, {uncorrected}{self.level:.0%} CI [{low:+.4f}, {high:+.4f}], "
-            f"{self.p}{self.correction}, paired bootstrap over {count:,} sentences with {self.resamples:,} "
-            "resamples"
+            f"difference {self.difference:+.4f}, {uncorrected}{100 * self.level:g}% CI "
+            f"[{low:+.4f}, {high:+.4f}], {self.p}{self.correction}, paired bootstrap over {count:,} "
+            f"sentences with {self.resamples:,} resamples"
         )
         if not self.significant:
             return (

@@ -46,7 +46,7 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
     if len(order) == 1:
         low, high = ranking.intervals[0]
         return [
-            f"{names[0]} scores {scores[0]:.4f}, {ranking.level:.0%} CI [{low:.4f}, {high:.4f}]."
+            f"{names[0]} scores {scores[0]:.4f}, {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]."
         ]
     if scores.max() == scores.min():
         return [f"{_listed([names[number] for number in order])} all score {scores[0]:.4f}."]
@@ -116,7 +116,7 @@ def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
 # -- disagreement ----------------------------------------------------------------------------------
 
 
-def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str, Any]]:
+def conflicts(rankings: Sequence[SystemRanking]) -> list[dict[str, Any]]:
     """Return every pair of systems that two metrics order in opposite ways, the clearest first.
 
     Pairs that are not compared, because neither system is the baseline, are left out.
@@ -124,7 +124,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
     Returns:
         Mappings with `metrics`, the indices of two metrics; `systems`, the index of the system that the first
         metric prefers, and that of the other; `p_values` by each metric, after Holm's correction; and
-        `significant`, whether both are below 1 − `level`.
+        `significant`, whether both are below 1 − the rankings' level.
     """
     pairs = []
     for (first, ranking), (second, other) in combinations(enumerate(rankings), 2):
@@ -139,7 +139,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
                     "metrics": [first, second],
                     "systems": [better, worse],
                     "p_values": p_values,
-                    "significant": is_significant(max(p_values), level),
+                    "significant": is_significant(max(p_values), ranking.level),
                 }
             )
     return sorted(pairs, key=lambda pair: max(pair["p_values"]))
@@ -180,9 +180,7 @@ def _about_disagreement(
     """Return a sentence about the pair of systems that most metrics order differently, and what follows."""
     rankings = list(judges.values())
     disputed = [
-        tuple(sorted(pair["systems"]))
-        for pair in conflicts(rankings, rankings[0].level if rankings else 0.95)
-        if pair["significant"]
+        tuple(sorted(pair["systems"])) for pair in conflicts(rankings) if pair["significant"]
     ]
     if not disputed:
         return []

@@ -344,7 +344,7 @@ def rank(
         >>> rank("length", ["a", "b"], systems)
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric).resolved()
     inputs = as_inputs([metric], sources, systems, references, runtime)
     return rank_systems(
         metric,

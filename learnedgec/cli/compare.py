@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Comparison)
     inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     flags.require(options, baseline="old.txt")
     scoring = inputs.read_scoring(options)
     baseline, *_ = scoring.inputs.systems
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
         records,
         options,
         payload={"comparisons": records},
-        title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
+        title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
         caption=_caption(first, names),
         table_rows=table_rows,
         groups=("metric",),
@@ -90,8 +90,8 @@ def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
     """Return the caption of the table for a paper."""
     bold = f" Bold: scores significantly above that of {row.baseline}."
     return (
-        f"Differences from {row.baseline} by {', '.join(names.values())}, with {row.level:.0%} intervals; "
-        f"win/tie/loss counts sentences. p: of the difference from {row.baseline}{row.correction}."
+        f"Differences from {row.baseline} by {', '.join(names.values())}, with {100 * row.level:g}% "
+        f"intervals; win/tie/loss counts sentences. p: of the difference from {row.baseline}{row.correction}."
         f"{_uncorrected(row)}{output.explain_bold(bold, list(names))} All by paired bootstrap with "
         f"{row.resamples:,} resamples."
     )

@@ -27,7 +27,7 @@ def _list(arguments: Sequence[str]) -> None:
         "data list", "List the contents, size and licence of each dataset of the catalog."
     )
     output.add_output_flags(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     datasets = _datasets()
     rows = [
         {
@@ -70,7 +70,7 @@ def _fetch(arguments: Sequence[str]) -> None:
     parser = flags.make_parser("data fetch", "Download datasets into the cache.")
     flags.add_names(parser, "names of datasets, or all")
     flags.add_fields(parser, flags.Quiet)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     if not options.names:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
     everything = options.names == ["all"]
@@ -92,7 +92,7 @@ def _verify(arguments: Sequence[str]) -> None:
     )
     flags.add_names(parser, "datasets (default: all)")
     output.add_output_flags(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     rows = []
     for name in options.names or [entry.name for entry in _datasets() if entry.files]:
         statuses = verify(name)

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     output.check_out(options.out)
     if options.apply or options.gold:
         if not (options.apply and options.gold) or options.src or options.hyp:

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         help="list the encoder and every dataset of these evaluators, and what their licences allow",
     )
     output.add_output_flags(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     if options.licences and not options.names:
         raise InputError("--licences: no evaluator was named; name one, such as open-mini.")
     folders = [find_evaluator(name) for name in options.names]
@@ -92,7 +92,7 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
             rows.append({"evaluator": manifest["name"], **asdict(row), **use})
         free = all(row.permissive for row in made_of)
         output.notice(
-            f"{manifest['name']}: {manifest.get('license')}; commercial use is "
+            f"{manifest['name']}: {manifest_licence(manifest)}; commercial use is "
             f"{'allowed under these conditions' if free else 'not allowed'}."
         )
     hidden = () if options.wide else ("evaluator", "url")
@@ -124,7 +124,7 @@ def _push(arguments: Sequence[str]) -> None:
     parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--message", type=str, help="commit message")
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     pushed = push_evaluator(
         options.name, options.repository, private=options.private, message=options.message
     )
@@ -141,7 +141,7 @@ def _pull(arguments: Sequence[str]) -> None:
     parser.add_argument("name", type=str, help="org/name, or org/name@revision")
     about = "also write the package into this folder, such as checkpoints"
     parser.add_argument("--out", type=str, help=about)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     package = pull_evaluator(options.name, options.out)
     write_text("-", f"{package}\n")
     output.notice(
@@ -156,7 +156,7 @@ def _export(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
     flags.add_fields(parser, _Export)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     flags.require(options, out="exported")
     from learnedgec.applications.export import export_evaluator
 

@@ -11,6 +11,7 @@ from learnedgec.cli import flags
 from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.cli.output import check_out
 from learnedgec.data.text import write_lines
+from learnedgec.errors import InputError
 
 
 @dataclass
@@ -38,13 +39,15 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Filter, title="input", description=LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     check_out(options.out)
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
     from learnedgec.applications.confidence import edit_confidence
 
     inputs = read_inputs(options)
+    if len(inputs.systems) > 1:
+        raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = inputs.systems.values()
     judged = edit_confidence(
         inputs.sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)

@@ -131,7 +131,8 @@ def add_scoring(parser: ArgumentParser) -> None:
 
 def read_scoring(options: Namespace) -> Scoring:
     """Read what the flags name; a baseline comes first among the systems."""
-    metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
+    metrics = [metric.resolved() for metric in flags.read_metrics(options)]
+    runtime = flags.read_runtime(options)
     baseline = _put_baseline_first(options) if options.get("baseline") else None
     return Scoring(metrics, read_inputs(options, metrics), runtime, baseline)
 
@@ -179,11 +180,13 @@ def _put_baseline_first(options: Namespace) -> str:
     """Put the baseline, which is the name of a system or else a file, before the others; return its name.
 
     Raises:
-        InputError: no other system was given.
+        InputError: no other system was given, or the baseline is a folder.
     """
     paths = options.jsonl or system_files(options.hyp or ())
     baseline: str = by_system(paths).get(options.baseline, options.baseline)
     place = Path(baseline).absolute()
+    if place.is_dir():
+        raise InputError(f"--baseline {baseline} is a folder; name one output, or its file.")
     paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
     if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")

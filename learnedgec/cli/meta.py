@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Evaluation, title="meta-evaluation")
     flags.add_evaluation(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
     metrics = flags.read_metrics(options) if options.metric else []
     runtime = flags.read_runtime(options)

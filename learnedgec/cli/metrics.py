@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
         "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
     )
     output.add_output_flags(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     if options.cite:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")

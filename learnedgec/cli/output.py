@@ -402,6 +402,7 @@ _LATEX = {char: "\\" + char for char in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "Δ": r"$\Delta$",
+    "Σ": r"$\Sigma$",
     "β": r"$\beta$",
     "ρ": r"$\rho$",
     "τ": r"$\tau$",

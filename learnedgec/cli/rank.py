@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, inputs.Baseline)
     flags.add_fields(parser, _Ranking, title="ranking")
     flags.add_evaluation(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     scoring = inputs.read_scoring(options)
     signatures = scoring.signatures
     rankings = [
@@ -136,7 +136,7 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
 
 def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
     """Return the row with the interval in one cell."""
-    interval = f"{options.confidence:.0%} interval"
+    interval = f"{100 * options.confidence:g}% interval"
     row = {**row, interval: f"[{row['low']:.4f}, {row['high']:.4f}]"}
     order = ("metric", "system", "score", interval, "cluster", "ranks", "beats", "difference", "p")
     return {column: row[column] for column in order if column in row}
@@ -153,7 +153,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     if options.baseline:
         best = f"scores significantly above that of {rankings[0].baseline}"
     bold = f" Bold: {best} ({tests})."
-    head = f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals."
+    head = f"Systems by {metrics}{by}, with {100 * options.confidence:g}% bootstrap intervals."
     return head + output.explain_bold(bold, labels)
 
 
@@ -167,7 +167,7 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
     if ranking.baseline:
         follows = f"difference, p: from and against {ranking.baseline} ({test})."
     return (
-        f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
+        f"low, high: {100 * options.confidence:g}% interval of the score by bootstrap over sentences "
         f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. {follows}"
     )

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
     flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     check_report()
     check_out(options.out)
     attributed = [load_metric(name) for name in options.attribution or ()]

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, Guards, title="guards")
     flags.add_runtime(parser)
     output.add_output_flags(parser, _FORMATS)
-    options = output.with_format(parser.parse_args(list(arguments)), _FORMATS)
+    options = output.with_format(parser.parse_args(arguments), _FORMATS)
     flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":

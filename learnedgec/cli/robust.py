@@ -107,7 +107,7 @@ def _cases(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _CaseFlags, title="cases", leave_out=["counts"])
     flags.add_fields(parser, flags.Quiet)
     output.add_output_flags(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     parts = _read_parts(options)
     if len(parts) > 1:
         parts[TOTAL] = list(chain.from_iterable(parts.values()))
@@ -241,7 +241,7 @@ def _systems(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser)
     parser.set_defaults(metric=["errant"])
     flags.add_evaluation(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     if options.show == "sources":
         write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options))])
         return
@@ -309,7 +309,7 @@ def _metrics(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _MetricCases, title="cases")
     flags.add_metrics(parser)
     flags.add_evaluation(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     metrics, runtime = flags.read_checked_metrics(options)
     parts = _read_parts(options)
     for name in _expanded(options.case):
@@ -356,7 +356,7 @@ def _attack(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser)
     inputs.add_inputs(parser)
     flags.add_evaluation(parser)
-    options = output.with_format(parser.parse_args(list(arguments)))
+    options = output.with_format(parser.parse_args(arguments))
     flags.require(options, attack="conll14")
     metrics, runtime = flags.read_checked_metrics(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
@@ -427,7 +427,7 @@ def _perturb(arguments: Sequence[str]) -> None:
     about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
     flags.add_fields(parser, flags.Quiet)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     flags.require(options, src="source.txt", ref="ref.txt")
     if options.out != "-" and suffix(options.out) != ".jsonl":
         raise InputError(f"--out is {options.out}; cases are JSON Lines, so name the file .jsonl.")

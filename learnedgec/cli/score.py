@@ -66,11 +66,11 @@ class _SingleMetrics(flags.Annotator):
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
-    options = output.with_format(_build_parser().parse_args(list(arguments)))
+    options = output.with_format(_build_parser().parse_args(arguments))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if score_corpus.wants_blocks(options):
-        corpus = score_corpus.score_blocks(_prepared(flags.read_metrics(options), options), options)
+        corpus = score_corpus.score_blocks(flags.read_metrics(options), options)
         if corpus.scores:
             _emit_scores(corpus.scores, options, corpus.scored, corpus.to_dict())
         return score_corpus.report_failures(corpus, options.out_dir)

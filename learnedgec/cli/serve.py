@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser)
     flags.add_fields(parser, _Service, title="service")
     flags.add_runtime(parser)
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_args(arguments)
     metrics, runtime = flags.read_checked_metrics(options)
     runtime = replace(runtime, progress=False)
     from learnedgec.applications import serve

@@ -101,7 +101,7 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
     parser = ArgumentParser(prog="learnedgec train", exit_on_error=False)
     parser.add_argument("--init", type=str)
     parser.add_argument("--for", choices=_STARTS, default=_STARTS[0])
-    options = parser.parse_args(list(words))
+    options = parser.parse_args(words)
     path = Path(options.init)
     if path.exists() or path.is_symlink():
         raise ConfigError(f"{path} already exists; choose another name for --init.")

@@ -78,7 +78,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = output.with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(build_parser().parse_args(arguments))
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     task = {"space": options.space, "tuned_on_test": options.tuned_on_test}

@@ -20,13 +20,13 @@ from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.references import ReferenceRows, as_references
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
-from learnedgec.data.text import check_lengths
+from learnedgec.data.references import ReferenceRows
+from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import card_name, summary
+from learnedgec.metrics.engine import Inputs, as_inputs
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.registry import load_metric
@@ -96,14 +96,9 @@ def build_report(
         >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
         (['ours'], [[3.0]])
     """
-    if not len(systems):
-        raise InputError("there is no system to report on; give at least one.")
-    texts = as_sentences(sources, "sources")
-    outputs = {name: tuple(of_system) for name, of_system in as_systems(systems).items()}
-    check_lengths(("sources", texts), *outputs.items())
-    gold = as_references(references, len(texts))
-    benchmark = Benchmark("", tuple(texts), outputs, gold)
-    return _build(as_metrics(metric), benchmark, settings, runtime)
+    metrics = as_metrics(metric)
+    inputs = as_inputs(metrics, sources, systems, references, runtime)
+    return _build(metrics, Benchmark("", **_texts(inputs)), settings, runtime)
 
 
 def build_benchmark_report(
@@ -135,6 +130,8 @@ def build_benchmark_report(
         ('EW', 'gleu')
     """
     metrics, names = as_metrics(metric), list(human) or default_human(benchmark)
+    inputs = as_inputs([], benchmark.sources, benchmark.systems, benchmark.references, runtime)
+    benchmark = replace(benchmark, **_texts(inputs))
     # All human scores must cover a system for it to be in every table.
     for name in names:
         benchmark = judged(benchmark, name)
@@ -162,6 +159,16 @@ def build_benchmark_report(
     for described in report["evaluations"]:
         notices += [notice for notice in described["notices"] if notice not in notices]
     return report
+
+
+def _texts(inputs: Inputs) -> dict[str, Any]:
+    """Return the texts of a benchmark, as they are scored."""
+    systems = {name: tuple(texts) for name, texts in inputs.systems.items()}
+    return {
+        "sources": tuple(inputs.sources),
+        "systems": systems,
+        "references": inputs.references,
+    }
 
 
 def _build(
@@ -263,7 +270,7 @@ def _build(
             "about_clusters": ABOUT_CLUSTERS,
             "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
             "agreement": overview.rank_agreement(by_metric),
-            "conflicts": conflicts(by_metric, settings.level),
+            "conflicts": conflicts(by_metric),
             "guidance": guidance(rankings, edited.mean(axis=1)),
         },
         "sentences": {

@@ -21,13 +21,11 @@ from learnedgec.metrics.base import Metric
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
-# What a benchmark reads; the sentences of SEEDA and GJG15 are those of CoNLL-2014.
+# What a benchmark reads besides the dataset of its name; the sentences of SEEDA and GJG15 are CoNLL-2014's.
 _BENCHMARKS = {
     "seeda-s": ("seeda", "conll14"),
     "seeda-e": ("seeda", "conll14"),
     "gjg15": ("gjg15", "conll14"),
-    "gmeg": ("gmeg",),
-    "tmu-gfm": ("tmu-gfm",),
     "jfleg": ("jfleg", "gug"),
 }
 
@@ -54,7 +52,8 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
         Mappings with `data`, `role`, `licence` and `about`; data that are not in the catalog have no licence.
     """
     head, *words = benchmark.split(":")
-    shown = [*_BENCHMARKS.get(head, ()), *(["reassess"] if "rewrites" in words else [])]
+    datasets = _BENCHMARKS.get(head, (head,) if head in DATASETS else ())
+    shown = [*datasets, *(["reassess"] if "rewrites" in words else [])]
     roles = [("shown", name) for name in shown]
     for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators()):
         roles += [(f"{evaluator} has learned from it", data) for data in learned_from(evaluator)]

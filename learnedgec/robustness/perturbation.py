@@ -44,7 +44,6 @@ def perturb(
     *,
     variants: int = 5,
     actions: Sequence[Action] = ACTIONS,
-    annotator: str = RELEASED,
     seed: int = 0,
 ) -> list[Case]:
     """Return a case for each sentence: itself, and variants with one word of the context changed.
@@ -55,7 +54,6 @@ def perturb(
         variants: the maximum number of variants of a case. It has fewer, or none, where nothing can be
             changed: a short sentence, or one full of errors.
         actions: the allowed actions, each used equally often where it is possible.
-        annotator: the spaCy pipeline that tags words: see `errant`.
         seed: of the random choices. A sentence's variants depend on its number and on the corpus.
 
     Returns:
@@ -79,7 +77,7 @@ def perturb(
             f"{variants} variants by {', '.join(actions) or 'no action'} were asked for; give at least one "
             f"variant and actions among {', '.join(ACTIONS)}."
         )
-    tags = tag_sentences(targets, annotator)
+    tags = tag_sentences(targets, RELEASED)
     lexicon = _Lexicon(tags)
     cases = []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):

@@ -41,7 +41,7 @@ from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.resampling import Bootstrap, Estimate
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Indices
 
 Consistency: TypeAlias = Literal["official", "edits"]
 CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
@@ -218,12 +218,9 @@ def _evaluate(
 ) -> SystemRobustness:
     """Evaluate one system on one set of cases, from its results on each sentence of all sets."""
     everything, real = counts[..., cases.rows], cases.real
-    upper, upper_f = _performance(metric, everything, real, bootstrap)
-    lower, lower_f = _performance(metric, everything, real, bootstrap, worst=True)
-    original, _ = _performance(metric, everything[..., :1], real[:, :1], bootstrap)
-    best, worst = (
-        metric.choose(everything, real, worst=bad).references[0] for bad in (False, True)
-    )
+    upper, upper_f, best = _performance(metric, everything, real, bootstrap)
+    lower, lower_f, worst = _performance(metric, everything, real, bootstrap, worst=True)
+    original, *_ = _performance(metric, everything[..., :1], real[:, :1], bootstrap)
     consistent = {
         rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
         for rule, result in results.items()
@@ -271,8 +268,8 @@ def _performance(
     bootstrap: Bootstrap,
     *,
     worst: bool = False,
-) -> tuple[Performance, Floats]:
-    """Return the performance on the best, or worst, sentence of each case, and F on each resample.
+) -> tuple[Performance, Floats, Indices]:
+    """Return the performance on the best, or worst, sentence of each case, F on each resample, and which.
 
     Args:
         metric: decides which sentence of a case is better.
@@ -282,8 +279,8 @@ def _performance(
         worst: whether to use the worst sentence.
     """
     many = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
-    figures = metric.choose(counts, real, worst=worst).figures
+    choice = metric.choose(counts, real, worst=worst)
     precision, recall, f = (
-        bootstrap.estimate(float(value[0]), many[name]) for name, value in figures.items()
+        bootstrap.estimate(float(value[0]), many[name]) for name, value in choice.figures.items()
     )
-    return Performance(precision, recall, f), many[metric.score_name]
+    return Performance(precision, recall, f), many[metric.score_name], choice.references[0]

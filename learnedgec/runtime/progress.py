@@ -10,9 +10,6 @@ from datetime import timedelta
 from functools import partial
 from typing import ClassVar, TypeVar
 
-# What `--quiet` means, in every command.
-QUIET = "print neither progress nor remarks on stderr, only errors and warnings about the validity of results"
-
 T = TypeVar("T")
 
 

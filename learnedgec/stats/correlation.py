@@ -211,9 +211,9 @@ def windows(
 
 
 def among_best(
-    kind: Correlation, human: Floats, metric: Floats, order: npt.NDArray[np.intp], least: int = 4
+    kind: Correlation, human: Floats, metric: Floats, order: npt.NDArray[np.intp]
 ) -> Floats:
-    """Return the correlation among the K best systems, (…, S − least + 1) for K from `least` to S.
+    """Return the correlation among the K best systems, (…, S − 3) for K from 4 to S.
 
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022),
     Figure 2.
@@ -223,11 +223,10 @@ def among_best(
         human: (…, S).
         metric: (…, S).
         order: int (S,), the systems from best to worst.
-        least: the smallest K.
     """
     columns = [
         correlate(kind, human[..., order[:count]], metric[..., order[:count]])
-        for count in range(least, len(order) + 1)
+        for count in range(4, len(order) + 1)
     ]
     return np.stack(columns, axis=-1) if columns else np.empty((*human.shape[:-1], 0))
 

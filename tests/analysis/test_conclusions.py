@@ -11,7 +11,9 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.report.overview import rank_agreement
 
 
-def ranked(*scores: float, sentences: int = 200, baseline: str | None = None) -> SystemRanking:
+def ranked(
+    *scores: float, sentences: int = 200, baseline: str | None = None, level: float = 0.95
+) -> SystemRanking:
     """Return a ranking of systems that differ by little or much."""
     random = np.random.default_rng(0)
     noise = random.normal(size=(len(scores), sentences))
@@ -19,7 +21,9 @@ def ranked(*scores: float, sentences: int = 200, baseline: str | None = None) ->
         f"s{number}": Statistics({"score": score + noise[number]})
         for number, score in enumerate(scores)
     }
-    return rank_systems(load_metric("length"), statistics, baseline=baseline, resamples=200)
+    return rank_systems(
+        load_metric("length"), statistics, baseline=baseline, resamples=200, level=level
+    )
 
 
 def test_conclusions() -> None:
@@ -50,6 +54,7 @@ def test_conclusions() -> None:
     assert apart[1:] == ["s0 has the highest score.", "s0 is better than each of the 4 others."]
     assert "scores higher than" in conclusions(ranked(9.0, 5.0), sentinel=True)[0]
     assert conclusions(ranked(5.0)) == ["s0 scores 5.0153, 95% CI [4.8731, 5.1433]."]
+    assert "99.9% CI" in conclusions(ranked(5.0, level=0.999))[0]
     metric = load_metric("constant")
     statistics = metric.statistics_of_systems(["a", "b"], {"x": ["a", "b"], "y": ["c", "d"]})
     assert conclusions(rank_systems(metric, statistics)) == ["x and y all score 0.0000."]
@@ -74,11 +79,11 @@ def test_conclusions_about_a_baseline() -> None:
 def test_metrics_that_disagree() -> None:
     first, other = ranked(9.0, 5.0, 1.0), ranked(1.0, 5.0, 9.0)
     assert rank_agreement([first, other]) == [[1.0, -1.0], [-1.0, 1.0]]
-    pairs = conflicts([first, other], 0.95)
+    pairs = conflicts([first, other])
     assert [pair["systems"] for pair in pairs if pair["significant"]] == [[0, 1], [0, 2], [1, 2]]
-    assert conflicts([first, first], 0.95) == []
+    assert conflicts([first, first]) == []
     to_baseline = [ranked(*s, baseline="s0") for s in ((9.0, 5.0, 1.0), (1.0, 5.0, 9.0))]
-    assert [pair["systems"] for pair in conflicts(to_baseline, 0.95)] == [[0, 1], [0, 2]]
+    assert [pair["systems"] for pair in conflicts(to_baseline)] == [[0, 1], [0, 2]]
 
 
 def advice(edits: tuple[float, ...] = (1.0, 1.0, 1.0), **scores: tuple[float, ...]) -> list[str]:

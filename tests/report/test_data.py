@@ -21,6 +21,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.judgements import misjudged_outputs, misjudged_pairs
 from learnedgec.report.overview import describe_effects
+from learnedgec.report.provenance import licences
 from learnedgec.report.sentences import operations
 from learnedgec.runtime.runtime import Runtime
 
@@ -41,6 +42,20 @@ def test_scores_and_details_are_the_metrics_own(case: Any) -> None:
             assert set(shown["details"]) == set(score.sentence_details)
             for name, column in score.sentence_details.items():
                 assert shown["details"][name]["values"][number] == column.tolist()
+
+
+def test_words_are_those_of_the_tokens_that_are_scored() -> None:
+    report = build_report(
+        "m2",
+        ["Well, he go."],
+        {"a": ["Well, he goes."]},
+        [["Well, he goes."]],
+        settings=ReportSettings(annotator="plain", resamples=50),
+        runtime=Runtime(tokenise="spacy"),
+    )
+    (output,) = report["sentences"]["outputs"][0]
+    assert output["text"] == "Well , he goes ."
+    assert output["edits"][0][:3] == [3, 4, "goes"]
 
 
 def test_texts_and_edits_make_each_other(case: Any) -> None:
@@ -181,6 +196,8 @@ def test_provenance(case: Any) -> None:
     assert "weak: 1 of 41 hypotheses is blank where the source is not (line 11)." in notices
     assert "(gate)" in notices
     assert provenance["software"]["annotator en-ewt-sm"].startswith("0.1.0")
+    assert [row["data"] for row in licences([], "swedish")] == ["swedish"]
+    assert [row["data"] for row in licences([], "seeda-s:base")] == ["seeda", "conll14"]
 
 
 def test_too_few_resamples_are_noticed() -> None:

@@ -187,7 +187,7 @@ def evaluate(
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """
-    metrics = list(as_metrics(metric))
+    metrics = [each.resolved() for each in as_metrics(metric)]
     if sentinels:
         metrics += [m for m in map(load_metric, SENTINELS) if m not in metrics]
     human = human or default_human(benchmark)[0]
