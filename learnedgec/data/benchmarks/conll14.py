@@ -89,12 +89,12 @@ def gjg15(systems: str = "13", split: str = "", references: str = "official") ->
             which sentence-level weights may be tuned, and `test90` for the rest of them. The judged
             sentences are ordered by the SHA-256 of `gjg15:NUMBER` and the first tenth is dev10, so all
             judgements of one sentence are on one side. (Yoshimura et al. 2020 drew their tenth at
-            random and did not publish it.)
+            random and did not publish it.) Published scores are of all judgements, so parts have none.
         references: as for `seeda`.
     """
     outputs = load_outputs("gjg15")
     name = _name(f"gjg15:{systems}", split, references)
-    whole = _ranked(name, "gjg15", outputs, references, _GJG15_SCORES)
+    whole = _ranked(name, "gjg15", outputs, references, {} if split else _GJG15_SCORES)
     dev, test = _split(whole, "gjg15", 1 / 10)
     sentences = {"": None, "dev10": dev, "test90": test}[split]
     return whole.select([name for name in outputs if systems == "13" or name != "INPUT"], sentences)

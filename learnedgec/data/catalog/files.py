@@ -1,9 +1,9 @@
 """The files of the catalog's datasets, and of the embedded sample, on this machine.
 
-A file is found in this order: the mirror (the environment variable LEARNEDGEC_MIRROR), the user cache
-(LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its SHA-256 must be the
-catalog's. Mirror and cache have the same layout, `<owner>/<repository>/<commit>/<path>`, so the cache of one
-machine is a mirror for another.
+Files are read from the mirror (the environment variable LEARNEDGEC_MIRROR) if there is one, and from nowhere
+else; otherwise from the user cache (LEARNEDGEC_CACHE or the platform's cache folder), into which they are
+downloaded. Their SHA-256 must be the catalog's. Mirror and cache have the same layout,
+`<owner>/<repository>/<commit>/<path>`, so the cache of one machine is a mirror for another.
 """
 
 from __future__ import annotations

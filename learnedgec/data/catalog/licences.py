@@ -29,7 +29,7 @@ ENCODERS: Mapping[str, str] = {
     **{name: f"google-bert/{name}" for name in ("bert-base-cased", "bert-base-uncased")},
 }
 # Annotators that extract edits for training pairs -> their licences.
-ANNOTATORS = {"en-ewt-sm": "CC BY-SA 4.0", "en_core_web_sm": "MIT"}
+ANNOTATORS = {"plain": "Apache-2.0", "en-ewt-sm": "CC BY-SA 4.0", "en_core_web_sm": "MIT"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,13 +61,13 @@ def load_parallel(name: str) -> Parallel:
               with the same content in two shorter ones, joined by a space;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: the 4,384 sentences of
               BEA-19 dev with their gold edits, and its parts (`learnedgec.data.catalog.leakage`);
+            - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
+              the gold one in all but two sentences;
             - `wi-locness:train`: the sentences of W&I's training set with their gold edits, less reserved
               ones; `wi-locness:dev/train`, `wi-locness:dev/dev`, `wi-locness:dev/test`: BEA-19 dev,
               divided as in `pillars`;
             - `fce:train`, `fce:dev`: sentences of FCE's essays with gold edits, in the tokens of
               MultiGED-2023, less those that are reserved or in `gmeg:fce`;
-            - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
-              the gold one in all but two sentences;
             - `eracond`: 1,725 lines that learners of English wrote to a chatbot, with the gold edits of one
               or two annotators;
             - `peet:gecpd`, `peet:gector`: a system's corrections of 4,477 sentences of BEA-19 test as

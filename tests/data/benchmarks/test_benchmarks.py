@@ -444,9 +444,9 @@ def test_real_splits_are_partitions_of_the_judged_sentences(
     assert set(dev.sources).isdisjoint(test.sources)
     assert set(dev.sources) | set(test.sources) == judged
     assert len(dev.rankings) + len(test.rankings) == len(whole.rankings)
-    # SEEDA's halves are scored by their own judgements, and both of its kinds have the same ones.
+    # Parts are scored by their own judgements, and both kinds of SEEDA have the same ones.
+    assert dev.official == test.official == {}
     if dev_part == "dev":
-        assert dev.official == {}
         assert dev.sources == load_benchmark("seeda-s:dev").sources
 
 
