@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
+from scipy.stats import binomtest
 
 from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.explanation import PreferenceBin, ScoreReference, evaluators_of
@@ -169,14 +170,12 @@ def predict_held_out(
 
 def bins_of(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[PreferenceBin, ...]:
     """Return ten bins of outputs of about equal size, by predicted probability, with Wilson's intervals."""
-    bins, z = [], 1.96
+    bins = []
     for part in np.array_split(np.argsort(predicted, kind="stable"), BINS):
-        count, share = len(part), float(preferred[part].mean())
-        scale = 1 + z * z / count
-        middle = (share + z * z / (2 * count)) / scale
-        reach = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / scale
+        times = int(preferred[part].sum())
+        low, high = binomtest(times, len(part)).proportion_ci(method="wilson")
         mean = float(predicted[part].mean())
-        bins.append(PreferenceBin(mean, share, float(middle - reach), float(middle + reach), count))
+        bins.append(PreferenceBin(mean, times / len(part), float(low), float(high), len(part)))
     return tuple(bins)
 
 

@@ -349,9 +349,9 @@ class Evaluator:
         self.tokenizer = tokenizer
         self.digest = digest
         self.name = name
-        # (kind of input, device, precision) -> input -> values. Threads share it and may add a row at any
+        # (kind of input, precision) -> input -> values. Threads share it and may add a row at any
         # time. A full memory is replaced, not emptied, so that readers keep their rows.
-        self._memory: dict[tuple[str, str, str], dict[Item, Floats]] = {}
+        self._memory: dict[tuple[str, str], dict[Item, Floats]] = {}
 
     @classmethod
     def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
@@ -424,7 +424,7 @@ class Evaluator:
         heads = self.model.config.heads
         names = [name for name, head in heads.items() if head["input"] == kind]
         precision = evaluator_precision(runtime)
-        key = (kind, runtime.device, precision)
+        key = (kind, precision)
         memory = self._memory.setdefault(key, {})
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}

@@ -77,7 +77,7 @@ def encode(
     max_length: int | None = None,
     special_tokens: bool = True,
     marks: Collection[str] = (),
-) -> tuple[Mapping[str, list[list[int]]], list[int]]:
+) -> tuple[Mapping[str, list[list[Any]]], list[int]]:
     """Tokenise texts (or pairs of texts) without padding.
 
     Args:
@@ -86,7 +86,8 @@ def encode(
         max_length: maximum length of an input in tokens; longer inputs are truncated.
         special_tokens: add [CLS], [SEP] and the like.
         marks: columns that a fast tokenizer adds: for texts `capitals` (`mark_capitals`), for pairs
-            `hypothesis` (`hypothesis_marks`). Other names, such as that of the mask, add nothing.
+            `hypothesis` (1 for the tokens of the second text and its end, else 0), for both `offset_mapping`,
+            where each token begins and ends in its text. Other names, such as that of the mask, add nothing.
 
     Returns:
         `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item; and the
@@ -103,7 +104,7 @@ def encode(
         *sides,
         add_special_tokens=special_tokens,
         return_attention_mask=False,
-        return_offsets_mapping="capitals" in marks,
+        return_offsets_mapping=not {"capitals", "offset_mapping"}.isdisjoint(marks),
         verbose=False,
     )
     encoded = call(truncation=limit is not None, max_length=limit)
@@ -117,16 +118,15 @@ def encode(
         limits = [limit * is_cut for is_cut in cut]
     columns = dict(encoded)
     if "capitals" in marks:
-        offsets = columns.pop("offset_mapping")
-        columns["capitals"] = [
-            mark_capitals(text, places) for text, places in zip(sides[0], offsets, strict=True)
-        ]
+        columns["capitals"] = list(map(mark_capitals, sides[0], columns["offset_mapping"]))
     if "hypothesis" in marks:
-        columns["hypothesis"] = hypothesis_marks(encoded)
+        columns["hypothesis"] = _hypothesis_marks(encoded)
+    if "offset_mapping" not in marks:
+        columns.pop("offset_mapping", None)
     return columns, limits
 
 
-def hypothesis_marks(encoded: Any) -> list[list[int]]:
+def _hypothesis_marks(encoded: Any) -> list[list[int]]:
     """Return for each token of pairs whether it belongs to the second text or ends it (1), or not (0).
 
     Args:

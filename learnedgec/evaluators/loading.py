@@ -125,7 +125,11 @@ def _folder(name: str) -> Path:
     texts = [file for file in files if Path(file).suffix in _TEXTS]
     weights = [file for file in files if file.endswith(".safetensors")]
     # A pickle is downloaded only where there is nothing else.
-    return fetch_files(name, texts + (weights or [file for file in files if file.endswith(".bin")]))
+    weights = weights or [file for file in files if file.endswith(".bin")]
+    if not weights:
+        raise ModelError(f"{name} has no weights (*.safetensors); name a model of transformers.")
+    # A folder with one of `_WEIGHTS` counts as complete, so these come last.
+    return fetch_files(name, sorted(texts + weights, key=_WEIGHTS.__contains__))
 
 
 def _local_folder(name: str) -> Path | None:
@@ -315,8 +319,8 @@ def checkpoint_digest(name: str) -> str:
     """Return the first 12 hexadecimal digits of a model's SHA-256, for signatures.
 
     For a directory it is the digest of a list (`files_digest`) of weights, configuration and tokenizer. For a
-    hub model it is that of the weights alone, or the hub ID if the model is not in the local cache yet. For
-    an adapter it is the digest of the adapter and that of the model that it adapts: `a1…+b2…`.
+    hub model with one file of weights it is that of this file, or the hub ID if the model is not in the local
+    cache yet. For an adapter it is the digest of the adapter and that of the model that it adapts: `a1…+b2…`.
 
     Raises:
         ModelError: a directory has no weights.
@@ -332,7 +336,8 @@ def checkpoint_digest(name: str) -> str:
     if base := _adapted(folder):
         digest = file_digest(folder / _ADAPTER_WEIGHTS)[:12]
         return f"{digest}+{checkpoint_digest(base)}"
-    if weights:
+    # The index of several files of weights says nothing of their numbers.
+    if weights and weights.suffix != ".json":
         return file_digest(weights)[:12]
     files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
     if not files:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.inference import (
     autocast,
-    hypothesis_marks,
+    encode,
     padded_batches,
     warn_of_truncation,
     word_places,
@@ -56,20 +55,11 @@ def word_log_odds(
     distinct = list(dict.fromkeys(rows))
     if not distinct:
         return []
-    firsts, seconds = map(list, zip(*distinct, strict=True))
-    encoded: Any = evaluator.tokenizer(
-        *([seconds] if kind == "hypothesis" else [firsts, seconds]),
-        truncation=True,
-        max_length=config.max_tokens,
-        return_attention_mask=False,
-        return_offsets_mapping=True,
-    )
-    if kind == "pair":
-        of_hypothesis = hypothesis_marks(encoded)
-    else:
-        of_hypothesis = [[1] * len(ids) for ids in encoded["input_ids"]]
-    cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
-    warn_of_truncation(config.max_tokens * is_cut for is_cut in cut)
+    items = distinct if kind == "pair" else [text for _, text in distinct]
+    marks = {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
+    encoded, cut = encode(evaluator.tokenizer, items, max_length=config.max_tokens, marks=marks)
+    warn_of_truncation(cut)
+    of_hypothesis = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
     runtime = replace(runtime, dtype=evaluator_precision(runtime))
     log_odds: dict[tuple[str, str], Floats] = {}
     with torch.inference_mode(), autocast(runtime):

@@ -14,8 +14,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
-from learnedgec.evaluators.capitals import mark_capitals
-from learnedgec.evaluators.inference import Batch, hypothesis_marks, pad, word_places
+from learnedgec.evaluators.inference import Batch, encode, pad, word_places
 from learnedgec.training.examples import Example, StoredExamples
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
 from learnedgec.training.pairs.referenced import wrong_words
@@ -67,18 +66,12 @@ class Encoding:
         starts = [0, *itertools.accumulate(map(len, read))]
         if not starts[-1]:
             return {}, starts
-        sources, hypotheses = map(list, zip(*itertools.chain(*read), strict=True))
-        states = {self.objectives[name].reads for name in names}
-        encoded: Any = self.tokenizer(
-            *([hypotheses] if kind == "hypothesis" else [sources, hypotheses]),
-            truncation=True,
-            max_length=self.max_tokens,
-            return_offsets_mapping=states != {"pooled"},
-        )
-        if "capitals" in states:
-            encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
-        if "tokens" in states and kind == "pair":
-            encoded["hypothesis"] = hypothesis_marks(encoded)
+        pairs = list(itertools.chain(*read))
+        marks: set[str] = {self.objectives[name].reads for name in names}
+        if "tokens" in marks:
+            marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
+        texts = pairs if kind == "pair" else [hypothesis for _, hypothesis in pairs]
+        encoded, _ = encode(self.tokenizer, texts, max_length=self.max_tokens, marks=marks)
         return encoded, starts
 
     def collate(self, examples: Sequence[Example]) -> dict[str, Any]:
@@ -225,8 +218,8 @@ class LengthBatchSampler(Sampler[list[int]]):
         return longest, tokens / int(self.texts[longest] * self.lengths[longest])
 
     def __len__(self) -> int:
-        # The Trainer and the schedule ask once, so every epoch has as many batches as the first one: of more
-        # the last are left out, and of fewer the first come again. They are a few of thousands.
+        # The schedule needs one number, so every epoch has as many batches as the first one: of more the last
+        # are left out, and of fewer the first come again. They are a few of thousands.
         return math.ceil(len(self._batches(0)) / _rank()[1])
 
     def __iter__(self) -> Iterator[list[int]]:

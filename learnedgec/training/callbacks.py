@@ -17,16 +17,11 @@ from learnedgec.runtime.progress import ProgressLines
 
 
 class LastEvaluation(lightning.Callback):
-    """Evaluate after the last step and the last epoch; Lightning waits for `check_val_every_n_epoch`."""
-
-    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Have the last epoch evaluated."""
-        if trainer.current_epoch + 1 == trainer.max_epochs:
-            trainer.check_val_every_n_epoch = 1
+    """Evaluate after the last step, whatever Lightning's intervals of evaluation."""
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
         """Ask the Trainer to stop after the last step, because it evaluates before it stops."""
-        if 0 < trainer.max_steps <= trainer.global_step:
+        if trainer.global_step >= trainer.estimated_stepping_batches:
             trainer.check_val_every_n_epoch = 1
             trainer.should_stop = True
 

@@ -27,7 +27,7 @@ from learnedgec.data.catalog.leakage import (
     is_reserved,
 )
 from learnedgec.data.catalog.ratings import RATINGS
-from learnedgec.data.catalog.sentences import Labelled, load_labelled
+from learnedgec.data.catalog.sentences import load_labelled
 from learnedgec.data.input_warnings import raw_share
 from learnedgec.data.records import is_saved_dataset
 from learnedgec.edits.tokenisation import tokenise
@@ -196,7 +196,10 @@ class TrainingData(lightning.LightningDataModule):
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
         }
         labelled = {
-            head: chain.from_iterable(map(_load_labelled, entries))
+            head: chain.from_iterable(
+                load_labelled(entry) if isinstance(entry, str) else entry.load()
+                for entry in entries
+            )
             for head, entries in self.labelled.items()
         }
         others = [
@@ -456,10 +459,6 @@ class TrainingData(lightning.LightningDataModule):
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
-
-
-def _load_labelled(entry: str | LabelledOutputs) -> list[Labelled]:
-    return load_labelled(entry) if isinstance(entry, str) else entry.load()
 
 
 def _digest(examples: Sequence[Example]) -> str:

@@ -141,9 +141,14 @@ class Run:
     @property
     def digest(self) -> str:
         """The digest of the settings that a run may not change when it continues."""
-        # Training does not depend on sums, which are computed from trained heads, nor on processes.
+        # Training does not depend on sums, which are computed from trained heads, on processes, nor on where
+        # pairs are stored.
         model, data = (
-            {key: value for key, value in vars(group).items() if key not in ("sums", "jobs")}
+            {
+                key: value
+                for key, value in vars(group).items()
+                if key not in ("sums", "jobs", "folder")
+            }
             for group in (self.config.model, self.config.data)
         )
         settings = {"seed": self.config.seed_everything, "model": model, "data": data}
@@ -343,7 +348,8 @@ class Run:
     def _configuration(self, *, average: bool) -> str:
         """Return the configuration to record; training again with it overwrites no evaluator by default."""
         recorded = self.config.clone()
-        recorded.overwrite, recorded.part, recorded.average = False, "", average
+        recorded.overwrite = recorded.resume = False
+        recorded.part, recorded.average = "", average
         configuration: str = self.parser.dump(recorded, skip_none=False)
         return configuration
 
@@ -417,11 +423,7 @@ def quiet_lightning() -> Iterator[None]:
             ".*LightningCLI's args parameter is intended.*",
             # LightningCLI's own use of jsonargparse.
             r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
-            ".*does not have many workers.*",
-            # Logs go to a CSV file.
-            r"(?s).*`tensorboardX` has been removed.*",
             ".*Checkpoint directory .* exists and is not empty.*",
-            ".*The number of training batches .* is smaller than the logging interval.*",
             ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
             ".*Early stopping conditioned on metric.*",
         ):

@@ -172,8 +172,6 @@ class EvaluatorModule(lightning.LightningModule):
         Raises:
             ConfigError: a head has nothing to learn from, or reads sources that its data do not have.
         """
-        if stage != "fit":
-            return
         torch.set_float32_matmul_precision(self.float32_matmul)
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
         examples = data.load()["train"]

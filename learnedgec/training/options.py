@@ -20,7 +20,6 @@ from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.quantization import Bits
 from learnedgec.runtime.plugins import see_current_folder
-from learnedgec.runtime.progress import QUIET
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins
@@ -85,8 +84,8 @@ _USAGE = """learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
 
 _DESCRIPTION = (
     "Train an evaluator from a configuration, each key of which is also an option; --init writes a "
-    "configuration to start from. "
-    f"--quiet: {QUIET}."
+    "configuration to start from. --quiet: print neither progress nor remarks on stderr, only errors and "
+    "warnings about the validity of results."
 )
 
 _MORE = "--help-all lists the other options of Lightning's trainer and callbacks as well."

@@ -26,6 +26,7 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     is_evaluator,
+    manifest_annotators,
     manifest_datasets,
     open_package,
 )
@@ -115,7 +116,12 @@ def check_start(encoder: str) -> None:
     """Raise `ConfigError` unless the encoder, or the evaluator to continue, allows commercial use."""
     if is_evaluator(encoder):
         manifest = open_package(encoder).manifest
-        check_permissive(manifest["encoder"], manifest_datasets(manifest), evaluator=encoder)
+        check_permissive(
+            manifest["encoder"],
+            manifest_datasets(manifest),
+            manifest_annotators(manifest),
+            evaluator=encoder,
+        )
     else:
         check_permissive(encoder, ())
 

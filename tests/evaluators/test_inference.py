@@ -11,6 +11,7 @@ import tiny
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.evaluators import loading
 from learnedgec.evaluators.inference import (
     Item,
     TruncationWarning,
@@ -137,6 +138,18 @@ def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: P
         file.write_bytes(content)
     (tiny_encoder / "README.md").write_text("a card")
     assert checkpoint_digest(str(tiny_encoder)) == digest
+
+
+def test_the_digest_of_several_files_of_weights_is_not_that_of_their_index(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tiny_encoder / "model.safetensors.index.json"
+    index.write_text("{}")
+    monkeypatch.setattr(loading, "cached_file", lambda *_: index)
+    digest = checkpoint_digest("org/name")
+    weights = tiny_encoder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert checkpoint_digest("org/name") != digest
 
 
 def test_tokenizers_in_python_cut_and_count_like_others(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
     data = training_data(["--config", "released/open-mini"])
     names = data.datasets()
     assert data.annotators() == ["en-ewt-sm"]
-    check_permissive(OPEN["model"]["encoder"], names, data.annotators())
+    check_permissive(OPEN["model"]["encoder"], names, [*data.annotators(), "plain"])
     with pytest.raises(ConfigError, match="the licence of other_sm is not known here"):
         check_permissive(OPEN["model"]["encoder"], names, ["other_sm"])
     # Nor where another source takes its pairs from the one that has it.

@@ -65,11 +65,19 @@ def test_a_refused_run_removes_no_checkpoint(words: list[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("length", ["max_steps=1", "max_epochs=1"])
+@pytest.mark.parametrize("interval", ["epoch", "batches", "a share"])
 def test_the_end_of_training_is_evaluated_whatever_the_interval(
-    words: list[str], length: str
+    words: list[str], length: str, interval: str
 ) -> None:
-    interval = "--trainer.check_val_every_n_epoch=50"
-    result = trained([*words, f"--trainer.{length}", interval])
+    never = {
+        "epoch": ["--trainer.check_val_every_n_epoch=50"],
+        "batches": [
+            "--trainer.check_val_every_n_epoch=null",
+            "--trainer.val_check_interval=1000",
+        ],
+        "a share": ["--trainer.val_check_interval=0.7"],
+    }[interval]
+    result = trained([*words, f"--trainer.{length}", *never])
     assert set(result.results) == {"dev", "test"}
 
 

@@ -183,6 +183,17 @@ def test_an_annotator_is_part_of_the_key(
     assert not set(places) & {source.place(tmp_path) for source in sources}
 
 
+def test_a_folder_with_the_name_of_a_part_is_no_part_of_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = ImpactPairs(["jelv:train"], annotator="en-ewt-sm")
+    place = source.place(tmp_path)
+    Path("train").mkdir()
+    Path("train", "notes").write_text("mine")
+    assert source.place(tmp_path) == place
+
+
 def test_a_teacher_and_what_is_below_it_are_part_of_the_key(
     tiny_evaluator: Path, rated: Path, tmp_path: Path
 ) -> None:

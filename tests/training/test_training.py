@@ -125,6 +125,7 @@ def test_resume_gives_the_same_weights_as_no_interruption(
     last = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=True)
     assert last["global_step"] == 9
     resumed = trained([*words, "--resume", "--data.jobs", "2"]).package
+    assert "resume: false" in (resumed / "training.yaml").read_text()
     first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
     assert first.keys() == second.keys()
     for name, tensor in first.items():

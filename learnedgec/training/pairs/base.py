@@ -256,11 +256,10 @@ def _content_digest(name: str) -> str:
     """
     if name == "-":
         raise ConfigError("data.pairs: pairs cannot be made from standard input; name a file.")
-    dataset, _, rest = name.partition(":")
+    dataset = name.partition(":")[0]
     files = DATASETS.find(dataset).files.values() if dataset in DATASETS else ()
     digests = [file.sha256 for file in files]
-    # A benchmark may be a folder, as in jfleg:FOLDER.
-    paths = [Path(name), *([Path(rest)] if rest else [])]
+    paths = [Path(name)]
     if dataset == "sample":
         paths.append(sample_folder())
     digests += [file_digest(path) for path in paths if path.is_file()]

@@ -117,8 +117,9 @@ class CorruptedPairs(PairSource):
             their lemmas (`Inventory`), by the types of the corrections' gold edits.
         labelled: sentences with labelled words (`multiged:realec`), which tell for the mistakes of `words`
             which words are often wrong, and how many mistakes a clean sentence gets.
-        labelled_share: share of the pairs whose better side is such a sentence as it is. Its right words are
-            changed on the worse side, so these pairs are all `added`, and their correct text is unknown.
+        labelled_share: how often a pair is to be made from such a sentence, which is the better side as it
+            is. Its right words are changed on the worse side, so only `added` pairs can be made from it, and
+            their correct text is unknown.
         annotator: spaCy pipeline; by default as for the metric `errant`.
         seed: seed of all draws.
     """

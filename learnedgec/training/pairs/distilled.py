@@ -42,7 +42,7 @@ class DistilledPairs(PairSource):
     Args:
         pairs: the pair sources.
         teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
-        number: number of pairs, taken from the beginning of each source in turn; by default, all.
+        number: number of pairs, the first ones of all sources in their order; by default, all.
         references: datasets with references for the sources of the pairs, for a teacher that needs
             references.
         order: which text is the better one: by the `teacher`, or as in the `pairs`.
@@ -86,7 +86,8 @@ class DistilledPairs(PairSource):
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the pair sources; those of the teacher are among the parameters."""
-        return {name: digest for source in self.pairs for name, digest in source.digests().items()}
+        digests = super().digests()
+        return digests | {name: d for source in self.pairs for name, d in source.digests().items()}
 
     def material(self) -> Iterator[str]:
         """Yield the material of the pair sources.
