@@ -39,10 +39,9 @@ def forbidden_sentences() -> Iterator[str]:
 
 def development_sentences() -> Iterator[str]:
     """Yield every source and reference of GMEG dev."""
-    for name in ("gmeg:fce", "gmeg:wiki"):
-        data = load_parallel(name)
-        yield from data.sources
-        yield from (reference.text for row in data.references for reference in row)
+    data = load_parallel("gmeg")
+    yield from data.sources
+    yield from (reference.text for row in data.references for reference in row)
 
 
 def write_hashes(name: str, hashes: Iterable[bytes | None]) -> None:

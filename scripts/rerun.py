@@ -98,14 +98,8 @@ _FURTHER_HUMAN = {"gjg15": ("EW",), "peet": ("effort",)}
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
-# The board without a cell; what its parts hold, docs/leaderboard.md says.
-EMPTY: Mapping[str, Any] = {"protocol": {}, "metrics": {}, "benchmarks": {}, "cells": []}
-
 # What the names in a manifest do not say.
 _LEARNED = {"runs/released/likelihood.jsonl": "margins of SmolLM2-135M on pairs of these"}
-
-# Fewer systems say nothing about systems in general.
-_FEW_SYSTEMS = 8
 
 # Where an annotator of English edits is out of place.
 _NOT_ENGLISH = {"swedish": "Swedish", "autojqe": "Japanese"}
@@ -134,7 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     protocol = Protocol(resamples=options.resamples)
     for name in options.benchmark:
         fill(name, load_benchmark(name), metrics, options.cells, protocol, runtime)
-    board = read_json(options.board) if options.board.exists() else dict(EMPTY)
+    # What the parts of a board hold, docs/leaderboard.md says.
+    empty: dict[str, Any] = {"protocol": {}, "metrics": {}, "benchmarks": {}, "cells": []}
+    board = read_json(options.board) if options.board.exists() else empty
     update(board, read_cells(options.cells, options.resamples))
     for metric in metrics:
         if metric.label in board["metrics"] and "speed" not in board["metrics"][metric.label]:
@@ -339,7 +335,7 @@ def board_rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             if measure not in SHOWN or number(estimate["value"]) == "–" or not estimate["count"]:
                 continue
             # Fewer systems say nothing about systems in general.
-            systems = estimate.get("over_systems") if estimate["count"] >= _FEW_SYSTEMS else None
+            systems = estimate.get("over_systems") if estimate["count"] >= 8 else None
             intervals = map(rounded, (systems, estimate["over_sentences"]))
             measures[measure] = [round(estimate["value"], 3), *intervals]
         yield {

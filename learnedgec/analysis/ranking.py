@@ -217,6 +217,11 @@ class SystemRanking:
         """Int (S,): each system's cluster, 1 for the best (`clusters`)."""
         return clusters(self.scores, self.better)
 
+    def ranks_of(self, number: int) -> str:
+        """Return the ranks that the system with this number may have, such as `2` or `1–3`."""
+        best, worst = self.ranges[number].tolist()
+        return f"{best}" if best == worst else f"{best}–{worst}"
+
     def beaten(self, number: int) -> list[str]:
         """Return the systems that are significantly worse than the one with this number, best first."""
         worse = self.better[number]

@@ -101,9 +101,8 @@ def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:
         name = {"metric": ranking.metric, "system": ranking.systems[number]}
         score = {"score": float(ranking.scores[number]), "low": low, "high": high}
         if ranking.baseline is None:
-            best, worst = ranking.ranges[number].tolist()
-            ranks = str(best) if best == worst else f"{best}–{worst}"
-            place = {"cluster": int(ranking.cluster[number]), "ranks": ranks}
+            cluster = int(ranking.cluster[number])
+            place = {"cluster": cluster, "ranks": ranking.ranks_of(number)}
             rows.append({**name, **place, **score, "beats": len(ranking.beaten(number))})
             continue
         base = ranking.systems.index(ranking.baseline)

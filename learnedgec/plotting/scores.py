@@ -66,12 +66,7 @@ def _intervals(ranking: SystemRanking) -> Any:
         axis.plot(ranking.scores[number], row, "o", color=colour, markersize=4)
         if row and ranking.cluster[number] != ranking.cluster[order[row - 1]]:
             axis.axhline(row - 0.5, color=GREY, linewidth=0.6, linestyle=":")
-    labels = []
-    for number in order:
-        best, worst = ranking.ranges[number].tolist()
-        ranks = f"{best}" if best == worst else f"{best}–{worst}"
-        labels.append(f"{ranking.systems[number]}  {ranks}")
-    label_rows(axis, labels)
+    label_rows(axis, [f"{ranking.systems[number]}  {ranking.ranks_of(number)}" for number in order])
     by = "" if ranking.by == "mean" else f" ({ranking.by})"
     axis.set_xlabel(f"{shorten(ranking.metric, 40)}{by}")
     return figure
