@@ -108,12 +108,7 @@ def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each licence; files that a continued evaluator learned from are not the user's."""
     continued = manifest["continued"] or {"name": "", "datasets": []}
-    own = manifest["data"]["datasets"]
-    earlier = [
-        name
-        for name in continued["datasets"]
-        if name not in own and name.partition(":")[0] not in DATASETS
-    ]
+    earlier = [name for name in continued["datasets"] if name.partition(":")[0] not in DATASETS]
     yield from licence_lines(n for n in manifest_datasets(manifest) if n not in earlier)
     if earlier:
         yield f"- {_names(earlier)}: files of `{continued['name']}`; see its card"

@@ -124,9 +124,12 @@ def write_package(
             "results": results,
             "verdicts": {head: asdict(verdict) for head, verdict in (verdicts or {}).items()},
         }
-        licences = [weights_licence(data["datasets"], encoder)]
-        if continued:
-            licences.append(manifest_licence(continued))
+        # A teacher may have learned from files of the continued evaluator, which are not the user's own data.
+        earlier = manifest_datasets(continued) if continued else ()
+        new = [name for name in data["datasets"] if name not in earlier]
+        licences = [manifest_licence(continued)] if continued else []
+        if new or not continued:
+            licences.append(weights_licence(new, encoder))
         manifest["license"] = " AND ".join(sorted(set(" AND ".join(licences).split(" AND "))))
         (folder / CARD).write_text(model_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
