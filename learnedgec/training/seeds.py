@@ -53,12 +53,6 @@ def train_seeds(
             f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
             "with --trainer.devices 1, or each by a command of its own with --seed_everything."
         )
-    if config.average and not _starts_alike(first):
-        raise ConfigError(
-            "average: the seeds begin with low-rank weights of their own, which have no mean of their rank; "
-            "continue an evaluator with the same model.lora, or leave --average out, and the median run is "
-            "packaged."
-        )
     first.check_free(first.package.is_dir() and not config.resume)
     if config.overwrite and not config.resume:
         for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
@@ -114,14 +108,6 @@ def _train_seed(
         result = Run(parse(words, progress=progress, module=module)).complete(notify)
     assert result is not None  # there is one device
     return result
-
-
-def _starts_alike(run: Run) -> bool:
-    """Return whether all seeds begin with the same low-rank weights, or train whole matrices."""
-    lora = run.module.model.config.lora
-    if not lora or not run.module.continued:
-        return not lora
-    return bool(Evaluator.load(run.config.model.encoder).model.config.lora == lora)
 
 
 def _mean(folders: Sequence[Path]) -> EvaluatorModel:

@@ -76,6 +76,10 @@ def start_model(
 ) -> Start:
     """Return the model that training starts from.
 
+    New weights, those of heads and of low rank, begin alike whatever the seed; seeds differ in the order of
+    the data and in dropout. Heads that begin apart teach the encoder different directions, so the mean of
+    their runs' weights is too small: that of docs/lab/joint-mpnet-4.md has .4 of their spread.
+
     Args:
         heads: the heads that it is to train.
         encoder: a pretrained encoder, or an evaluator to continue.
@@ -90,16 +94,18 @@ def start_model(
     """
     inputs = sorted({head.input for head in heads.values()})
     settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
-    if is_evaluator(encoder):
-        if layer is not None:
-            raise ConfigError(
-                f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
-            )
-        start = _continued(heads, encoder, frozen_layers, settings)
-    else:
-        pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
-        model = _model(pretrained, encoder, heads, settings)
-        start = Start(model, load_tokenizer(encoder), encoder)
+    if is_evaluator(encoder) and layer is not None:
+        raise ConfigError(
+            f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        if is_evaluator(encoder):
+            start = _continued(heads, encoder, frozen_layers, settings)
+        else:
+            pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
+            model = _model(pretrained, encoder, heads, settings)
+            start = Start(model, load_tokenizer(encoder), encoder)
     model = start.model
     if model.config.lora:
         for name, parameter in model.encoder.named_parameters():
