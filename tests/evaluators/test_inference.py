@@ -141,13 +141,14 @@ def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: P
 
 
 def test_the_digest_of_several_files_of_weights_is_not_that_of_their_index(
-    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = tiny_encoder / "model.safetensors.index.json"
+    folder = shutil.copytree(tiny_encoder, tmp_path / "sharded")
+    index = folder / "model.safetensors.index.json"
     index.write_text("{}")
     monkeypatch.setattr(loading, "cached_file", lambda *_: index)
     digest = checkpoint_digest("org/name")
-    weights = tiny_encoder / "model.safetensors"
+    weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes() + b" ")
     assert checkpoint_digest("org/name") != digest
 
