@@ -269,7 +269,7 @@ def _performance(
     *,
     worst: bool = False,
 ) -> tuple[Performance, Floats, Indices]:
-    """Return the performance on the best, or worst, sentence of each case, F on each resample, and which.
+    """Return the performance on the best, or worst, sentence of each case, and what it follows from.
 
     Args:
         metric: decides which sentence of a case is better.
@@ -277,6 +277,9 @@ def _performance(
         real: which sentences a case has, bool (C, R).
         bootstrap: of the cases.
         worst: whether to use the worst sentence.
+
+    Returns:
+        The performance; F on each resample; and the place of the chosen sentence in each case, int (C,).
     """
     many = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
     choice = metric.choose(counts, real, worst=worst)

@@ -94,13 +94,14 @@ def start_model(
     """
     inputs = sorted({head.input for head in heads.values()})
     settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
-    if is_evaluator(encoder) and layer is not None:
+    continues = is_evaluator(encoder)
+    if continues and layer is not None:
         raise ConfigError(
             f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        if is_evaluator(encoder):
+        if continues:
             start = _continued(heads, encoder, frozen_layers, settings)
         else:
             pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)

@@ -130,10 +130,8 @@ def test_figures_and_a_base_model_are_named_where_they_are(tmp_path: Path) -> No
 def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> None:
     manifest = check_package(tiny.save_evaluator(tmp_path / "mine"))
     manifest["continued"] = {"name": "theirs", "sha256": "", "datasets": ["gug", "a.jsonl"]}
-    manifest["data"]["datasets"] = [
-        "my.csv",
-        "a.jsonl",
-    ]  # a teacher may have learned from it as well
+    # A teacher may have learned from a file of theirs as well.
+    manifest["data"]["datasets"] = ["my.csv", "a.jsonl"]
     baselines = {"edit-count": -0.25, "before": 0.5}
     manifest["verdicts"] = {"fluency": {"sentence": "Good.", "baselines": baselines}}
     card = model_card(manifest)

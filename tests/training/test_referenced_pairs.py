@@ -305,7 +305,7 @@ def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Pat
         "init_args": {"teacher": "length", "pairs": [source]},
     }
     heads = {"quality": {"objective": "difference"}}
-    model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "dropout": 0.0, "heads": heads}
+    model = {"encoder": tiny_encoder, "learning_rate": 2e-3, "dropout": 0.0, "heads": heads}
     data = {"pairs": {"quality": [taught]}}
     result = trained(arguments(tmp_path, data, trainer={"max_epochs": 20}, **model))
     evaluator = Evaluator.load(str(result.package))

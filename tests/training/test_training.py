@@ -44,14 +44,15 @@ def options(folder: Path, encoder: Path, *words: str) -> list[str]:
 
 
 def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
-    result = trained(options(tmp_path, tiny_encoder, "--trainer.max_epochs", "4"))
+    longer = ("--trainer.max_epochs", "16", "--model.learning_rate", "2e-3")
+    result = trained(options(tmp_path, tiny_encoder, *longer))
     ratings = load_ratings(str(SAMPLE_FOLDER))
     evaluator = Evaluator.load(str(result.package))
     predicted = evaluator.predict([r.source for r in ratings], [r.hypothesis for r in ratings])
     # Two layers with random weights memorise; what matters is that gradients reach every head.
     for head in ("grammaticality", "fluency", "meaning"):
         target = np.array([rating.values[head] for rating in ratings])
-        assert np.corrcoef(predicted[head], target)[0, 1] > 0.2
+        assert np.corrcoef(predicted[head], target)[0, 1] > 0.3
     manifest = json.loads((result.package / "manifest.json").read_text())
     assert manifest["seed"] == 3
     assert manifest["data"]["train"]["ratings"] == 288
