@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +86,84 @@ def resample(size: int, count: int, seed: int = 0) -> Indices:
         raise ConfigError(
             f"{count:.3g} resamples of {size} sentences do not fit into memory; ask for fewer."
         ) from None
+
+
+def resample_groups(groups: Sequence[Hashable], count: int, seed: int = 0) -> Iterator[Indices]:
+    """Yield resamples of rows that are dependent within groups, such as the outputs of one source.
+
+    Each draws as many groups as there are, with replacement, and has all rows of every group that it draws.
+
+    Args:
+        groups: the group of each row.
+        count: number of resamples.
+        seed: of the random generator.
+
+    Example:
+        >>> [rows.tolist() for rows in resample_groups(["a", "b", "a"], 2, seed=1)]
+        [[0, 2, 1], [1, 1]]
+    """
+    members: dict[Hashable, list[int]] = {}
+    for row, group in enumerate(groups):
+        members.setdefault(group, []).append(row)
+    of_groups = [np.array(rows, dtype=np.intp) for rows in members.values()]
+    for drawn in resample(len(of_groups), count, seed) if of_groups else ():
+        yield np.concatenate([of_groups[number] for number in drawn])
+
+
+def widened(level: float, size: int) -> float:
+    """Return the level at which percentiles of a bootstrap over few cases hold `level`.
+
+    A bootstrap over n cases is too narrow by about √((n − 1)/n) and by the difference between the normal and
+    Student's distribution. The level returned makes up for both: with q Student's quantile of `level` for
+    n − 1 degrees of freedom, its two tails are Φ(−q √(n/(n − 1))) each. With one case it is 1.
+
+    Source: Hesterberg, "What Teachers Should Know About the Bootstrap" (The American Statistician, 2015).
+
+    Example:
+        >>> round(widened(0.95, 13), 3), round(widened(0.95, 1000), 3)
+        (0.977, 0.95)
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if size < 2:
+        return 1.0
+    reach = stdtrit(size - 1, (1 + level) / 2) * np.sqrt(size / (size - 1))
+    return float(1 - 2 * ndtr(-reach))
+
+
+def interval_over_groups(
+    statistic: Callable[[Indices], float],
+    groups: Sequence[Hashable],
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the interval of a statistic of rows that are dependent within groups, by resampling the groups.
+
+    Args:
+        statistic: from row numbers, int (M,), to the number, NaN where it does not exist.
+        groups: the group of each row, such as its source.
+        resamples: number of resamples.
+        level: of the interval, which is `widened` for the number of groups.
+        seed: of the random generator.
+
+    Returns:
+        The interval. It is too narrow with fewer than six groups (.87 for .95 with four), and NaN with fewer
+        than two.
+
+    Example:
+        >>> ratings = np.array([1.0, 2.0, 2.0, 5.0, 6.0, 6.0])
+        >>> low, high = interval_over_groups(lambda rows: ratings[rows].mean(), [0, 0, 1, 1, 2, 2])
+        >>> low, high
+        (1.5, 6.0)
+    """
+    check_resampling(resamples, level)
+    count = len(set(groups))
+    if count < 2:
+        return float("nan"), float("nan")
+    values = [statistic(rows) for rows in resample_groups(groups, resamples, seed)]
+    return interval(np.array(values, dtype=float), widened(level, count))
 
 
 def multiplicities(samples: Indices, size: int) -> Floats:

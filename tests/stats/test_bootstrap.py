@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learnedgec.stats.resampling import Bootstrap
+from learnedgec.stats.resampling import (
+    Bootstrap,
+    interval_over_groups,
+    resample_groups,
+    widened,
+)
 
 
 def test_ratio_mean_and_share_as_a_plain_loop() -> None:
@@ -35,3 +40,33 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
 def test_nothing_to_divide_by_has_no_value() -> None:
     estimate = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
     assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
+
+
+def test_resamples_of_groups_keep_the_rows_of_a_group_together() -> None:
+    groups = ["a", "b", "a", "c", "b", "a"]
+    drawn = [rows.tolist() for rows in resample_groups(groups, 200, seed=3)]
+    assert {rows.count(0) for rows in drawn} == {0, 1, 2, 3}
+    for rows in drawn:
+        assert rows.count(0) == rows.count(2) == rows.count(5)
+        assert rows.count(1) == rows.count(4)
+        assert rows.count(0) + rows.count(1) + rows.count(3) == 3
+
+
+def test_interval_over_groups_holds_where_rows_of_a_group_are_alike() -> None:
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(13), 20).tolist()
+    held = {"groups": 0, "rows": 0}
+    for number in range(200):
+        values = np.repeat(random.normal(size=13), 20) + random.normal(0, 0.5, 260)
+        for name, of in (("groups", groups), ("rows", list(range(260)))):
+            low, high = interval_over_groups(
+                lambda rows, values=values: values[rows].mean(), of, resamples=100, seed=number
+            )
+            held[name] += low <= 0 <= high
+    assert held["groups"] >= 180
+    assert held["rows"] < 120
+
+
+def test_one_group_has_no_interval() -> None:
+    assert np.isnan(interval_over_groups(lambda rows: 1.0, ["a", "a"])).all()
+    assert widened(0.95, 1) == 1.0
