@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -56,11 +57,17 @@ def main(arguments: Sequence[str]) -> None:
     )
     if options.plot:
         output.tell_written(plot_sweep(result, options.plot, result.package.name), options)
+    # The last part of a key is its column, unless another key ends in the same.
+    ends = Counter(key.rpartition(".")[2] for key in result.best.parameters)
+    columns = {
+        key: end if ends[end := key.rpartition(".")[2]] == 1 else key
+        for key in result.best.parameters
+    }
     rows = [
         {
             "trial": trial.number + 1,
             **{
-                key.rpartition(".")[2]: f"{value:g}" if isinstance(value, float) else value
+                columns[key]: f"{value:g}" if isinstance(value, float) else value
                 for key, value in trial.parameters.items()
             },
             "epochs": len(trial.scores),

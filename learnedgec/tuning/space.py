@@ -145,7 +145,9 @@ class Choice:
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
         """Return the value as Python writes it, or the first value if it is not among them."""
-        return {name: repr(value if value in self.values else self.values[0])}
+        # The given value may be 1.0 where 1 is among the values.
+        equal = [other for other in self.values if other == value]
+        return {name: repr((equal or self.values)[0])}
 
     def starts(self) -> list[Any]:
         """Return every value."""

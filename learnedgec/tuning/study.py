@@ -7,11 +7,12 @@ import importlib.util
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import optuna
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from optuna.samplers import BaseSampler
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -22,6 +23,9 @@ from learnedgec.runtime.writing import check_writable
 from learnedgec.tuning.space import Space
 
 Sampler = Literal["tpe", "cma-es", "gp"]
+
+# The longest that a trial in a database on a server may take.
+_LONGEST = timedelta(days=1)
 
 
 def open_study(
@@ -47,7 +51,7 @@ def open_study(
         FormatError: the storage cannot be read.
         OutputError: the storage cannot be written.
     """
-    if storage is not None and "://" not in storage:
+    if storage is not None and _is_file(storage):
         check_writable(storage)
         Path(storage).parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -77,10 +81,15 @@ def open_study(
     return study
 
 
-def ask(
+@contextlib.contextmanager
+def next_trial(
     study: optuna.Study, space: Space, sampler: Sampler, seed: int, storage: str | None
-) -> optuna.Trial:
-    """Return the next trial; processes that share a file take turns, so that no two draw the same point.
+) -> Iterator[optuna.Trial]:
+    """Yield a trial that a process began and left, for example because it was killed, or else a new one.
+
+    Processes that share a file take turns, so that no two draw the same point, and each locks its trial, so
+    that nobody else repeats it. A database on a server has no such locks: there, a trial that has not ended
+    after a day counts as left.
 
     Args:
         study: the study.
@@ -89,13 +98,48 @@ def ask(
         seed: seed of the study.
         storage: file or address of a shared study, or `None`.
     """
-    # Optuna locks a journal by the file that ends in `.lock`.
-    shared = storage is not None and "://" not in storage
-    with FileLock(f"{storage}.ask.lock") if shared else contextlib.nullcontext():
-        study.sampler = _make_sampler(sampler, seed, len(study.get_trials(deepcopy=False)))
-        trial = study.ask()
-        space.suggest(trial)
-    return trial
+    with contextlib.ExitStack() as held:
+        with _lock(storage, "ask"):
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            left = next((trial for trial in running if _is_left(study, trial, storage)), None)
+            number = left.number if left else len(study.get_trials(deepcopy=False))
+            study.sampler = _make_sampler(sampler, seed, number)
+            trial = optuna.Trial(study, left._trial_id) if left else study.ask()
+            space.suggest(trial)
+            held.enter_context(_lock(storage, trial.number))
+        yield trial
+    if _is_file(storage):
+        Path(f"{storage}.{trial.number}.lock").unlink(missing_ok=True)
+
+
+def _is_file(storage: str | None) -> bool:
+    """Return whether a storage is a file, beside which there may be others."""
+    return storage is not None and "://" not in storage
+
+
+def _lock(
+    storage: str | None, name: str | int, timeout: float = -1
+) -> contextlib.AbstractContextManager[Any]:
+    """Return the lock on the next draw (`ask`) or on a trial by number; a file alone has locks."""
+    # Optuna locks a journal by the file that ends in `.journal.lock`.
+    return (
+        FileLock(f"{storage}.{name}.lock", timeout=timeout)
+        if _is_file(storage)
+        else contextlib.nullcontext()
+    )
+
+
+def _is_left(study: optuna.Study, trial: FrozenTrial, storage: str | None) -> bool:
+    """Return whether nobody works on a trial that was running."""
+    if not _is_file(storage):
+        assert trial.datetime_start is not None
+        return datetime.now() - trial.datetime_start > _LONGEST
+    try:
+        with _lock(storage, trial.number, timeout=0):
+            # It may have ended before the lock was free.
+            return study.get_trials(deepcopy=False)[trial.number].state == TrialState.RUNNING
+    except Timeout:
+        return False
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:

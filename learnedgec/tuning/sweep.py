@@ -25,7 +25,7 @@ from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.study import Sampler, ask, explained_variance, open_study, quiet
+from learnedgec.tuning.study import Sampler, explained_variance, next_trial, open_study, quiet
 
 # In the run's folder.
 _JOURNAL = "sweep.journal"
@@ -63,7 +63,8 @@ class SweptTrial:
     Attributes:
         number: of the trial, from 0; trial 0 has the settings of the configuration.
         parameters: the settings that were tried.
-        state: `complete`, `pruned`, or `failed` for want of memory.
+        state: `complete`, `pruned`, or `failed` for want of memory or because its settings do not suit each
+            other.
         scores: the dev score after each epoch, by epoch.
     """
 
@@ -144,10 +145,8 @@ def sweep(
         with FileLock(run.folder / "sweep.lock"):
             if plan.jobs > 1:
                 run.data.load()  # pairs are made once, before processes share them
-            begun = [trial._trial_id for trial in study.get_trials(False, (TrialState.RUNNING,))]
-            more = plan.trials - len(begun) - len(study.get_trials(False, _ENDED))
-            tasks = [*begun, *[None] * more]
-            parallel_map(work, tasks, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
+            more = range(len(study.get_trials(False, _ENDED)), plan.trials)
+            parallel_map(work, more, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         best = work.keep_best(study)
         if best is None:
             raise ConfigError("trials: none of them came to its end; give more.")
@@ -225,17 +224,13 @@ class _Work:
     progress: bool
     threads: int
 
-    def __call__(self, begun: int | None) -> None:
-        """Train a trial that was interrupted, by its id in the study, or else the next one."""
+    def __call__(self, ended: int) -> None:
+        """Train a trial that was interrupted, or else the next one."""
         torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
-            study = self.study()
-            trial = (
-                ask(study, self.space, self.plan.sampler, self.plan.seed, self.storage)
-                if begun is None
-                else optuna.Trial(study, begun)
-            )
-            self.train(study, trial)
+            study, plan = self.study(), self.plan
+            with next_trial(study, self.space, plan.sampler, plan.seed, self.storage) as trial:
+                self.train(study, trial)
             self.keep_best(study)
 
     def study(self) -> optuna.Study:
@@ -266,19 +261,25 @@ class _Work:
         ]
         # A trial with a checkpoint continues, and one without any starts again.
         words += ["--part", f"trial-{trial.number}", "--resume", "--overwrite"]
-        run = Run(parse([*self.arguments, *words], progress=self.progress))
-        pruning = _Pruning(trial, self.epochs)
-        run.trainer.callbacks.append(pruning)  # type: ignore[attr-defined]
         state, value = TrialState.COMPLETE, None
         try:
+            run = Run(parse([*self.arguments, *words], progress=self.progress))
+            pruning = _Pruning(trial, self.epochs)
+            run.trainer.callbacks.append(pruning)  # type: ignore[attr-defined]
             run.complete(None)
             value = max(pruning.scores.values())
         except optuna.TrialPruned:
             state = TrialState.PRUNED
         except (MemoryError, torch.OutOfMemoryError):
             state = TrialState.FAIL
+        except ConfigError as error:
+            # The settings do not suit each other, so trying them again would not help.
+            study.tell(trial, state=TrialState.FAIL)
+            raise ConfigError(
+                f"trial {trial.number + 1}: {error} To continue without this trial, give --resume."
+            ) from None
         study.tell(trial, value, state)
-        for checkpoint in run.folder.glob("*.ckpt"):
+        for checkpoint in self.package(trial.number).parent.glob("*.ckpt"):
             checkpoint.unlink()
 
     def package(self, number: int) -> Path:

@@ -28,7 +28,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import Estimate, interval, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
-from learnedgec.tuning.study import Sampler, ask, finished_trials, open_study, quiet
+from learnedgec.tuning.study import Sampler, finished_trials, next_trial, open_study, quiet
 from learnedgec.types import Floats, Indices
 
 # Number of metrics whose statistics are kept in memory, if trials need their own statistics.
@@ -137,12 +137,12 @@ def run_trials(
 
     def run(study: optuna.Study) -> Iterator[None]:
         while len(finished_trials(study)) < plan.trials:
-            trial = ask(study, space, plan.sampler, plan.seed, plan.storage)
-            value = trials_of.tried(space.suggest(trial), target).value
-            if math.isnan(value):
-                study.tell(trial, state=TrialState.PRUNED)
-            else:
-                study.tell(trial, value)
+            with next_trial(study, space, plan.sampler, plan.seed, plan.storage) as trial:
+                value = trials_of.tried(space.suggest(trial), target).value
+                if math.isnan(value):
+                    study.tell(trial, state=TrialState.PRUNED)
+                else:
+                    study.tell(trial, value)
             yield
 
     with quiet():

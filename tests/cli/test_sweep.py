@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,27 @@ def test_low_trials_are_pruned(sweep: Any, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_cannot_be_tried(sweep: Any, words: str, message: str) -> None:
     assert message in sweep(f"{SWEEP} {words}", code=2).err
+
+
+def test_a_refused_setting_ends_its_trial_and_others_go_on(sweep: Any) -> None:
+    command = "sweep --config mine.yaml --space model.pooling=mean,nonsense --trials 2 --overwrite"
+    message = sweep(command, code=2).err
+    assert re.search("trial 2: .*nonsense.*give --resume", message)
+    result = sweep(f"{command} --resume --format json").json
+    assert [trial["state"] for trial in result["trials"]] == ["best", "failed"]
+
+
+def test_settings_whose_names_end_alike_have_columns_of_their_own(sweep: Any) -> None:
+    keys = ["model.heads.fluency.weight", "model.heads.meaning.weight"]
+    Path("mine.csv").write_text(
+        "source,hypothesis,fluency,meaning\n"
+        + "".join(f"he go {n} .,he goes {n} .,{n % 4},{n % 3}\n" for n in range(40))
+    )
+    Path("mine.yaml").write_text(
+        Path("mine.yaml").read_text().replace("{fluency: {}}", "{fluency: {}, meaning: {}}")
+    )
+    space = f"{keys[0]}=1,2 {keys[1]}=3,4 dropout=0.1,0.2"
+    (trial,) = sweep(
+        f"sweep --config mine.yaml --space {space} --trials 1 --overwrite --format json"
+    ).json["trials"]
+    assert (trial[keys[0]], trial[keys[1]], trial["dropout"]) == (1, 3, "0.1")

@@ -59,6 +59,7 @@ def test_numbers() -> None:
 
 
 def test_choices() -> None:
+    assert Choice((1, 2)).encode("c", 2.0) == {"c": "2"}
     choice = Choice(("word", None, 3))
     assert [
         choice.suggest("x", FixedTrial(choice.encode("x", value))) for value in choice.values

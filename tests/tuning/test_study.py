@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
-from learnedgec.tuning.study import ask, finished_trials, open_study, quiet
+from learnedgec.tuning.study import finished_trials, next_trial, open_study, quiet
 
 FILES = ["study.journal", "study.db"]
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
@@ -39,11 +40,12 @@ def work(
         study = open_study("x@test", {"metric": task}, SPACE.starts(), storage=storage)
         done = 0
         while len(finished_trials(study)) < limit:
-            trial = ask(study, SPACE, sampler, 3, storage)  # type: ignore[arg-type]
-            done += 1
-            if done == last:
-                end()
-            study.tell(trial, -((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
+            with next_trial(study, SPACE, sampler, 3, storage) as trial:  # type: ignore[arg-type]
+                done += 1
+                if done == last:
+                    end()
+                x, y = trial.params["x"], trial.params["y"]
+                study.tell(trial, -((x - 0.3) ** 2) - (y - 0.6) ** 2)
         return finished_trials(study)
 
 
@@ -56,13 +58,38 @@ def start(storage: Path, last: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", program, str(storage), str(last)])
 
 
-def test_a_killed_process_loses_one_trial(tmp_path: Path) -> None:
-    with start(tmp_path / "study.journal", 9) as doomed:
+@pytest.mark.parametrize("last", [1, 9])
+@pytest.mark.parametrize("file", FILES)
+def test_the_trial_of_a_killed_process_is_repeated(tmp_path: Path, file: str, last: int) -> None:
+    with start(tmp_path / file, last) as doomed:
         assert doomed.wait() == -signal.SIGKILL
-    trials = work(str(tmp_path / "study.journal"), 18)
-    assert len(trials) == len(set(points(trials))) == 18
-    starts = [(point["x"], point["y"]) for point in SPACE.starts()]
-    assert set(starts) <= set(points(trials))
+    trials = work(str(tmp_path / file), 18)
+    # Trial 1 has the given parameters, which must not be lost, and trial 9 has drawn ones.
+    assert points(trials) == points(work(None, 18))
+    assert [trial.number for trial in trials] == list(range(18))
+    assert not list(tmp_path.glob("*.[0-9]*.lock"))
+
+
+def test_a_trial_that_is_worked_on_is_left_alone(tmp_path: Path) -> None:
+    storage = str(tmp_path / "study.journal")
+    with quiet():
+        study = open_study("x@test", {}, SPACE.starts(), storage=storage)
+        with next_trial(study, SPACE, "tpe", 3, storage) as first:
+            with next_trial(study, SPACE, "tpe", 3, storage) as second:
+                study.tell(second, 2.0)
+            study.tell(first, 1.0)
+    assert [trial.values for trial in finished_trials(study)] == [[1.0], [2.0]]
+
+
+def test_in_a_database_on_a_server_a_trial_is_repeated_after_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"sqlite:///{tmp_path / 'study.db'}"
+    study = open_study("x@test", {}, SPACE.starts(), storage=address)
+    for longest, number in ((timedelta(days=1), 0), (timedelta(days=1), 1), (timedelta(0), 0)):
+        monkeypatch.setattr("learnedgec.tuning.study._LONGEST", longest)
+        with next_trial(study, SPACE, "tpe", 3, address) as trial:
+            assert trial.number == number
 
 
 def test_two_processes_share_the_trials(tmp_path: Path) -> None:
