@@ -144,7 +144,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
     tiny.save_evaluator(folder / "mine", heads=heads)
     tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
-    write_tuned(folder, "some@seeda-s-dev", tuned)
+    write_tuned(folder, "some@seeda-s-dev+sentence-accuracy", tuned)
     return folder
 
 
@@ -242,7 +242,9 @@ def test_the_table_of_tuning(follow: Follow) -> None:
     page = HOW_TO / "tune.md"
     for step in steps(page):
         follow(step)
-    study = json.loads(Path("checkpoints/ensemble@sample.json").read_text())["study"]
+    study = json.loads(Path("checkpoints/ensemble@sample+sentence-accuracy.json").read_text())[
+        "study"
+    ]
     table, *_ = blocks(page, "text")
     for number in ("value", "held_out", "held_out_deviation", "given_held_out"):
         assert f"{study[number]:.4f}" in table

@@ -186,6 +186,17 @@ class Resampling:
 
 
 @dataclass
+class Overwrite:
+    """Whether an earlier result may be lost.
+
+    Attributes:
+        overwrite: replace an earlier result of this name.
+    """
+
+    overwrite: bool = False
+
+
+@dataclass
 class Quiet:
     """How much is printed on stderr.
 

@@ -17,7 +17,7 @@ from jsonargparse import Namespace
 
 from learnedgec.data.rows import Row, cell, columns_of, plain
 from learnedgec.data.text import write_text
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
 from learnedgec.runtime.writing import check_writable
@@ -105,6 +105,16 @@ def check_out(path: str) -> None:
             f"the folder {folder} of {path} does not exist; create it, or choose another path."
         )
     check_writable(path)
+
+
+def check_free(path: Path, options: Namespace) -> None:
+    """Fail now rather than after hours of work if an earlier result would be lost.
+
+    Raises:
+        OutputError: there is one, and `--overwrite` is not given.
+    """
+    if path.is_file() and not options.overwrite:
+        raise OutputError(f"{path} exists; choose another name, or replace it with --overwrite.")
 
 
 # -- messages --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.cli import flags, inputs
-from learnedgec.cli.output import check_out, remark
+from learnedgec.cli.output import check_free, check_out, remark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.needs import check_metrics
@@ -34,7 +34,7 @@ class _Benchmark:
 
 
 @dataclass
-class _Report(flags.Annotator):
+class _Report(flags.Annotator, flags.Overwrite):
     """What the report has.
 
     Attributes:
@@ -65,6 +65,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     check_report()
     check_out(options.out)
+    check_free(Path(options.out), options)
     attributed = [load_metric(name) for name in options.attribution or ()]
     build: Callable[..., dict[str, Any]]
     files: Sequence[str] = ()
@@ -94,8 +95,7 @@ def main(arguments: Sequence[str]) -> None:
         files={path: file_digest(Path(path)) for path in files if Path(path).is_file()},
     )
     report = build(settings=settings, runtime=runtime)
-    replaced = ", replacing the previous file" if Path(options.out).is_file() else ""
     write_report(options.out, report)
     if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6
-        remark(f"wrote {options.out} ({size:.1f} MB){replaced}", options)
+        remark(f"wrote {options.out} ({size:.1f} MB)", options)

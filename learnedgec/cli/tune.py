@@ -16,7 +16,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.needs import check_metrics
-from learnedgec.metrics.tuned import write_tuned
+from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.plotting.tuning import plot_tuning
 from learnedgec.runtime.writing import check_writable
 from learnedgec.stats.resampling import Estimate
@@ -46,11 +46,12 @@ class _Task:
 
 
 @dataclass
-class _Result:
+class _Result(flags.Overwrite):
     """What is written and compared.
 
     Attributes:
-        name: name of the tuned metric (default: METRIC@BENCHMARK); a name without BENCHMARK gets +BENCHMARK.
+        name: name of the tuned metric (default: METRIC@BENCHMARK, with +OBJECTIVE unless it is kendall); a
+            name without BENCHMARK gets +BENCHMARK.
         output: folder for its file.
         compare: further benchmarks on which to compare the tuned and the given metric, such as
             seeda-s:test or gjg15:12:test90.
@@ -85,7 +86,6 @@ def main(arguments: Sequence[str]) -> None:
     flags.require(options, benchmark="gmeg:dev")
     if options.name:
         search.check_name(options.name)
-    check_writable(Path(options.output) / "tuned.json")
     benchmarks, others = (
         {name: load_benchmark(name) for name in expand_benchmarks(names)}
         for names in ([options.benchmark], options.compare)
@@ -96,21 +96,31 @@ def main(arguments: Sequence[str]) -> None:
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
     runtime = flags.read_runtime(options)
-    for benchmark in benchmarks.values():
-        search.check_task(metric, benchmark, goal, plan, **task)
+    names = {}
+    for typed, benchmark in benchmarks.items():
+        _, on_test = search.check_task(metric, benchmark, goal, plan, **task)
+        names[typed] = search.tuned_name(
+            metric,
+            typed,
+            options.name or "",
+            goal=goal,
+            tuned_on_test=on_test or metric.tuned_on_test,
+        )
+        path = tuned_file(Path(options.output), names[typed])
+        check_writable(path)
+        output.check_free(path, options)
     check_metrics([metric], runtime)
     _announce_comparisons(benchmarks, others, goal)
     announce = None if options.quiet else output.notice
     results = []
     for typed, benchmark in benchmarks.items():
-        name = search.tuned_name(metric, typed, options.name or "")
         tuning = search.tune(
             metric,
             benchmark,
             goal,
             plan,
             **task,
-            name=name,
+            name=names[typed],
             resamples=options.resamples or 1000,
             level=options.confidence,
             runtime=runtime,
@@ -130,8 +140,7 @@ def main(arguments: Sequence[str]) -> None:
             tested_name: count_shared(tuning.sentences, tested.sources)
             for tested_name, tested in {tuning.benchmark: benchmark, **others}.items()
         }
-        name = search.tuned_name(metric, typed, name, tuned_on_test=tuning.tuned_on_test)
-        results.append(_Tuned(name, tuning, comparisons, shared))
+        results.append(_Tuned(names[typed], tuning, comparisons, shared))
     _emit(results, options)
 
 

@@ -118,6 +118,11 @@ def tuned_on(names: Iterable[str]) -> frozenset[bytes]:
     return frozenset(bytes.fromhex(key) for study in studies for key in study.get("sentences", ()))
 
 
+def tuned_file(folder: Path, name: str) -> Path:
+    """Return the path of a tuned metric's file in a folder."""
+    return folder / f"{name}{_SUFFIX}"
+
+
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
     """Write a tuned metric's file and return its path.
 
@@ -129,6 +134,6 @@ def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
     Raises:
         OutputError: the folder cannot be written.
     """
-    path = folder / f"{name}{_SUFFIX}"
+    path = tuned_file(folder, name)
     write_json(path, dataclasses.asdict(tuned))
     return path

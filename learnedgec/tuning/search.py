@@ -249,7 +249,7 @@ def tune(
         target,
         ranges,
         plan,
-        name=tuned_name(metric, benchmark.name, name, tuned_on_test=marked),
+        name=tuned_name(metric, benchmark.name, name, goal=goal, tuned_on_test=marked),
         task=task,
         progress=runtime.progress,
     )
@@ -417,23 +417,32 @@ def compare(
 
 
 def tuned_name(
-    metric: Metric, benchmark: str, name: str = "", *, tuned_on_test: bool = False
+    metric: Metric,
+    benchmark: str,
+    name: str = "",
+    *,
+    goal: Goal = Goal(),
+    tuned_on_test: bool = False,
 ) -> str:
     """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
 
-    A given name gets `+BENCHMARK` unless it names the benchmark, and every name gets `+test` where the tuning
-    data are test data, so that every table says so.
+    The objective follows as `+OBJECTIVE` unless it is the default. A given name gets `+BENCHMARK` unless it
+    names the benchmark. Every name gets `+test` where the tuning data are test data, so that every table says
+    so.
 
     Args:
         metric: the metric to tune.
         benchmark: the tuning data's name, as the user wrote it.
         name: of the tuned metric, if one is given.
+        goal: what was maximised.
         tuned_on_test: whether the tuning data are test data.
 
     Example:
         >>> from learnedgec import load_metric
         >>> tuned_name(load_metric("length"), "gjg15:dev10")
         'length@gjg15-dev10'
+        >>> tuned_name(load_metric("length"), "sample", goal=Goal("pearson"))
+        'length@sample+pearson'
     """
     head, _, rest = benchmark.partition(":")
     if head.lower() == "jfleg" and rest.lower() != "references":
@@ -442,6 +451,7 @@ def tuned_name(
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
     if not name:
         name = f"{metric.name}@{words}"
+        name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
     elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
         name += f"+{words}"
     return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name

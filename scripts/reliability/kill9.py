@@ -147,7 +147,7 @@ def jobs(folder: Path) -> list[Job]:
         Job("perturb", perturb, ["cases.jsonl"]),
         # Blocks are finished one by one: an unfinished run has some of them.
         Job("pairs", [sys.executable, "-c", PAIRS, str(encoder)], ["pairs"], partly=True),
-        Job("tune", tune, [], check=check_trials),
+        Job("tune", tune, [], [*tune, "--overwrite"], check=check_trials),
         Job("train", train, ["out/tiny"], [*train, "--resume"]),
     ]
 

@@ -36,7 +36,12 @@ def test_report_on_files(run: Any) -> None:
     assert out == ""
     assert err.splitlines()[-1].startswith("wrote report.html (")
     assert err.endswith(" MB)\n")
-    assert run(command).err.endswith(" MB), replacing the previous file\n")
+    written = Path("report.html").read_bytes()
+    message = "report.html exists; choose another name, or replace it with --overwrite."
+    assert message in run(command, code=2).err
+    assert Path("report.html").read_bytes() == written
+    run(f"{command} --overwrite")
+    assert data()["title"] != "Mine"
 
 
 def test_report_on_a_benchmark(run: Any) -> None:

@@ -19,6 +19,7 @@ MIX = f"{TUNE} --metric 'ensemble(length=0.25, random=0.75)'"
 ALONE = f"{MIX} --validation none"
 SCORE = "score --src embedded/source.txt --hyp embedded/ref1.txt --ref embedded/ref0.txt --metric"
 FOLDER = Path("checkpoints")
+NAME = "ensemble@sample+sentence-accuracy"
 
 
 @pytest.fixture(autouse=True)
@@ -40,19 +41,23 @@ def test_writes_a_metric_that_score_knows(run: Any) -> None:
     assert ["]*" in line for line in lines[3:]] == [False] * 4 + [True] * 2
     assert "* tuned on sentences of this benchmark: no evidence" in err
     assert "sample: 72 of its 72 sentences are in sample, so its results are no evidence" in err
-    assert "wrote checkpoints/ensemble@sample.json; use it as --metric ensemble@sample" in err
-    assert Path("figures/ensemble_sample.history.pdf").is_file()
-    content = json.loads((FOLDER / "ensemble@sample.json").read_text())
+    assert f"wrote checkpoints/{NAME}.json; use it as --metric {NAME}" in err
+    assert Path("figures/ensemble_sample+sentence-accuracy.history.pdf").is_file()
+    content = json.loads((FOLDER / "ensemble@sample+sentence-accuracy.json").read_text())
     assert set(content) == {"metric", "tuned_on_test", "study"}
     assert len(content["study"]["trials"]) == 12
     assert len(content["study"]["folds"]) == 2
-    tuned = load_metric("ensemble@sample")
-    assert tuned.label == "ensemble@sample"
-    assert str(tuned) == content["metric"].replace("ensemble(", "ensemble@sample(", 1)
-    (record,) = run(f"{SCORE} ensemble@sample --format json").json["scores"]
+    tuned = load_metric("ensemble@sample+sentence-accuracy")
+    assert tuned.label == "ensemble@sample+sentence-accuracy"
+    assert str(tuned) == content["metric"].replace(
+        "ensemble(", "ensemble@sample+sentence-accuracy(", 1
+    )
+    (record,) = run(f"{SCORE} ensemble@sample+sentence-accuracy --format json").json["scores"]
     assert record["metric"] == tuned.label
     assert "ensemble tuned for sentence-accuracy on sample" in run("metrics").out
-    assert run("metrics ensemble@sample").out.startswith(f"{content['metric']}\n\n{{\n")
+    assert run("metrics ensemble@sample+sentence-accuracy").out.startswith(
+        f"{content['metric']}\n\n{{\n"
+    )
 
 
 def test_json_and_csv(run: Any) -> None:
@@ -61,7 +66,7 @@ def test_json_and_csv(run: Any) -> None:
     assert tuned["name"] == "mix@mine+sample"
     assert load_metric(tuned["metric"]) == load_metric("mix@mine+sample")
     assert tuned["study"]["held_out"] is None
-    rows = run(f"{command} csv").rows
+    rows = run(f"{command} csv --overwrite").rows
     assert [(row["name"], row["metric"], row["tuned_here"]) for row in rows] == [
         ("mix@mine+sample", label, "70") for label in ("tuned", "given", "uniform")
     ]
@@ -82,29 +87,60 @@ def test_configuration_file_and_other_parameters(run: Any) -> None:
 def test_a_storage_is_continued(run: Any) -> None:
     command = f"{ALONE} --storage study.journal"
     run(command)
+    assert "exists; choose another name, or replace it with --overwrite" in run(command, code=2).err
+    command += " --overwrite"
     assert len(run(f"{command} --trials 15 --format json").json["study"]["trials"]) == 15
     assert (
-        "holds a study ensemble@sample with another seed" in run(f"{command} --seed 1", code=2).err
+        "holds a study ensemble@sample+sentence-accuracy with another seed"
+        in run(f"{command} --seed 1", code=2).err
     )
+
+
+def test_a_tuned_metric_is_not_replaced_unless_asked(run: Any) -> None:
+    mix = "tune --benchmark sample --trials 6 --validation none --metric 'ensemble(length=1, random=1)'"
+    run(f"{mix} --objective sentence-accuracy")
+    run(mix)
+    run(f"{mix} --objective pearson")
+    objectives = {
+        name: read_tuned(f"ensemble@sample{name}").study["objective"]
+        for name in ("", "+pearson", "+sentence-accuracy")
+    }
+    assert objectives == {
+        "": "kendall",
+        "+pearson": "pearson",
+        "+sentence-accuracy": "sentence-accuracy",
+    }
+    message = "checkpoints/ensemble@sample+pearson.json exists; choose another name, or replace it"
+    assert message in run(f"{mix} --objective pearson --seed 1", code=2).err
+    named = f"{mix} --name ensemble@sample"
+    assert "--overwrite" in run(f"{named} --objective pearson", code=2).err
+    assert read_tuned("ensemble@sample").study["objective"] == "kendall"
+    run(f"{named} --objective pearson --overwrite")
+    assert read_tuned("ensemble@sample").study["objective"] == "pearson"
 
 
 def test_tables_mark_a_metric_on_sentences_that_it_was_tuned_on(run: Any) -> None:
     run(f"{MIX} --folds 2")
-    meta = "meta --benchmark sample --resamples 10 --window 3 --metric ensemble@sample"
-    members = "ensemble(ensemble@sample=0.5, edit-count=0.5)"
+    meta = "meta --benchmark sample --resamples 10 --window 3 --metric ensemble@sample+sentence-accuracy"
+    members = "ensemble(ensemble@sample+sentence-accuracy=0.5, edit-count=0.5)"
     out, err = run(f"{meta} '{members}' hter --measure sentence_accuracy")
     marked = [line.split()[0] for line in out.splitlines() if re.search(r"\d\* ", line)]
     assert len(marked) == 2
     assert "* tuned on sentences of this benchmark" in err
-    assert "ensemble@sample was tuned on 70 of the 72 sentences here; only its held-out " in err
+    assert (
+        "ensemble@sample+sentence-accuracy was tuned on 70 of the 72 sentences here; only its held-out "
+        in err
+    )
     metrics = run(f"{meta} --format json").json["evaluations"][0]["metrics"]
     assert [entry["tuned_here"] for entry in metrics[:2]] == [70, 0]
     first = run(f"{meta} --format csv").rows[0]
-    assert (first["metric"], first["tuned_here"]) == ("ensemble@sample", "70")
+    assert (first["metric"], first["tuned_here"]) == ("ensemble@sample+sentence-accuracy", "70")
     for shown in ("scores", "windows", "leave-one-out", "tests"):
-        assert "ensemble@sample*" in run(f"{meta} --show {shown} --format tsv").out
-    err = run(f"{SCORE} ensemble@sample").err
-    assert "ensemble@sample was tuned on 70 of the 72 sentences" in err
+        assert (
+            "ensemble@sample+sentence-accuracy*" in run(f"{meta} --show {shown} --format tsv").out
+        )
+    err = run(f"{SCORE} ensemble@sample+sentence-accuracy").err
+    assert "ensemble@sample+sentence-accuracy was tuned on 70 of the 72 sentences" in err
 
 
 # -- files of tuned metrics ------------------------------------------------------------------------
@@ -146,7 +182,9 @@ def test_a_tuned_metric_keeps_its_name_and_the_mark(run: Any) -> None:
 
     # Tuned anew, elsewhere, it is still made of what test data taught.
     run(f"{TUNE} --validation none --metric 'ensemble(gleu@x+test=0.5, length=0.5)'")
-    assert [path.name for path in FOLDER.glob("ensemble*")] == ["ensemble@sample+test.json"]
+    assert [path.name for path in FOLDER.glob("ensemble*")] == [
+        "ensemble@sample+sentence-accuracy+test.json"
+    ]
 
 
 def test_a_file_cannot_hide_the_mark() -> None:
