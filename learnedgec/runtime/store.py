@@ -1,8 +1,9 @@
 """One store on disk for what is expensive to compute: values by key, in one SQLite file.
 
-Several processes and threads may share it. A write is whole or absent, and a damaged value or file counts as
-absent and is replaced. Keys come from `key_of`, which covers everything that a value depends on, so that no
-value ever becomes wrong.
+Several processes and threads may share it. A write is whole or absent, and a damaged value counts as absent.
+A file that is damaged or no database is renamed with a warning when something is written, and a new one
+begins. Any other error of SQLite, such as one of a full disk, leaves the file as it is. Keys come from
+`key_of`, which covers everything that a value depends on, so that no value ever becomes wrong.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import json
 import os
 import re
 import sqlite3
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,8 +42,8 @@ _TABLE = "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB)"
 # SQLite may take an error's message from a damaged file, and then it may not be UTF-8.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
-# Errors after which the file may still be intact.
-_NOT_DAMAGED = re.compile("locked|full|unable to open")
+# What SQLite says of a file that is no database, and of a torn one.
+_NO_DATABASE = re.compile("not a database|malformed")
 
 # Array names have this prefix in a file of arrays; the records have none.
 _PREFIX = "array:"
@@ -102,11 +105,9 @@ class Store:
             try:
                 self._insert(rows)
             except _ERRORS as error:
-                if _NOT_DAMAGED.search(str(error)) or not os.access(self._path, os.W_OK):
+                if isinstance(error, sqlite3.Error) and not _NO_DATABASE.search(str(error)):
                     raise
-                # The file is not a valid database: replace it, together with its journal.
-                self._path.unlink(missing_ok=True)
-                self._path.with_name(f"{_FILE}-journal").unlink(missing_ok=True)
+                self._set_aside()
                 self._insert(rows)
         except (OSError, *_ERRORS) as error:
             raise OutputError(
@@ -145,6 +146,19 @@ class Store:
         file = BytesIO()
         np.savez_compressed(file, **members)  # type: ignore[arg-type]
         self.write({key: file.getvalue()})
+
+    def _set_aside(self) -> None:
+        """Rename a file that is no database, and its journal, and warn."""
+        names = (f"store.damaged-{number}.sqlite" for number in count(1))
+        aside = next(name for name in names if not self._path.with_name(name).exists())
+        for ending in ("-journal", ""):
+            with contextlib.suppress(FileNotFoundError):  # another process may have been faster
+                self._path.with_name(_FILE + ending).rename(self._path.with_name(aside + ending))
+        warnings.warn(
+            f"the cache {self._path} is damaged or no database; it was renamed to {aside}, and a new one "
+            "begins.",
+            stacklevel=3,
+        )
 
     def _insert(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
         with self._opened() as database, database:

@@ -83,16 +83,18 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
     with _reported(path):
         target = _target(path) or Path(path)
         temporary = _beside(target)
+        old = temporary.with_suffix(".old")
         try:
             temporary.mkdir()
             yield temporary
-            old = temporary.with_suffix(".old")
             if target.exists():
                 target.rename(old)
             temporary.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            if old.exists() and not target.exists():
+                old.rename(target)
+            for folder in (old, temporary):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

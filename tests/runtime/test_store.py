@@ -66,17 +66,52 @@ def test_any_byte_may_be_damaged(tmp_path: Path) -> None:
     assert absent
 
 
-@pytest.mark.parametrize("content", [b"no database at all" * 99, b"", None])
-def test_a_damaged_file_counts_as_absent_and_is_replaced(
+@pytest.mark.parametrize("content", [b"no database at all" * 99, None])
+def test_a_damaged_file_counts_as_absent_and_is_renamed(
     tmp_path: Path, content: bytes | None
 ) -> None:
     store, file = Store(tmp_path), tmp_path / "store.sqlite"
-    store.save(KEY, ARRAYS, RECORDS)
-    # Without content of its own: the file, torn in the middle.
-    file.write_bytes(file.read_bytes()[:3000] if content is None else content)
-    assert store.load(KEY) is None
-    store.save(KEY, ARRAYS, RECORDS)
+    for number in (1, 2):
+        store.save(KEY, ARRAYS, RECORDS)
+        # Without content of its own: the file, torn in the middle.
+        damaged = file.read_bytes()[:3000] if content is None else content
+        file.write_bytes(damaged)
+        assert store.load(KEY) is None
+        with pytest.warns(UserWarning, match=rf"renamed to store\.damaged-{number}\.sqlite, and a"):
+            store.save(KEY, ARRAYS, RECORDS)
+        check_whole(tmp_path)
+        assert (tmp_path / f"store.damaged-{number}.sqlite").read_bytes() == damaged
+
+
+def test_an_empty_file_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").touch()
+    Store(tmp_path).save(KEY, ARRAYS, RECORDS)
     check_whole(tmp_path)
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    store, file = Store(tmp_path), tmp_path / "store.sqlite"
+    store.save(KEY, ARRAYS, RECORDS)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, limits[1]))
+    try:
+        with pytest.raises(OutputError, match=r"cannot be written .*; make room"):
+            store.write({key_of("b"): bytes(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    check_whole(tmp_path)
+    store.write({key_of("b"): bytes(100_000)})
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        database.execute("CREATE TABLE entries (answer TEXT)")
+    database.close()
+    content = (tmp_path / "store.sqlite").read_bytes()
+    with pytest.raises(OutputError, match="cannot be written"):
+        Store(tmp_path).write({KEY: b"value"})
+    assert (tmp_path / "store.sqlite").read_bytes() == content
 
 
 def test_a_value_of_another_key_is_not_taken(tmp_path: Path) -> None:

@@ -82,3 +82,8 @@ def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert names(tmp_path / "package") == ["two"]
     assert names(tmp_path) == ["package"]
+    # What cannot take the place of the former folder leaves it there.
+    with pytest.raises(OutputError), atomic_folder(tmp_path / "package") as folder:
+        folder.rmdir()
+    assert names(tmp_path / "package") == ["two"]
+    assert names(tmp_path) == ["package"]
