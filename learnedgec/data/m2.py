@@ -23,6 +23,9 @@ from learnedgec.runtime.writing import PathLike
 
 _ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")
 
+# Corrections that the separators `|||` and `||` would take apart, and the one that stands for a deletion.
+_UNWRITABLE = re.compile(r"\|\||^\||\|$|^-NONE-$")
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -148,6 +151,11 @@ def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | N
             f"{place}: an annotation line 'A start end|||type|||correction|||…|||annotator' was "
             f"expected, not {line[:60]!r}."
         ) from None
+    if len(fields) > 6 or not fields[3] or fields[3].startswith("|"):
+        raise FormatError(
+            f"{place}: a correction holds `|` where M2 separates fields, so its text is lost; write that "
+            f"token differently and extract the edits again: {line[:60]!r}."
+        )
     if kind == "noop" or start == -1:
         return annotator, None
     if not 0 <= start <= end <= length:
@@ -226,14 +234,24 @@ def read_m2(path: PathLike) -> list[AnnotatedSentence]:
 
 
 def format_m2(blocks: Iterable[AnnotatedSentence]) -> list[str]:
-    """Return the lines of an M2 file; an edit without a type is written as `NA`."""
+    """Return the lines of an M2 file; an edit without a type is written as `NA`.
+
+    Raises:
+        InputError: M2 cannot hold a correction; the message names the sentence, counted from 1.
+    """
     lines: list[str] = []
-    for block in blocks:
+    for number, block in enumerate(blocks, 1):
         lines.append(f"S {block.source}")
         for annotator, edits in block.annotations.items():
             if not edits:
                 lines.append(f"A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||{annotator}")
             for edit in edits:
+                if unwritable := list(filter(_UNWRITABLE.search, edit.corrections)):
+                    raise InputError(
+                        f"line {number}, annotator {annotator}: M2 cannot hold the correction "
+                        f"{unwritable[0][:60]!r}, because `||` separates corrections, `|||` separates fields "
+                        "and `-NONE-` means a deletion; write these tokens differently in the text."
+                    )
                 # Among alternatives a deletion needs a name; alone, official files leave it empty.
                 corrections = "||".join(text or "-NONE-" for text in edit.corrections)
                 corrections = corrections if edit.alternatives else edit.correction
@@ -253,6 +271,7 @@ def write_m2(path: PathLike, blocks: Iterable[AnnotatedSentence]) -> None:
         blocks: one per sentence; an edit without a type is written with the type `NA`.
 
     Raises:
+        InputError: M2 cannot hold a correction, such as `||` or `-NONE-`; nothing is written.
         OutputError: the file cannot be written.
 
     Example:

@@ -17,7 +17,7 @@ from learnedgec.data.m2 import (
     write_m2,
 )
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LengthError
+from learnedgec.errors import FormatError, InputError, LengthError
 
 
 def parse(text: str) -> list[AnnotatedSentence]:
@@ -47,6 +47,41 @@ def test_alternatives_deletions_noop_and_missing_annotators() -> None:
 def test_a_block_without_annotation_has_one_annotator() -> None:
     assert parse("S a b\n\nS c")[0].annotations == {0: ()}
     assert [block.source for block in parse("S a b\n\nS c\nS \nS")] == ["a b", "c", "", ""]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Edit(0, 1, "||"),
+        Edit(0, 1, "|||"),
+        Edit(0, 1, "|"),
+        Edit(0, 1, "a |"),
+        Edit(0, 1, "a ||| b"),
+        Edit(0, 1, "-NONE-"),
+        Edit(0, 1, "a", alternatives=("b", "c || d")),
+        Edit(0, 1, "a", alternatives=("-NONE-",)),
+    ],
+)
+def test_what_m2_cannot_hold_is_not_written(edit: Edit, tmp_path: Path) -> None:
+    blocks = [AnnotatedSentence("a", {0: ()}), AnnotatedSentence("a", {0: (), 1: (edit,)})]
+    with pytest.raises(
+        InputError, match=r"line 2, annotator 1: M2 cannot hold the correction '.*[|-]"
+    ):
+        write_m2(tmp_path / "edits.m2", blocks)
+    assert not (tmp_path / "edits.m2").exists()
+
+
+@pytest.mark.parametrize("correction", ["a|b", "a -NONE-", "<|>", ""])
+def test_other_tokens_come_back(correction: str, tmp_path: Path) -> None:
+    block = AnnotatedSentence("a", {0: (Edit(0, 1, correction, "R:OTHER", ("b",)),)})
+    write_m2(tmp_path / "edits.m2", [block])
+    assert read_m2(tmp_path / "edits.m2") == [block]
+
+
+@pytest.mark.parametrize("correction", ["|", "||", "|||", "|||x", "x|||y", "x|"])
+def test_a_correction_that_the_separators_took_apart_is_refused(correction: str) -> None:
+    with pytest.raises(FormatError, match=r"^M2:2: a correction holds `\|`"):
+        parse(f"S a b\nA 0 1|||R:OTHER|||{correction}|||REQUIRED|||-NONE-|||0")
 
 
 def test_writing_is_the_inverse_of_reading(tmp_path: Path) -> None:
