@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import Namespace
 
 from learnedgec.data.rows import Row, cell, columns_of, plain
-from learnedgec.data.text import write_text
+from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
@@ -94,11 +94,12 @@ def check_out(path: str) -> None:
     """Fail now rather than after hours of work if an output file cannot be written.
 
     Raises:
-        InputError: its folder does not exist.
+        InputError: its folder does not exist, or it is a workbook.
         OutputError: it cannot be written.
     """
     if path == "-":
         return
+    check_no_workbook(path, written=True)
     folder = Path(path).parent
     if not folder.exists():
         raise InputError(

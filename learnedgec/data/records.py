@@ -5,13 +5,13 @@ A record maps columns to values and comes with its place (`file:line`) for messa
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from learnedgec.data.text import check_sentence, iterate_jsonl, open_text
+from learnedgec.data.tables import check_columns, is_named, read_table
+from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
 from learnedgec.runtime.writing import PathLike
 
@@ -34,7 +34,7 @@ def suffix(path: PathLike) -> str:
         >>> suffix("judged/ratings.csv.gz")
         '.csv'
     """
-    return PurePath(os.fspath(path).removesuffix(".gz")).suffix
+    return PurePath(os.fspath(path).removesuffix(".gz")).suffix.lower()
 
 
 def has_objects(path: PathLike) -> bool:
@@ -49,7 +49,10 @@ def is_saved_dataset(path: PathLike) -> bool:
 
 
 def read_records(
-    path: PathLike, required: Sequence[str] = (), columns: Columns | None = None
+    path: PathLike,
+    required: Sequence[str] = (),
+    columns: Columns | None = None,
+    known: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (`file:line`, column -> value) of each record, with its columns renamed; one at a time.
 
@@ -57,6 +60,7 @@ def read_records(
         path: as for `_records`.
         required: our names of the columns that every record must have.
         columns: which of the file's columns have other names; each must be there.
+        known: our names of further columns that are read; a notice names the others. By default, all are.
 
     Raises:
         InputError, FormatError, DataError: as for `_records`.
@@ -65,23 +69,31 @@ def read_records(
     lists = [[names] if isinstance(names, str) else names for names in columns.values()]
     taken = [column for names in lists for column in names]
     needed = [*taken, *(name for name in required if name not in columns)]
-    for place, record in _records(path, needed):
+    for place, record in _records(path, needed, known):
         renamed = {
             name: record[names] if isinstance(names, str) else [record[column] for column in names]
             for name, names in columns.items()
         }
-        others = {column: value for column, value in record.items() if column not in taken}
+        others = {
+            column: value
+            for column, value in record.items()
+            if column not in taken and is_named(column)
+        }
         yield place, others | renamed
 
 
-def _records(path: PathLike, required: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _records(
+    path: PathLike, required: Sequence[str], known: Sequence[str] | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (`file:line`, column -> value) of each record of a file, or of a dataset on the hub.
 
     Args:
-        path: a `.jsonl`, `.parquet`, `.tsv` or CSV file, of which all but `.parquet` may be compressed
-            (`.gz`); a folder that the library `datasets` saved; or `hf:OWNER/NAME`, a dataset on the Hugging
-            Face hub or in its cache, whose split `train` is read, and `hf:OWNER/NAME:SPLIT` another one.
+        path: a `.jsonl`, `.parquet`, `.tsv` or CSV file (`read_table`), of which all but `.parquet` may be
+            compressed (`.gz`); a folder that the library `datasets` saved; or `hf:OWNER/NAME`, a dataset on
+            the Hugging Face hub or in its cache, whose split `train` is read, and `hf:OWNER/NAME:SPLIT`
+            another one.
         required: columns that every record must have.
+        known: as for `read_table`.
 
     Raises:
         InputError: the file is missing, a directory, unreadable or empty.
@@ -94,13 +106,10 @@ def _records(path: PathLike, required: Sequence[str]) -> Iterator[tuple[str, dic
             yield f"{name}:{line}", record
     elif has_objects(path):
         table = (_parquet_table if suffix(path) == ".parquet" else _dataset)(name)
-        if missing := [column for column in required if column not in table.column_names]:
-            raise FormatError(
-                f"{name}: no column {missing[0]!r}; found {', '.join(table.column_names)[:200]}."
-            )
+        check_columns(name, table.column_names, required, known)
         yield from ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
     else:
-        yield from read_table(path, "\t" if suffix(path) == ".tsv" else ",", required)
+        yield from read_table(path, required=required, known=known)
 
 
 def _parquet_table(name: str) -> datasets.Dataset:
@@ -141,60 +150,6 @@ def _dataset(name: str) -> datasets.Dataset:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
-def read_table(
-    path: PathLike, delimiter: str = ",", required: Iterable[str] = ()
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (`file:line`, column -> cell) for each row; cells may be quoted, `""` being one quotation mark.
-
-    Args:
-        path: a file, a `.gz` file or `-` for standard input.
-        delimiter: what separates cells: a comma, or a tab in TSV.
-        required: columns that the header must have.
-
-    Raises:
-        InputError: the file is missing, a directory or unreadable.
-        FormatError: the file is not UTF-8, a required column is not in the header, or a row has more or
-            fewer cells than the header.
-    """
-    name = os.fspath(path)
-    with open_text(path) as file:
-        reader = csv.DictReader(file, delimiter=delimiter)
-        try:
-            header = reader.fieldnames or ()
-            if missing := [column for column in required if column not in header]:
-                raise FormatError(
-                    f"{name}:1: no column {missing[0]!r} in the header; found "
-                    f"{', '.join(header)[:200] or 'nothing'}."
-                )
-            for record in reader:
-                place = f"{name}:{reader.line_num}"
-                if None in record or None in record.values():
-                    raise FormatError(
-                        f"{place}: {len(header)} columns were expected, as in the header."
-                    )
-                yield place, record
-        except csv.Error as error:
-            raise FormatError(
-                f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
-            ) from None
-
-
-def whole_number(text: str, below: int, place: str) -> int:
-    """Return the whole number that a cell holds.
-
-    Args:
-        text: the cell.
-        below: the number must be smaller.
-        place: what the error names, such as file, row and column.
-
-    Raises:
-        FormatError: the cell holds anything else than a number from 0 to `below` - 1.
-    """
-    if not (text.isdecimal() and len(text) < 10 and int(text) < below):
-        raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")
-    return int(text)
 
 
 def check_sentence_record(

@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,26 @@ from typing import Any, TextIO
 
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.runtime.writing import PathLike, atomic_path
+
+# Files of spreadsheets, which are no text.
+_WORKBOOK = re.compile(r"\.(xlsx|xlsm|xlsb|xls|ods|numbers)$", re.IGNORECASE)
+
+
+def check_no_workbook(path: PathLike, *, written: bool = False) -> None:
+    """Raise `InputError` if a path names a workbook of a spreadsheet program.
+
+    Args:
+        path: the file.
+        written: whether it is about to be written instead of read.
+    """
+    name = os.fspath(path)
+    if match := _WORKBOOK.search(name):
+        raise InputError(
+            f"{name} would be a workbook, which cannot be written; name a .csv file, which spreadsheets open."
+            if written
+            else f"{name} is a workbook of a spreadsheet; save the sheet as 'CSV UTF-8' (File, Save As) and "
+            f"name {name[: match.start()]}.csv."
+        )
 
 
 def read_text(path: PathLike) -> str:
@@ -33,6 +54,7 @@ def read_text(path: PathLike) -> str:
     """
     name = os.fspath(path)[:200]
     content = b""
+    check_no_workbook(path)
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
         if Path(path).suffix == ".gz":
@@ -53,7 +75,7 @@ def read_text(path: PathLike) -> str:
 
 
 @contextmanager
-def open_text(path: PathLike, newline: str = "") -> Iterator[TextIO]:
+def open_text(path: PathLike, newline: str | None = "") -> Iterator[TextIO]:
     """Open a file to read it line by line, so that it need not fit into memory.
 
     Args:
@@ -66,6 +88,7 @@ def open_text(path: PathLike, newline: str = "") -> Iterator[TextIO]:
     if os.fspath(path) == "-":
         yield io.StringIO(read_text(path), newline=newline)
         return
+    check_no_workbook(path)
     opened: Any = gzip.open if Path(path).suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline=newline) as file:
@@ -163,7 +186,7 @@ def read_json(path: PathLike) -> Any:
 def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_object)
         if "\\u" in text:
             # This fails for half a character, which no file can hold.
             json.dumps(value, ensure_ascii=False).encode()
@@ -175,6 +198,16 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
             f"{os.fspath(path)}:{first}: JSON that cannot be read ({error})."
         ) from None
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise `ValueError` if two of its keys are the same."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{names.count(repeated)} keys are {repeated!r}")
+    return content
 
 
 def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
@@ -257,6 +290,7 @@ def write_text(path: PathLike, text: str) -> None:
                 "file instead."
             ) from None
         return
+    check_no_workbook(path, written=True)
     content = text.encode("utf-8")
     with atomic_path(path) as temporary:
         if Path(path).suffix == ".gz":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.data.records import read_table
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import iterate_jsonl, read_json, write_text
 from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.report.page import render

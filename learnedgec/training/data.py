@@ -66,7 +66,9 @@ class PairFileName:
     name: str
 
     def __post_init__(self) -> None:
-        file = re.fullmatch(r"[^{[\s].*\.(jsonl|csv|tsv|parquet)(\.gz)?|hf:\S+", self.name)
+        file = re.fullmatch(
+            r"[^{[\s].*\.(jsonl|csv|tsv|parquet|xlsx?|ods)(\.gz)?|hf:\S+", self.name
+        )
         if not file and not is_saved_dataset(self.name):
             raise ValueError("a file of pairs or judgements, or hf:OWNER/NAME, was expected")
 

@@ -70,7 +70,7 @@ def test_what_is_read(
         (load_ratings, "a.csv", "hypothesis,fluency\nA,1,2\n", "a.csv:2: 2 columns"),
         (load_ratings, "a.csv", "hypothesis\nA\n", "a.csv:2: no rating"),
         (load_ratings, "a.csv", "hypothesis,fluency\nA,\n", "a.csv: no row has a rating"),
-        (load_ratings, "a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:3: 'hypothesis' must be one line"),
+        (load_ratings, "a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:2: 'hypothesis' must be one line"),
         (load_ratings, "a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
         (load_ratings, "a.parquet", "no table", "a.parquet: not a Parquet file"),
         (load_ratings, "a.jsonl", '{"hypothesis": "A", "fluency": [[1]]}', "a.jsonl:1: the column 'fluency'"),

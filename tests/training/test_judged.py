@@ -95,7 +95,7 @@ PAIR = {"source": "src", "better": "a", "worse": "b", "margin": "ra"}
             ":2: 'ra, rb' is .*a list of 3 numbers",
         ),
         (OUTPUTS, "s,x,y,z,1,2,", ":2: no judgement of the outputs; the column ranks, best or"),
-        ({**OUTPUTS, "best": "chosen"}, "s,x,y,z,1,2,", ":1: no column 'chosen' in the header"),
+        ({**OUTPUTS, "best": "chosen"}, "s,x,y,z,1,2,", ":1: no column 'chosen'; found"),
         (PAIR, "s,x,y,z,-1,,", ":2: 'ra' is '-1.0'; a number of at least 0"),
         (PAIR, "s,x,x,z,1,,", ":2: 'a' and 'b' are the same text"),
     ],

@@ -25,8 +25,8 @@ import numpy as np
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
-from learnedgec.data.records import read_table
 from learnedgec.data.references import References
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike

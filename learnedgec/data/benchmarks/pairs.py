@@ -14,8 +14,8 @@ from learnedgec.data.benchmarks.folder import read_outputs
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.judgements import Ranking
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.records import read_table
 from learnedgec.data.references import References
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
 

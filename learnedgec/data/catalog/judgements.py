@@ -11,7 +11,7 @@ from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.registry import Kind
-from learnedgec.data.records import read_table, whole_number
+from learnedgec.data.tables import NO_RANK, read_table, whole_number
 from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
@@ -57,7 +57,8 @@ def load_rankings(name: str) -> list[Ranking]:
 def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
     """Read the `ranking-item` elements of an Appraise export.
 
-    Systems with the same output share one `translation`; each of them gets its rank.
+    Systems with the same output share one `translation`; each of them gets its rank. A rank of -1 means that
+    the judge left it blank, so the systems have no rank in this item.
 
     Args:
         path: the XML file.
@@ -85,10 +86,13 @@ def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
     for number, item in enumerate(root.iter("ranking-item"), 1):
         try:
             ranks = {
-                system: int(translation.attrib["rank"])
+                system: rank
                 for translation in item.iter("translation")
+                if (rank := int(translation.attrib["rank"])) != NO_RANK
                 for system in translation.attrib["system"].split()
             }
+            if min(ranks.values(), default=1) < 1:
+                raise ValueError(f"a rank of {min(ranks.values())}, and ranks start at 1")
             rankings.append(
                 Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
             )
@@ -114,7 +118,9 @@ def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
         FormatError: a line cannot be used; the message names it.
     """
     rankings = []
-    for place, record in read_table(path, required=("id", "better", "worse")):
+    for place, record in read_table(
+        path, required=("id", "better", "worse"), known=("tie", "annotator")
+    ):
         tie = whole_number(record.get("tie") or "0", 2, f"{place}: 'tie'")
         if record["better"] == record["worse"]:
             raise FormatError(f"{place}: the system {record['better']!r} is paired with itself.")

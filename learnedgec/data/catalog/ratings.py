@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,19 +15,14 @@ from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of
 from learnedgec.data.catalog.patches import apply_patch
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
 from learnedgec.data.catalog.swedish import read_swedish
-from learnedgec.data.records import (
-    Columns,
-    is_saved_dataset,
-    read_records,
-    read_table,
-    whole_number,
-)
+from learnedgec.data.records import Columns, is_saved_dataset, read_records
+from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
 # Columns of a ratings file that are not dimensions.
-_TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
+_TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id", "index", "annotator", "comment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +58,10 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
 
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset on the Hugging Face hub (`hf:OWNER/NAME`, see
     `read_records`), has the columns (keys) `hypothesis`, optionally `source`, `system` and `group`, and one
-    more for each dimension; an empty cell means "not rated on this dimension", and a row of empty cells is
-    left out. A cell with a list of numbers has a rating of each rater, whose mean is the rating. Without a
-    `group`, ratings with equal sources form one.
+    more for each dimension; `id`, `index`, `annotator` and `comment` are not read. An empty cell, or one such
+    as `NA`, means "not rated on this dimension", and a row of empty cells is left out. A cell with a list of
+    numbers has a rating of each rater, whose mean is the rating. A dimension `rank` has ranks from 1; -1 is
+    none. Without a `group`, ratings with equal sources form one.
 
     A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
     0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.
@@ -77,7 +72,8 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
             only those that are; several columns of one dimension are those of its raters.
 
     Raises:
-        FormatError: a line cannot be used, and the message names it; or no row has a rating.
+        FormatError: a line cannot be used, and the message names it; a dimension counts the rows; or no row
+            has a rating.
     """
     columns = columns or {}
     if Path(path).is_dir() and not is_saved_dataset(path):
@@ -85,11 +81,13 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
     else:
         records = read_records(path, ("hypothesis",), columns)
         rows = (_rating(record, place, columns) for place, record in records)
-    rated = False
+    rated, counts = False, RowCounts()
     for rating in rows:
+        counts.add(rating.values)
         if rating.values:
             rated = True
             yield rating
+    counts.check(os.fspath(path))
     if not rated:
         raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
 
@@ -204,37 +202,12 @@ def _numbers(
         cells = record[name] if isinstance(record[name], list) else [record[name]]
         column = columns.get(name, name)
         labels = [column] * len(cells) if isinstance(column, str) else column
-        values = tuple(
-            number_in(cell, label, place)
-            for cell, label in zip(cells, labels, strict=True)
-            if cell is not None and cell != ""
-        )
+        number = rank_in if name == "rank" else number_in
+        read = (number(cell, label, place) for cell, label in zip(cells, labels, strict=True))
+        values = tuple(value for value in read if value is not None)
         if values:
             numbers[name] = values
     return numbers
-
-
-def number_in(cell: Any, column: str, place: str) -> float:
-    """Return the number that a cell holds.
-
-    Args:
-        cell: its value.
-        column: the column's name, for messages.
-        place: `file:line`.
-
-    Raises:
-        FormatError: it is not a finite number.
-    """
-    try:
-        number = float(cell)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise FormatError(
-            f"{place}: the column {column[:60]!r} must hold a number, not {str(cell)[:60]!r}; leave "
-            "the cell empty if there is none."
-        )
-    return number
 
 
 def _read_folder(folder: Path) -> Iterator[Rating]:
@@ -250,9 +223,13 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
 
 def read_rated_lines(file: Path, sentences: int) -> Iterator[tuple[int, str, dict[str, float]]]:
     """Yield the sentence's number, the system and the dimensions of each row of a benchmark's ratings."""
+    counts = RowCounts()
     for place, record in read_table(file, required=("id", "system")):
         number = whole_number(record["id"], sentences, f"{place}: 'id'")
-        yield number, record["system"], dimensions(record, place)
+        values = dimensions(record, place)
+        counts.add(values)
+        yield number, record["system"], values
+    counts.check(str(file))
 
 
 # -- the datasets -------------------------------------------------------------------------------

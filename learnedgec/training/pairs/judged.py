@@ -10,8 +10,8 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.catalog.ratings import number_in
 from learnedgec.data.records import Columns, read_records
+from learnedgec.data.tables import number_in, rank_in
 from learnedgec.data.text import check_sentence
 from learnedgec.errors import FormatError
 from learnedgec.runtime.runtime import Runtime
@@ -39,9 +39,9 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     and
 
     - `better` and `worse`, and perhaps `margin`: one pair; or
-    - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or columns of numbers of
-      which the smallest is the best: a pair of each two outputs with different ranks, the difference as its
-      margin; or
+    - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or columns of numbers
+      from 1, the best (-1 or an empty cell is no rank): a pair of each two outputs with different ranks, the
+      difference as its margin; or
     - `outputs` with `best`, `worst` or both: an output by its number from 1, its column or its text, or
       `tie`. The best one precedes the others, and the others precede the worst one.
 
@@ -55,7 +55,9 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
         FormatError: a row lacks a text or has an invalid value; the message names row and column.
     """
     pairs = []
-    for place, record in read_records(path, ("source",), columns):
+    # Who names columns knows that the others are not read.
+    known = None if columns else (*JUDGEMENTS, "group")
+    for place, record in read_records(path, ("source",), columns, known):
         row = _Row(record, place, columns or {})
         source = row.text("source")
         group, origin, correct = map(row.optional, ("group", "origin", "correct"))
@@ -101,7 +103,8 @@ class _Row:
                     yield better, worse, margin
             return
         better, worse = self.text("better"), self.text("worse")
-        margin = self._number("margin", self.record.get("margin"), 1.0)
+        number = number_in(self.record.get("margin"), self.label("margin"), self.place)
+        margin = 1.0 if number is None else number
         if not 0 <= margin < 1e300:
             raise self.error("margin", margin, "a number of at least 0 was expected")
         if better == worse:
@@ -110,10 +113,6 @@ class _Row:
                 "leave the pair out."
             )
         yield better, worse, margin
-
-    def _number(self, name: str, cell: Any, missing: float) -> float:
-        """Return the number in a cell, or another number if the cell is empty."""
-        return missing if cell in (None, "") else number_in(cell, self.label(name), self.place)
 
     def _outputs(self) -> list[str]:
         outputs = self.record["outputs"]
@@ -127,7 +126,8 @@ class _Row:
             ranks = self.record["ranks"]
             if not isinstance(ranks, list) or len(ranks) != len(outputs):
                 raise self.error("ranks", ranks, f"a list of {len(outputs)} numbers was expected")
-            return [self._number("ranks", rank, float("nan")) for rank in ranks]
+            cells = (rank_in(rank, self.label("ranks"), self.place) for rank in ranks)
+            return [float("nan") if rank is None else rank for rank in cells]
         if not {"best", "worst"} & self.record.keys():
             raise FormatError(
                 f"{self.place}: no judgement of the outputs; the column ranks, best or worst was expected."
