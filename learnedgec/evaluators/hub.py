@@ -9,7 +9,7 @@ Files in the local cache are used without asking the hub. A folder of the same n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,22 +84,34 @@ def hub_info(name: str) -> Any:
         return hub().model_info(repository, revision=revision, timeout=_SECONDS)
 
 
-def fetch_files(name: str, files: Iterable[str]) -> Path:
+def fetch_files(name: str, files: Sequence[str], commit: str | None = None) -> Path:
     """Return the local folder of a repository's files; those that the cache lacks are downloaded.
+
+    All are of one commit, even if another one is pushed meanwhile.
+
+    Args:
+        name: of the repository, perhaps with a revision.
+        files: names of files.
+        commit: the commit that `hub_info` has named, if it has been asked.
 
     Raises:
         ModelError: a file does not exist, or the hub cannot be reached.
     """
     # One quick question: the download would try for half a minute, or be content with the cache.
-    hub_info(name)
+    commit = commit or hub_info(name).sha
     repository, revision = split_revision(name)
-    paths = []
+
+    def download(file: str, revision: str | None) -> Path:
+        return Path(
+            hub().hf_hub_download(repository, file, revision=revision, etag_timeout=_SECONDS)
+        )
+
     with reported(name):
-        for file in files:
-            paths.append(
-                hub().hf_hub_download(repository, file, revision=revision, etag_timeout=_SECONDS)
-            )
-    return Path(paths[0]).parent
+        paths = [download(file, commit) for file in files]
+        if revision != commit:
+            # The cache learns which commit a branch has from a file that is asked for by the branch.
+            download(files[0], revision)
+    return paths[0].parent
 
 
 @contextmanager

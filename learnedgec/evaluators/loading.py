@@ -120,8 +120,8 @@ def _folder(name: str) -> Path:
     """
     if folder := _local_folder(name):
         return folder
-    files = [file.rfilename for file in hub_info(name).siblings]
-    files = [file for file in files if "/" not in file]
+    info = hub_info(name)
+    files = [file.rfilename for file in info.siblings if "/" not in file.rfilename]
     texts = [file for file in files if Path(file).suffix in _TEXTS]
     weights = [file for file in files if file.endswith(".safetensors")]
     # A pickle is downloaded only where there is nothing else.
@@ -129,7 +129,7 @@ def _folder(name: str) -> Path:
     if not weights:
         raise ModelError(f"{name} has no weights (*.safetensors); name a model of transformers.")
     # A folder with one of `_WEIGHTS` counts as complete, so these come last.
-    return fetch_files(name, sorted(texts + weights, key=_WEIGHTS.__contains__))
+    return fetch_files(name, sorted(texts + weights, key=_WEIGHTS.__contains__), info.sha)
 
 
 def _local_folder(name: str) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from hub_server import Hub, running_hub
+from hub_server import Handler, Hub, running_hub
 from huggingface_hub import ModelCard, constants
 
 from learnedgec.applications.hub import pull_evaluator, push_evaluator
@@ -90,6 +90,29 @@ def test_a_revision_is_pinned_and_pull_fetches_what_is_there_now(
     pull_evaluator("org/some")
     assert package_digest("org/some") == package_digest(str(other))
     assert package_digest(f"org/some@{first}") == old
+
+
+def test_a_model_that_is_replaced_while_it_is_fetched_is_of_one_commit(
+    hub: Hub, tiny_regressor: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = [hub.put_folder("org/quality", tiny_regressor)]
+    read = Handler.read
+
+    def pushed(self: Handler, name: str, revision: str, kind: str, body: bytes | None) -> None:
+        # Before the last file, somebody pushes another model.
+        if kind == "model.safetensors" and len(commits) == 1:
+            commits.append(hub.put_folder("org/quality", tiny_encoder))
+        read(self, name, revision, kind, body)
+
+    monkeypatch.setattr(Handler, "read", pushed)
+    snapshots = Path(constants.HF_HUB_CACHE) / "models--org--quality" / "snapshots"
+    # The next time, the new model is fetched, whole as well.
+    for number, model in enumerate((tiny_regressor, tiny_encoder)):
+        load_tokenizer("org/quality")
+        fetched = snapshots / commits[number]
+        assert {file.name: file.read_bytes() for file in fetched.iterdir()} == {
+            file.name: file.read_bytes() for file in model.iterdir()
+        }
 
 
 def test_only_the_files_of_the_manifest_are_taken(hub: Hub, tiny_evaluator: Path) -> None:
