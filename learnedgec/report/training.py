@@ -80,7 +80,7 @@ def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
 
 
 def _agreement(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row for each part and head: measure, value, 95 % interval and n."""
+    """Return a row for each part and head: measure, value, 95 % interval, n and sources."""
     return [
         {
             "part": part,
@@ -88,6 +88,7 @@ def _agreement(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
             "measure": measure,
             "value": figures[measure],
             "n": figures["n"],
+            "sources": figures.get("sources"),
         }
         | {end: figures.get(f"{measure}_{end}") for end in ("low", "high")}
         for part, heads in manifest["results"].items()

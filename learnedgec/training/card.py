@@ -99,10 +99,8 @@ def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the test part says of each head, and what its baselines have there."""
     for verdict in manifest.get("verdicts", {}).values():
         figures = ", ".join(f"`{name}` {value:.3f}" for name, value in verdict["baselines"].items())
-        yield (
-            f"{verdict['sentence']} For comparison, by the same measure: {figures}; each also counts the "
-            "other way round."
-        )
+        beside = f" For comparison, by the same measure: {figures}; each also counts the other way round."
+        yield verdict["sentence"] + beside * bool(figures)
 
 
 def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -232,13 +230,14 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
     """Yield the table of results, with a row for each figure of each head."""
-    yield "| part | head | measure | value | 95 % interval | n |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+    yield "| part | head | measure | value | 95 % interval | n | sources |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
     for part, heads in results.items():
         for head, figures in heads.items():
             for key in filter(figures.__contains__, _FIGURES):
                 value = "–" if figures[key] is None else f"{figures[key]:.3f}"
                 low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
                 interval = "–" if low is None else f"{low:.3f} to {high:.3f}"
-                row = (part, head, _FIGURES[key][1], value, interval, figures["n"])
+                counts = figures["n"], figures.get("sources", "–")
+                row = (part, head, _FIGURES[key][1], value, interval, *counts)
                 yield f"| {' | '.join(map(str, row))} |"

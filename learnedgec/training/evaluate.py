@@ -6,9 +6,10 @@ test part stand beside those of what needs no training.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from functools import cached_property
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,14 @@ import numpy as np
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.correlation import pearson
-from learnedgec.stats.resampling import interval, resample
+from learnedgec.stats.correlation import pearson, spearman
+from learnedgec.stats.resampling import (
+    interval,
+    interval_over_groups,
+    resample_groups,
+    share_over_groups,
+    widened,
+)
 from learnedgec.training.examples import Example
 from learnedgec.types import Floats, Indices
 
@@ -26,8 +33,8 @@ Figures = dict[str, float | int | None]
 # The value of each main figure that chance gives.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
 _RESAMPLES = 1000
-# How many examples are drawn at a time, so that memory does not grow with the test part.
-_DRAWN = 2_000_000
+# Of fewer ratings there is no correlation, and with fewer sources nothing can be tested.
+_FEWEST = 4
 # Fewer examples have intervals as wide as what separates a good evaluator from a poor one.
 _FEW = 100
 
@@ -40,12 +47,15 @@ class HeadTest:
         texts: N pairs of source and hypothesis.
         ratings: float64 (N,), or `None` where pairs are compared.
         pairs: int (P, 2), the places of the better and the worse text of each pair.
+        sources: the source of each rating, or of each pair. What belongs to one source is not independent,
+            so intervals come from resamples of sources.
         margins: float64 (P,), the margins of the pairs.
     """
 
     texts: Sequence[tuple[str, str]]
     ratings: Floats | None
     pairs: Indices
+    sources: Sequence[str]
     margins: Floats | None = None
 
     @property
@@ -59,39 +69,57 @@ class HeadTest:
     @property
     def size(self) -> int:
         """The number of ratings or pairs."""
-        return len(self.texts) if self.ratings is not None else len(self.pairs)
+        return len(self.sources)
+
+    @cached_property
+    def groups(self) -> int:
+        """The number of sources."""
+        return len(set(self.sources))
+
+    def doubt(self, values: Floats) -> str | None:
+        """Return why the values of the texts say nothing about a head, `None` if they say something."""
+        kind = "pairs" if self.ratings is None else "ratings"
+        if self.groups < _FEWEST:
+            sources = f"{self.groups} source{'s' * (self.groups > 1)}"
+            return f"its {kind} come from {sources}, and a test needs {_FEWEST}"
+        if self.ratings is not None and np.ptp(self.ratings) == 0:
+            return f"all its ratings are {self.ratings[0]:g}"
+        if np.ptp(values) == 0:
+            return "all its predictions are equal"
+        return None
 
     def figures(self, values: Floats) -> Figures:
         """Return the results of the values of the texts."""
-        from scipy import stats
-
+        counts: Figures = {"n": self.size, "sources": self.groups}
+        statistic = self.statistic(values)
+        value = statistic(np.arange(self.size))
         if self.ratings is None:
-            right = self._right(values)
-            about = stats.binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
-            return {
-                "accuracy": float(right.mean()),
-                "accuracy_low": float(about.low),
-                "accuracy_high": float(about.high),
-                "n": len(right),
-            }
-        if len(values) < 4 or np.ptp(self.ratings) == 0 or np.ptp(values) == 0:
-            return {"pearson": None, "spearman": None, "n": len(values)}
-        correlation = stats.pearsonr(values, self.ratings)
-        low, high = correlation.confidence_interval()
+            low, high = share_over_groups(self._right(values), self.sources, resamples=_RESAMPLES)
+            return {"accuracy": value, "accuracy_low": low, "accuracy_high": high, **counts}
+        if self.size < _FEWEST or np.isnan(value):
+            return {"pearson": None, "spearman": None, **counts}
+        low, high = -1.0, 1.0
+        if self.groups >= _FEWEST:
+            drawn = resample_groups(self.sources, _RESAMPLES)
+            values_drawn = np.array([statistic(rows) for rows in drawn])
+            level = widened(0.95, self.groups)
+            # Resamples of equal ratings have no correlation, which may be any.
+            low, _ = interval(np.nan_to_num(values_drawn, nan=low), level)
+            _, high = interval(np.nan_to_num(values_drawn, nan=high), level)
         return {
-            "pearson": float(correlation.statistic),
-            "pearson_low": float(low),
-            "pearson_high": float(high),
-            "spearman": float(stats.spearmanr(values, self.ratings).statistic),
-            "n": len(values),
+            "pearson": value,
+            "pearson_low": low,
+            "pearson_high": high,
+            "spearman": float(spearman(values, self.ratings)),
+            **counts,
         }
 
-    def resampled(self, values: Floats, samples: Indices) -> Floats:
-        """Return the main figure on each sample of ratings or pairs."""
-        if self.ratings is not None:
-            return pearson(values[samples], self.ratings[samples])
-        means: Floats = self._right(values)[samples].mean(axis=1)
-        return means
+    def statistic(self, values: Floats) -> Callable[[Indices], float]:
+        """Return the main figure as a function of the ratings or pairs that it is computed on."""
+        if (ratings := self.ratings) is not None:
+            return lambda rows: float(pearson(values[rows], ratings[rows]))
+        right = self._right(values)
+        return lambda rows: float(right[rows].mean())
 
     def _right(self, values: Floats) -> Floats:
         right: Floats = np.greater(*values[self.pairs].T).astype(float)
@@ -110,14 +138,17 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
     if rows:
         texts = [text for example in rows for text in example.texts[:2]]
         margins = np.array([example.margin for example in rows])
-        return HeadTest(texts, None, np.arange(len(texts)).reshape(-1, 2), margins)
+        pairs = np.arange(len(texts)).reshape(-1, 2)
+        return HeadTest(texts, None, pairs, [row.source for row in rows], margins)
     rows = [example for example in examples if head in example.values]
     if not rows:
         return None
+    texts = [row.texts[0] for row in rows]
     ratings = np.array([example.values[head] for example in rows])
+    sources = [row.source for row in rows]
     places: dict[str, list[int]] = {}
-    for place, example in enumerate(rows):
-        places.setdefault(example.source, []).append(place)
+    for place, source in enumerate(sources):
+        places.setdefault(source, []).append(place)
     # The better and the worse text of each pair within a source.
     ordered = [
         pair
@@ -126,7 +157,9 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
         if ratings[pair[0]] > ratings[pair[1]]
     ]
     pairs = np.array(ordered, dtype=int).reshape(-1, 2)
-    return HeadTest([row.texts[0] for row in rows], None if ordered else ratings, pairs)
+    if ordered:
+        return HeadTest(texts, None, pairs, [sources[better] for better, _ in ordered])
+    return HeadTest(texts, ratings, pairs, sources)
 
 
 def evaluate(
@@ -134,11 +167,14 @@ def evaluate(
 ) -> dict[str, Figures]:
     """Return the results of each head on some examples.
 
-    A head with ratings has `pearson` with its 95 % interval (Fisher's), `spearman` and `n`. These
-    correlations are `None` for fewer than four ratings or constant predictions. A head with ranked pairs has
-    `accuracy`, the share of pairs whose better text gets the higher value, with its 95 % interval (Wilson's),
-    and `n`. So has a head that learned the order of ratings within each source (`listwise`), for all pairs of
-    differently rated texts of one source. A head without ratings or pairs among the examples is left out.
+    A head with ratings has `pearson` with its 95 % interval, `spearman`, the number of ratings `n` and that
+    of their `sources`. These correlations are `None` for fewer than four ratings, and where all ratings or
+    all predictions are equal. A head with ranked pairs has `accuracy`, the share of pairs whose better text
+    gets the higher value, with its 95 % interval (`share_over_groups`), `n` and `sources`. So has a head that
+    learned the order of ratings within each source (`listwise`), for all pairs of differently rated texts of
+    one source. Intervals come from resamples of sources, because what belongs to one source is not
+    independent; of r from fewer than four sources it is -1 to 1. A head without ratings or pairs among the
+    examples is left out.
 
     Args:
         evaluator: the trained evaluator.
@@ -191,20 +227,30 @@ def main_figure(figures: Figures) -> tuple[str, float | None]:
     return name, figures[name]
 
 
-def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:
-    """Return a warning for each head that predicts no better than chance.
+def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a warning for each head that predicts no better than chance, or of which this is unknown.
 
     Args:
         results: head -> its results on the dev part (`evaluate`).
+        heads: heads with ratings or pairs in any part.
 
     Example:
         >>> warnings_about({"fluency": {"pearson": 0.8, "n": 90}, "quality": {"accuracy": 0.9, "n": 90}})
         ()
+        >>> warnings_about({}, ["style"])[0][:55]
+        'style has no result on the dev part (n = 0), so that no'
     """
     warnings = []
-    for head, figures in results.items():
+    for head in dict.fromkeys((*results, *heads)):
+        figures = results.get(head, {"pearson": None, "n": 0})
         name, value = main_figure(figures)
-        if value is not None and value <= _CHANCE[name]:
+        if value is None:
+            why = ": all ratings or all predictions are equal" * ((figures["n"] or 0) >= _FEWEST)
+            warnings.append(
+                f"{head} has no result on the dev part (n = {figures['n']}{why}), so that no checkpoint is "
+                "chosen by it; add ratings."
+            )
+        elif value <= _CHANCE[name]:
             warnings.append(
                 f"{head} has {name} {value:.2f} on the dev part (n = {figures['n']}), no better than chance; "
                 "train with a higher --model.learning_rate (untrained heads on a frozen encoder need "
@@ -249,7 +295,7 @@ class Verdict:
     Attributes:
         baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the
             head's name, or `before (NAME)`, its best output on the dev part, and for a head that learned
-            what a score leaves wrong, `beside`, this score -> the main figure.
+            what a score leaves wrong, `beside`, this score -> the main figure; none if nothing can be tested.
         trusted: whether the head is better than chance and than each baseline, or as it was before training.
         sentence: the same in words.
     """
@@ -266,7 +312,7 @@ def judge_heads(
     *,
     runtime: Runtime = Runtime(),
 ) -> dict[str, Verdict]:
-    """Return a verdict on each head that has at least four ratings, or a pair, in the test part.
+    """Return a verdict on each head that has ratings or pairs in any part; not to be testable is one, too.
 
     Args:
         evaluator: the trained evaluator.
@@ -274,39 +320,40 @@ def judge_heads(
         parts: part -> its examples.
         runtime: how to run.
     """
+    examples = chain.from_iterable(parts.values())
+    taught = {head for example in examples for head in (*example.values, *example.ranked)}
     verdicts: dict[str, Verdict] = {}
-    for head in evaluator.model.config.heads:
-        rated = evaluator.model.config.head(head).rated
-        test = head_test(parts["test"], head, rated)
-        if test is None:
-            continue
-        trained = _tested(evaluator, test, head, runtime)
-        figures = test.figures(trained)
-        if main_figure(figures)[1] is None:
+    for head in filter(taught.__contains__, evaluator.model.config.heads):
+        config = evaluator.model.config.head(head)
+        test = head_test(parts["test"], head, config.rated)
+        trained = np.empty(0) if test is None else _tested(evaluator, test, head, runtime)
+        doubt = "it has no ratings or pairs there" if test is None else test.doubt(trained)
+        if test is None or doubt:
+            sentence = f"Do not trust {head}: the test part cannot test it, because {doubt}."
+            verdicts[head] = Verdict({}, False, sentence)
             continue
         sources, hypotheses = zip(*test.texts, strict=True)
         values = {
             name: load_metric(name).score(sources, hypotheses).sentences
             for name in ("edit-count", "length")
         }
-        residual = evaluator.model.config.head(head).residual
         if start is not None:
             output, name = head, "before"
             if head not in start.outputs:
-                output = _best(start, head_test(parts["dev"], head, rated), runtime)
+                output = _best(start, head_test(parts["dev"], head, config.rated), runtime)
                 name = f"before ({output})"
             values[name] = (
                 _tested(start, test, output, runtime)
-                if residual
+                if config.residual
                 else predict(start, test.texts, output, runtime)
             )
-        if residual:
+        if config.residual:
             values["beside"] = test.beside
-        verdict = _verdict(head, test, trained, figures, values)
-        if verdict.trusted and evaluator.model.config.head(head).input == "hypothesis":
+        verdict = _verdict(head, test, trained, values)
+        if verdict.trusted and config.input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
             verdict = replace(verdict, sentence=verdict.sentence + blind)
-        if residual:
+        if config.residual:
             added = " Figures are of its sum with the score that it was trained beside."
             verdict = replace(verdict, sentence=verdict.sentence + added)
         verdicts[head] = verdict
@@ -318,45 +365,43 @@ def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
     outputs = list(start.outputs)
     if dev is None:
         return outputs[0]
-    figures = [main_figure(dev.figures(predict(start, dev.texts, o, runtime)))[1] for o in outputs]
-    return outputs[int(np.argmax([figure or 0.0 for figure in figures]))]
+    whole = np.arange(dev.size)
+    figures = [dev.statistic(predict(start, dev.texts, o, runtime))(whole) for o in outputs]
+    return outputs[int(np.argmax(np.nan_to_num(figures)))]
 
 
-def _gains(test: HeadTest, trained: Floats, rival: Floats, chance: float) -> Floats:
-    """Return how much better a head is than its rival on each resample of the test part."""
-    gains = []
-    count = max(1, _DRAWN // test.size)
-    for start in range(0, _RESAMPLES, count):
-        samples = resample(test.size, min(count, _RESAMPLES - start), seed=start)
-        expected = np.nan_to_num(test.resampled(rival, samples), nan=chance)
-        gains.append(test.resampled(trained, samples) - expected)
-    rounded: Floats = np.concatenate(gains).round(9)
-    return rounded
-
-
-def _verdict(
-    head: str, test: HeadTest, trained: Floats, figures: Figures, values: Mapping[str, Floats]
-) -> Verdict:
+def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Floats]) -> Verdict:
     """Return the verdict on a head with these values on the test part."""
+    figures = test.figures(trained)
     measure, _ = main_figure(figures)
-    # There is a value, so that none of these is missing.
+    # The test can test it, so that none of these is missing.
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
     chance = _CHANCE[measure]
-    whole = np.arange(test.size)[None]
+    whole = np.arange(test.size)
+    statistic = test.statistic(trained)
 
-    def figure(scores: Floats) -> float:
-        return float(np.nan_to_num(test.resampled(scores, whole)[0], nan=chance))
+    def figure(scores: Floats, rows: Indices = whole) -> float:
+        return float(np.nan_to_num(test.statistic(scores)(rows), nan=chance))
 
     # What counts words may be right the other way round.
     rivals = {name: max(scores, -scores, key=figure) for name, scores in values.items()}
     # Equal orders may differ in the last bits.
     gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
     best = min(gains, key=gains.__getitem__)
-    least, most = interval(_gains(test, trained, rivals[best], chance))
+    of_rival = test.statistic(rivals[best])
+    least, most = interval_over_groups(
+        lambda rows: round(statistic(rows) - np.nan_to_num(of_rival(rows), nan=chance), 9),
+        test.sources,
+        resamples=_RESAMPLES,
+    )
+    what = "r" if measure == "pearson" else "accuracy"
     rival = best.replace("before", "the evaluator that it continues")
     rival = rival.replace("beside", "the score that it was trained beside")
-    what = "r" if measure == "pearson" else "accuracy"
+    if rivals[best] is not values[best]:
+        rival += f" counted the other way round, with {what} {figure(rivals[best]):.2f}"
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
+    if test.groups < test.size:
+        about += f" from {test.groups} sources"
     # Adding 0 makes a rounded −0 positive.
     gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*np.round((gains[best], least, most), 2) + 0.0)
     # As of a head that is not trained further; rounding differs with the batches.

@@ -339,7 +339,7 @@ class Run:
             self.package,
             results,
             self._notices(),
-            (*warnings_about(results["dev"]), *doubts),
+            (*warnings_about(results["dev"], verdicts), *doubts),
             seed=None if averaged else config.seed_everything,
             folder=None if averaged else self.folder,
             verdicts=verdicts,

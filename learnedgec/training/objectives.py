@@ -190,7 +190,12 @@ class Regression(Objective):
                 f"model.heads.{head}: the training data rates {rated or 'nothing'}, not {head!r}; name a "
                 "rated dimension or add data for it."
             )
-        return float(np.mean(ratings)), float(np.std(ratings)) or 1.0
+        if np.ptp(ratings) == 0:
+            raise ConfigError(
+                f"model.heads.{head}: all {len(ratings)} training ratings of {head} are {ratings[0]:g}, so "
+                "that there is nothing to learn; give ratings that differ, or leave the head out."
+            )
+        return float(np.mean(ratings)), float(np.std(ratings))
 
 
 class Listwise(Regression):

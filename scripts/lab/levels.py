@@ -31,6 +31,7 @@ from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.judgements import Ranking
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
+from learnedgec.training.evaluate import HeadTest, main_figure
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import compare, tune
 from learnedgec.tuning.trials import SearchPlan
@@ -354,6 +355,55 @@ def of_robust(count: int) -> Iterator[Row]:
     yield "`robust`", "interval of a share", 0.95, held(shares, 0.2), count
 
 
+def of_train(count: int) -> Iterator[Row]:
+    """A head without knowledge, and one with r = .6, on ratings and pairs that depend on their sources.
+
+    The head and the raters have tastes by source. Each row is followed by what it would be if the ratings or
+    pairs of a source counted as independent ones.
+    """
+    random = np.random.default_rng(8)
+    nothing = np.empty((0, 2), int)
+
+    def listwise() -> tuple[Any, ...]:
+        ratings = random.normal(size=(13, 20))
+        order = np.array([pair for pair in np.ndindex(20, 20) if pair[0] < pair[1]])
+        pairs = (order + 20 * np.arange(13)[:, None, None]).reshape(-1, 2)
+        rated = ratings.ravel()[pairs]
+        pairs = np.where((rated[:, :1] > rated[:, 1:]), pairs, pairs[:, ::-1])
+        return random.normal(size=260), None, pairs, np.repeat(np.arange(13), len(order))
+
+    def against_one() -> tuple[Any, ...]:
+        worse = np.arange(1, 21) + 21 * np.arange(13)[:, None]
+        pairs = np.stack(np.broadcast_arrays(21 * np.arange(13)[:, None], worse), -1)
+        return random.normal(size=273), None, pairs.reshape(-1, 2), np.repeat(np.arange(13), 20)
+
+    def rated(r: float) -> tuple[Any, ...]:
+        sources = np.append(np.arange(13), random.integers(0, 13, 24))
+        tastes, own = random.normal(size=(2, 2, 37)) / np.sqrt(2)
+        values, other = tastes[:, sources] + own
+        return values, r * values + np.sqrt(1 - r**2) * other, nothing, sources
+
+    random_head = "a head without knowledge is better than chance"
+    for name, case, nominal, draw, truth in (
+        ("listwise, 20 texts a source", random_head, 0.025, listwise, None),
+        ("20 pairs a source", random_head, 0.025, against_one, None),
+        ("37 ratings of 13 sources", random_head, 0.025, lambda: rated(0.0), None),
+        ("37 ratings of 13 sources", "interval of r = .6", 0.95, lambda: rated(0.6), 0.6),
+    ):
+        above: list[list[float]] = [[], []]
+        for _ in range(count):
+            values, ratings, pairs, sources = draw()
+            texts = [("", "")] * len(values)
+            for seen, groups in zip(above, (sources, np.arange(len(sources))), strict=True):
+                figures = HeadTest(texts, ratings, pairs, groups.tolist()).figures(values)
+                measure, _ = main_figure(figures)
+                low, high = (float(figures[measure + end] or 0) for end in ("_low", "_high"))
+                chance = 0.5 if ratings is None else 0.0
+                seen.append(low > chance if truth is None else low <= truth <= high)
+        for seen, counted in zip(above, ("", ", counted as independent"), strict=True):
+            yield f"`train`, {name}{counted}", case, nominal, share(seen), count
+
+
 # Simulation -> its function and how many are made.
 SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "rank": (of_rank, 500),
@@ -365,6 +415,7 @@ SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "attribution": (of_attribution, 200),
     "explanation": (of_explanation, 200),
     "robust": (of_robust, 1000),
+    "train": (of_train, 1000),
 }
 
 
@@ -378,7 +429,7 @@ def main() -> None:
     for name in options.only:
         simulate, count = SIMULATIONS[name]
         for command, case, nominal, seen, total in simulate(max(10, int(count * options.share))):
-            level = "–" if np.isnan(nominal) else f"{nominal:.2f}"
+            level = "–" if np.isnan(nominal) else f"{nominal:.3g}"
             print(f"| {command} | {case} | {level} | {seen:.3f} | {total:,} |", flush=True)
 
 

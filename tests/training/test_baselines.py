@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny
 
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.evaluate import Verdict, judge_heads, predict
+from learnedgec.training.evaluate import (
+    HeadTest,
+    Verdict,
+    evaluate,
+    head_test,
+    judge_heads,
+    predict,
+    warnings_about,
+)
 from learnedgec.training.examples import Example
 
 TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(120)]
@@ -83,4 +92,93 @@ def test_pairs_are_judged_by_their_order(evaluator: Evaluator) -> None:
         rows.append(Example((TEXTS[better], TEXTS[worse]), ranked=("quality",)))
     found = judge_heads(evaluator, None, {"dev": rows, "test": rows})
     assert list(found) == ["quality"]
-    assert "accuracy 1.00 [0.89, 1.00] on the test part, n = 30" in found["quality"].sentence
+    assert "accuracy 1.00 [0.88, 1.00] on the test part, n = 30." in found["quality"].sentence
+
+
+def test_a_baseline_that_is_right_the_other_way_round_is_said_to_be(evaluator: Evaluator) -> None:
+    lengths = [-len(text.split()) for _, text in TEXTS]
+    found = verdict(evaluator, None, [length + n % 2 for n, length in enumerate(lengths)])
+    assert found.baselines["length"] == pytest.approx(-0.94, abs=0.01)
+    values = predict(evaluator, TEXTS, "fluency", Runtime())
+    found = verdict(evaluator, None, values / values.std() + np.array(lengths))
+    assert "r 0.68 [0.55, 0.79]" in found.sentence
+    assert (
+        "is worse than edit-count counted the other way round, with r 0.86 (-0.17 ["
+        in found.sentence
+    )
+
+
+@pytest.mark.parametrize("rated", [True, False])
+def test_copies_of_ratings_or_pairs_of_one_source_are_no_further_evidence(rated: bool) -> None:
+    generator = np.random.default_rng(1)
+    values, ratings = generator.normal(size=(2, 26))
+    ratings += values
+    rows: list[Example] = []
+    for n in range(13):
+        texts = ((f"he go {n}", f"he goes {n}"), (f"he go {n}", f"he gone {n}"))
+        if rated:
+            rows += [Example((text,), {"a": ratings[2 * n + k]}) for k, text in enumerate(texts)]
+        else:
+            rows.append(Example(texts, ranked=("a",)))
+    once, often = (head_test(rows * copies, "a", rated) for copies in (1, 20))
+    assert once is not None
+    assert often is not None
+    alone = values[: len(once.texts)]
+    first, second = once.figures(alone), often.figures(np.tile(alone, 20))
+    assert (first["n"], second["n"]) == ((26, 520) if rated else (13, 260))
+    assert first["sources"] == second["sources"] == 13
+    name = "pearson" if rated else "accuracy"
+    for end in ("", "_low", "_high"):
+        assert second[name + end] == pytest.approx(first[name + end], abs=1e-9)
+
+
+def test_few_sources_say_nothing_of_a_correlation(evaluator: Evaluator) -> None:
+    values = predict(evaluator, TEXTS, "fluency", Runtime())
+    rows = [
+        Example(((f"he go {n % 3}", text),), {"fluency": float(value)})
+        for n, ((_, text), value) in enumerate(zip(TEXTS, values, strict=True))
+    ]
+    found = judge_heads(evaluator, None, {"dev": rows, "test": rows})["fluency"]
+    assert found == Verdict(
+        {},
+        False,
+        "Do not trust fluency: the test part cannot test it, because its ratings come from 3 sources, and a "
+        "test needs 4.",
+    )
+    figures = evaluate(evaluator, rows)["fluency"]
+    assert figures["pearson"] == pytest.approx(1)
+    assert (figures["pearson_low"], figures["pearson_high"]) == (-1, 1)
+
+
+def test_resamples_without_a_correlation_are_no_evidence() -> None:
+    # Only one rating of twelve differs: 35 % of the resamples do not have it.
+    ratings = np.array([3.0] * 11 + [5.0])
+    test = HeadTest([("", "")] * 12, ratings, np.empty((0, 2), int), list("abcdefghijkl"))
+    figures = test.figures(np.arange(12.0))
+    assert figures["pearson"] == pytest.approx(5.5 / (143 * 11 / 12) ** 0.5)
+    assert (figures["pearson_low"], figures["pearson_high"]) == (-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "why"),
+    [
+        ([3.0] * 40, "all its ratings are 3"),
+        ([1.0, 2.0, 3.0], "its ratings come from 3 sources, and a test needs 4"),
+        ([], "it has no ratings or pairs there"),
+    ],
+)
+def test_what_cannot_be_tested_is_not_to_be_trusted(
+    evaluator: Evaluator, ratings: list[float], why: str
+) -> None:
+    rows = [Example((text,), {"fluency": float(n)}) for n, text in enumerate(TEXTS[:40])]
+    texts = zip(TEXTS, ratings, strict=False)
+    few = [Example((text,), {"fluency": rating}) for text, rating in texts]
+    verdicts = judge_heads(evaluator, None, {"train": rows, "dev": rows, "test": few})
+    assert list(verdicts) == ["fluency"]
+    assert not verdicts["fluency"].trusted
+    assert verdicts["fluency"].sentence == (
+        f"Do not trust fluency: the test part cannot test it, because {why}."
+    )
+    (warning,) = warnings_about(evaluate(evaluator, few), verdicts)
+    equal = ": all ratings or all predictions are equal" * (len(ratings) == 40)
+    assert warning.startswith(f"fluency has no result on the dev part (n = {len(few)}{equal}),")
