@@ -23,11 +23,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
+from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.words import word_log_odds
 from learnedgec.runtime.runtime import Runtime
@@ -52,10 +54,29 @@ class JudgedEdits:
     edits: tuple[tuple[tuple[Edit, float], ...], ...]
 
     def texts(self, threshold: float) -> list[str]:
-        """Return each source with the edits applied whose confidence is above a threshold."""
-        return [
+        """Return each source with the edits applied whose confidence is above a threshold.
+
+        If together they make of the source what cannot be its correction (`is_correction`), such as a blank
+        line, it is left as it is.
+
+        Args:
+            threshold: 0 to 1.
+
+        Raises:
+            InputError: the threshold is no number from 0 to 1.
+        """
+        if not 0 <= threshold <= 1:
+            raise InputError(
+                f"the threshold is {threshold:g}, but confidences are 0 to 1; write 60 % as 0.6."
+            )
+        texts = [
             apply_edits(source, [edit for edit, confidence in row if confidence > threshold])
             for source, row in zip(self.sources, self.edits, strict=True)
+        ]
+        kept = is_correction(self.sources, texts)
+        return [
+            text if keep else source
+            for source, text, keep in zip(self.sources, texts, kept, strict=True)
         ]
 
 
@@ -69,7 +90,8 @@ def edit_confidence(
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
     References leave out good edits, so many edits with a low probability are good. The probability speaks of
-    edits that correctors make: one that reads well but changes the meaning may get a high one.
+    edits that correctors make: one that reads well but changes the meaning may get a high one. An edit that
+    makes of its source what cannot be a correction (`is_correction`), such as a blank line, has 0.
     `texts(threshold)` of the result leaves out the edits that are less sure. The evaluator is
     `joint-mpnet-3`, for research only.
 
@@ -106,7 +128,13 @@ def edit_confidence(
     log_odds += [
         fitted["types"].get(edit.type, 0.0) for of_sentence in edits for edit in of_sentence
     ]
-    confidences = iter(expit(log_odds).tolist())
+    alone = [
+        (source, apply_edits(source, [edit]))
+        for source, of_sentence in zip(sources, edits, strict=True)
+        for edit in of_sentence
+    ]
+    possible = is_correction([source for source, _ in alone], [text for _, text in alone])
+    confidences = iter(np.where(possible, expit(log_odds), 0.0).tolist())
     return JudgedEdits(
         tuple(sources),
         tuple(tuple((edit, next(confidences)) for edit in of_sentence) for of_sentence in edits),

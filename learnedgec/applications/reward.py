@@ -34,8 +34,10 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 _TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+# The colon of a label stands at its word; a tokenised sentence may itself say "The answer is : ...".
 _LABEL = re.compile(
-    r"\s*(?:the\s+)?(?:corrected|correction|answer|output)(?:\s+(?:sentence|text|version))?(?:\s+is)?\s*:\s*",
+    r"(?:the\s+)?(?:corrected\s+(?:sentence|text|version)(?:\s+is)?\s*"
+    r"|(?:corrected|correction|answer|output)(?:\s+(?:sentence|text|version))?(?:\s+is)?):\s*",
     re.IGNORECASE,
 )
 _QUOTES = {'"': '"', "“": "”", "«": "»"}
@@ -46,7 +48,8 @@ def extract_correction(completion: str) -> str:
 
     Thoughts (`<think>…</think>`) are dropped. Of what is left, the last `<answer>…</answer>` (or
     `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else everything. A label such as
-    `Corrected sentence:` and quotation marks around the whole are removed; line feeds become spaces.
+    `Corrected sentence:` or `Answer:` and quotation marks around the whole are removed; line feeds become
+    spaces. A space before the colon says that the words are part of a tokenised sentence.
 
     Example:
         >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
@@ -58,7 +61,9 @@ def extract_correction(completion: str) -> str:
         text = tagged[-1][1]
     elif fenced := _FENCED.findall(text):
         text = fenced[-1]
-    text = _LABEL.sub("", text.strip(), count=1) if _LABEL.match(text) else text
+    text = text.strip()
+    if label := _LABEL.match(text):
+        text = text[label.end() :]
     text = " ".join(text.split())
     inside = text[1:-1]
     if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in inside:

@@ -18,7 +18,7 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, LearnedgecError
 from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
@@ -275,7 +275,7 @@ def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
     A file in the cache's folder remembers that it was said.
     """
     said = cache_folder() / f"introduced-{RELEASED}"
-    if options.quiet or not any(RELEASED in str(metric) for metric in metrics) or said.exists():
+    if options.quiet or said.exists() or not any(map(_reads_released, metrics)):
         return
     licence = open_package(RELEASED).manifest["license"]
     remark(
@@ -287,6 +287,13 @@ def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
     with suppress(OSError):
         said.parent.mkdir(parents=True, exist_ok=True)
         said.touch()
+
+
+def _reads_released(metric: Metric) -> bool:
+    """Return whether a metric reads the released evaluator, by its name or by another path."""
+    with suppress(LearnedgecError):  # `check_metrics` says what is wrong
+        return any(open_package(name).manifest["name"] == RELEASED for name in metric.evaluators())
+    return False
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ adapts:
 from __future__ import annotations
 
 import importlib.util
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,10 @@ _UNUSABLE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
 
 # What PEFT puts before the names of a model's weights.
 _PREFIX = "base_model.model."
+
+# For each open block of `quiet_transformers`, what was before it: the verbosity, and whether bars were shown.
+_FORMER: list[tuple[int, bool]] = []
+_QUIETING = threading.Lock()
 
 # The heads of sequence classifiers, whose rows are the labels.
 _HEADS = ("classifier.weight", "score.weight", "classifier.out_proj.weight")
@@ -303,16 +308,19 @@ def quiet_transformers() -> Iterator[None]:
     """Silence transformers' advice while a model loads; errors are still raised."""
     from transformers.utils import logging
 
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    with _QUIETING:
+        _FORMER.append((logging.get_verbosity(), logging.is_progress_bar_enabled()))
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+        # Of blocks that overlap in several threads, the last to end restores what the first has found.
+        with _QUIETING:
+            level, bars = _FORMER.pop()
+            logging.set_verbosity(level)
+            if bars:
+                logging.enable_progress_bar()
 
 
 def checkpoint_digest(name: str) -> str:

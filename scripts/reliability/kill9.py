@@ -101,8 +101,8 @@ def check_cache(folder: Path) -> None:
 
 def check_trials(folder: Path) -> None:
     """The finished study has exactly the trials that were asked for; what was found is whole or absent."""
-    if (folder / "e@s.json").exists():
-        read_tuned_file(folder / "e@s.json")
+    if (folder / "e@sample.json").exists():
+        read_tuned_file(folder / "e@sample.json")
     if (folder / "done").exists():
         import optuna
 
@@ -137,7 +137,7 @@ def jobs(folder: Path) -> list[Job]:
     tune = learnedgec(
         *("tune", "--metric", "ensemble(gleu=0.5, length=0.5)", "--benchmark", "sample"),
         *("--trials", "12", "--validation", "none", "--storage", "study.db"),
-        *("--output", ".", "--name", "e@s", "--cache-dir", "cache"),
+        *("--output", ".", "--name", "e@sample", "--cache-dir", "cache"),
     )
     train = learnedgec(
         *("train", "--config", str(config), "--name", "tiny", "--output", "out", "--runs", "runs"),

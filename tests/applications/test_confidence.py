@@ -11,10 +11,10 @@ import pytest
 import tiny
 
 from learnedgec import Evaluator, edit_confidence
-from learnedgec.applications.confidence import edit_contributions
+from learnedgec.applications.confidence import JudgedEdits, edit_contributions
 from learnedgec.cli.main import main
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.errors import LengthError
+from learnedgec.errors import InputError, LengthError
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.words import word_log_odds
 
@@ -89,6 +89,20 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     assert edit_confidence([], [], annotator=ANNOTATOR).edits == ()
     with pytest.raises(LengthError):
         edit_confidence(SOURCES, HYPOTHESES[:1])
+    for threshold in (60, -0.1, float("nan")):
+        with pytest.raises(InputError, match=r"the threshold is .*, but confidences are 0 to 1"):
+            judged.texts(threshold)
+
+
+def test_what_cannot_be_a_correction_is_undone() -> None:
+    source = "He go to school because he like to learn ."
+    # A blank line, a truncated sentence, and a truncated one with a good edit.
+    hypotheses = ["", "He go to school .", "He goes to school ."]
+    judged = edit_confidence([source] * 3, hypotheses, annotator=ANNOTATOR)
+    assert judged.texts(0.0) == [source, source, "He goes to school because he like to learn ."]
+    # Each edit alone is possible, but not all of them together.
+    edits = tuple((Edit(n, n + 1, ""), 0.9) for n in range(len(source.split())))
+    assert JudgedEdits((source,), (edits,)).texts(0.5) == [source]
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny
 
 from learnedgec.analysis.explanation import ScoreReference
 from learnedgec.data.catalog.registry import dataset
@@ -153,6 +154,11 @@ def test_the_released_evaluator_introduces_itself_once(
     # The output is missing, so that no model is loaded.
     command = "score --src src.txt --metric gleu impara"
     assert "own evaluator" not in run(f"{command} --quiet", code=2).err
+    # Another evaluator, whose name only contains that of the released one.
+    Path("checkpoints").mkdir()
+    tiny.save_evaluator(Path("checkpoints/not-joint-mpnet-3"))
+    other = "score --src src.txt --metric 'some(model=\"not-joint-mpnet-3\")'"
+    assert "own evaluator" not in run(other, code=2).err
     first, *_ = run(command, code=2).err.splitlines()
     assert first.startswith(
         "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint"

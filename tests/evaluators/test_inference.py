@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from transformers.utils import logging as transformers_logging
 
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.evaluators import loading
@@ -25,6 +26,7 @@ from learnedgec.evaluators.loading import (
     checkpoint_digest,
     load_model,
     load_tokenizer,
+    quiet_transformers,
     torch_device,
 )
 from learnedgec.runtime.runtime import Runtime
@@ -187,3 +189,19 @@ def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
 def test_unknown_device_is_named() -> None:
     with pytest.raises(ModelError, match="'warp' is not available here"):
         torch_device(Runtime(device="warp"))
+
+
+def test_overlapping_silence_of_two_threads_ends_with_the_last() -> None:
+    level, bars = (
+        transformers_logging.get_verbosity(),
+        transformers_logging.is_progress_bar_enabled(),
+    )
+    first, second = quiet_transformers(), quiet_transformers()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert transformers_logging.get_verbosity() == transformers_logging.ERROR
+    assert not transformers_logging.is_progress_bar_enabled()
+    second.__exit__(None, None, None)
+    assert transformers_logging.get_verbosity() == level
+    assert transformers_logging.is_progress_bar_enabled() == bars
