@@ -1,0 +1,147 @@
+"""Making a study: which sentences it asks about, and the texts in its folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from learnedgec.data.m2 import AnnotatedSentence, write_m2
+from learnedgec.data.references import ReferenceRows, References, as_references
+from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.text import check_lengths, write_lines
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import available_annotator
+from learnedgec.errors import InputError
+from learnedgec.judging.sampling import group_equal, spread
+from learnedgec.judging.settings import StudySettings
+
+# How many times the sentences that are wanted are looked at for their types of errors.
+_POOL = 3
+
+
+def write_study(
+    folder: Path,
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None,
+    settings: StudySettings,
+) -> StudySettings:
+    """Write the texts and the settings of a new study into a folder; return the settings, made to fit.
+
+    Args:
+        folder: an empty folder.
+        sources: N sentences.
+        systems: each system's N outputs, by name.
+        references: of the N sentences, or `None`.
+        settings: what is asked; with as many sentences and questions as there are.
+
+    Raises:
+        InputError: there is nothing to ask, or a system's name cannot be used.
+        LengthError: outputs or references differ in number from the sources.
+    """
+    texts, outputs = as_sentences(sources, "sources"), as_systems(systems)
+    rows = as_references(references, len(texts))
+    check_lengths(("the sources", texts), *outputs.items())
+    _check_names(outputs)
+    settings, chosen = _choose(texts, outputs, settings)
+    write_lines(folder / "source.txt", [texts[number] for number in chosen])
+    for name, lines in outputs.items():
+        write_lines(folder / "systems" / f"{name}.txt", [lines[number] for number in chosen])
+    if rows is not None:
+        _write_references(folder, [texts[number] for number in chosen], rows.select(chosen))
+    settings.write(folder)
+    return settings
+
+
+def _check_names(systems: Mapping[str, object]) -> None:
+    """Raise `InputError` where a system's name cannot be that of a file, or means the source."""
+    for name in systems:
+        if name == "source":
+            raise InputError(
+                "a system is named source, which stands for the uncorrected sentences; rename its file, or "
+                "use --source-is-candidate."
+            )
+        if (
+            not name
+            or name.startswith(".")
+            or set(name) & set("/\\\0")
+            or name.endswith((".txt", ".gz"))
+        ):
+            raise InputError(
+                f"a system is named {name!r}, which cannot be a file's name; rename it."
+            )
+
+
+def _choose(
+    sources: Sequence[str], systems: Mapping[str, Sequence[str]], settings: StudySettings
+) -> tuple[StudySettings, list[int]]:
+    """Return the sentences to ask about, and the settings with as many sentences and questions as there are.
+
+    The informative order gives every type of error its share (`spread`): a sentence counts for the most
+    frequent type among the edits of its outputs.
+    """
+    columns = (
+        [sources, *systems.values()] if settings.source_is_candidate else list(systems.values())
+    )
+    counts: dict[int, int] = {}
+    for number, source in enumerate(sources):
+        groups = group_equal([column[number] for column in columns])
+        if settings.task in ("pairs", "ranking"):
+            cells = len(groups) * (len(groups) - 1) // 2
+            counts[number] = min(cells, 1) if settings.task == "ranking" else cells
+        elif settings.task == "edits":
+            counts[number] = sum(
+                columns[group[0]][number].split() != source.split() for group in groups
+            )
+        else:
+            counts[number] = len(groups)
+    useful = [number for number, count in counts.items() if count]
+    if not useful:
+        raise InputError(
+            "all outputs are equal, so there is nothing to ask; give outputs that differ, or "
+            "--source-is-candidate."
+        )
+    random = np.random.default_rng(settings.seed)
+    size = min(settings.sentences, len(useful))
+    chosen = sorted(random.permutation(useful)[:size].tolist())
+    if settings.order == "informative" and size < len(useful):
+        pool = sorted(random.permutation(useful)[: _POOL * size].tolist())
+        chosen = spread(_main_types(sources, columns, pool, settings.annotator), size, random)
+    most = sum(counts[number] for number in chosen)
+    return dataclasses.replace(
+        settings, sentences=size, questions=min(settings.questions or size, most)
+    ), chosen
+
+
+def _main_types(
+    sources: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    numbers: Sequence[int],
+    annotator: str | None,
+) -> dict[int, str]:
+    """Return the most frequent type among the edits of each sentence's outputs, by its number."""
+    pairs = [(sources[number], column[number]) for number in numbers for column in columns]
+    edits = extract_edits(pairs, annotator or available_annotator())
+    types: dict[int, str] = {}
+    for place, number in enumerate(numbers):
+        rows = edits[place * len(columns) : (place + 1) * len(columns)]
+        common = Counter(edit.type for row in rows for edit in row).most_common(1)
+        types[number] = common[0][0] if common else ""
+    return types
+
+
+def _write_references(folder: Path, sources: Sequence[str], references: References) -> None:
+    """Write the references as M2 if all have edits, else as texts of which all sentences have one."""
+    if references.annotated:
+        blocks = [
+            AnnotatedSentence(source, {r.annotator: r.edits or () for r in row})
+            for source, row in zip(sources, references, strict=True)
+        ]
+        write_m2(folder / "gold.m2", blocks)
+        return
+    for number in range(min(len(row) for row in references)):
+        write_lines(folder / f"ref{number}.txt", [row[number].text for row in references])

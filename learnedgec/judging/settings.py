@@ -1,0 +1,158 @@
+"""What a study asks: the settings in `study.yaml`, and the scales of ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, get_args
+
+import yaml
+
+from learnedgec.data.text import read_text, write_text
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
+
+Task = Literal["pairs", "ranking", "ratings", "edits"]
+Order = Literal["informative", "random"]
+Scale = Literal["1-4", "0-100"]
+
+SETTINGS_FILE, GUIDELINES_FILE = "study.yaml", "guidelines.md"
+
+_HERE = files("learnedgec.judging")
+
+# The most outputs that a rater ranks at a time.
+RANKED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One thing that is rated.
+
+    Attributes:
+        low: the worst rating.
+        high: the best rating.
+        anchors: ratings with what they mean, worst first.
+    """
+
+    low: int
+    high: int
+    anchors: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """What a study asks.
+
+    Attributes:
+        task: question: pairs, which of two outputs is better; ranking, of up to five; ratings, of one output;
+            edits, which changes of an output to accept.
+        sentences: number of sentences that are asked about, drawn from those where it makes a difference.
+        questions: number of different questions, over all raters (default: one for each sentence).
+        raters: number of raters; each has a link.
+        overlap: share of the questions that all raters answer, for their agreement.
+        repeats: share of a rater's questions that come twice, for the rater's consistency.
+        order: informative: ask what tells most about the ranking; random: a plain sample.
+        scale: of ratings; 1-4: grammaticality, fluency and meaning; 0-100: quality.
+        source_is_candidate: whether the uncorrected sentence is one of the outputs.
+        title: heading of the page.
+        annotator: what finds edits: a spaCy pipeline, or plain for any language that separates words by
+            spaces (default: plain to show changes, else as for errant).
+        seed: of every random choice.
+    """
+
+    task: Task = "pairs"
+    sentences: int = 200
+    questions: int | None = None
+    raters: int = 3
+    overlap: float = 0.2
+    repeats: float = 0.1
+    order: Order = "informative"
+    scale: Scale = "1-4"
+    source_is_candidate: bool = False
+    title: str = "Which correction is better?"
+    annotator: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in (("task", Task), ("order", Order), ("scale", Scale)):
+            if getattr(self, name) not in get_args(kind):
+                raise UnknownNameError(name, str(getattr(self, name)), get_args(kind))
+        for name in ("sentences", "raters", "different"):
+            number = getattr(self, name)
+            if not isinstance(number, int) or number < 1:
+                raise ConfigError(f"{name} is {number!r}; a number of at least 1 was expected.")
+        for name in ("overlap", "repeats"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}; a share from 0 to 1 was expected."
+                )
+
+    @property
+    def different(self) -> int:
+        """The number of different questions, over all raters."""
+        return self.questions or self.sentences
+
+    @property
+    def shared(self) -> int:
+        """The number of questions that all raters answer; all of them where there is one rater."""
+        return self.different if self.raters == 1 else round(self.overlap * self.different)
+
+    @property
+    def own(self) -> int:
+        """The number of questions that a rater answers alone."""
+        return math.ceil((self.different - self.shared) / self.raters)
+
+    @property
+    def repeated(self) -> int:
+        """The number of questions that come a second time."""
+        return round(self.repeats * (self.shared + self.own))
+
+    @property
+    def total(self) -> int:
+        """The number of items that each rater answers."""
+        return self.shared + self.own + self.repeated
+
+    @property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        """What is rated (`scales.yaml`)."""
+        scales = yaml.safe_load(_HERE.joinpath("scales.yaml").read_text(encoding="utf-8"))
+        return {name: Dimension(**scale) for name, scale in scales[self.scale].items()}
+
+    def write(self, folder: Path) -> None:
+        """Write the settings, and the guidelines to start from, into the folder of a study."""
+        text = yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
+        write_text(folder / SETTINGS_FILE, text)
+        if not (folder / GUIDELINES_FILE).exists():
+            guidelines = _HERE.joinpath(f"guidelines/{self.task}.md").read_text(encoding="utf-8")
+            write_text(folder / GUIDELINES_FILE, guidelines)
+
+
+def read_settings(folder: Path) -> StudySettings:
+    """Read the settings of a study.
+
+    Raises:
+        InputError: the folder is not that of a study.
+        ConfigError: the file cannot be used; the message names the key.
+    """
+    path = folder / SETTINGS_FILE
+    if not path.is_file():
+        raise InputError(
+            f"{folder} is not a study, because it has no {SETTINGS_FILE}; make one with learnedgec judge "
+            "--src FILE --hyp FILES --out FOLDER."
+        )
+    try:
+        values = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML ({' '.join(str(error).split())[:200]}).") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} holds no settings; keys such as task: pairs were expected.")
+    known = {field.name: field.type for field in fields(StudySettings)}
+    for key in values:
+        if key not in known:
+            raise UnknownNameError(f"key of {path}", str(key), known)
+    try:
+        return StudySettings(**values)
+    except TypeError as error:
+        raise ConfigError(f"{path} cannot be used ({error}).") from None

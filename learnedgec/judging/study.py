@@ -1,0 +1,506 @@
+"""A study: texts that people judge, what each rater was asked, and the answers, in one folder.
+
+    mystudy/
+      study.yaml        what is asked (`StudySettings`)
+      guidelines.md     shown beside each item
+      study.sqlite      raters, questions, items and answers; every answer is a transaction
+      source.txt  systems/NAME.txt  gold.m2 or ref0.txt …  rankings.csv  ratings.csv
+
+The last line is the layout of a benchmark (`learnedgec.data.benchmarks.folder`), so every command that
+reads a benchmark reads a study while it grows.
+
+A question is a sentence with the texts to judge. An item is a question as one rater sees it, in an order of
+its own. Several processes and threads may use a study at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.folder import read_benchmark, read_outputs
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import ReferenceRows
+from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.text import read_lines
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import available_annotator
+from learnedgec.errors import InputError, OutputError, UnknownNameError
+from learnedgec.judging import tables
+from learnedgec.judging.creation import write_study
+from learnedgec.judging.items import Answer, AnsweredError, Item, Judgement
+from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal
+from learnedgec.judging.settings import RANKED, StudySettings, read_settings
+from learnedgec.runtime.writing import PathLike, atomic_folder
+
+DATABASE = "study.sqlite"
+OWNER = "owner"
+
+# Seconds that a thread or process waits for another that writes.
+_PATIENCE = 60.0
+# How many items lie between a question and its repetition, where there are as many.
+_APART = 8
+
+_TABLES = """
+CREATE TABLE raters (number INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT UNIQUE);
+CREATE TABLE questions (
+  question INTEGER PRIMARY KEY, sentence INTEGER, groups TEXT, edits TEXT, weight REAL,
+  slot INTEGER UNIQUE);
+CREATE TABLE items (
+  item INTEGER PRIMARY KEY, rater INTEGER, position INTEGER, question INTEGER, arrangement TEXT,
+  repeats INTEGER, UNIQUE (rater, position));
+CREATE TABLE answers (
+  number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
+  texts TEXT);
+CREATE INDEX answers_of_items ON answers (item);
+CREATE VIEW asked AS SELECT * FROM items JOIN questions USING (question);
+CREATE VIEW latest AS SELECT * FROM asked JOIN answers USING (item) JOIN raters ON rater = raters.number
+  WHERE answers.number IN (SELECT max(number) FROM answers GROUP BY item) ORDER BY answers.number;
+"""
+
+
+class Study:
+    """A study in a folder.
+
+    Args:
+        folder: the folder of a study; `create` makes one.
+
+    Raises:
+        InputError: the folder is not that of a study, or a file is missing.
+        ConfigError: the settings cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> systems = {"ours": ["He goes .", "A dog ."], "theirs": ["He go .", "The dog ."]}
+        >>> settings = StudySettings(sentences=2, raters=1, order="random", repeats=0)
+        >>> study = Study.create(
+        ...     Path(tempfile.mkdtemp()) / "study", ["He go .", "Dog ."], systems, settings=settings
+        ... )
+        >>> while item := study.next("rater-1"):
+        ...     study.record(item.number, Answer(ranks=[1, 2]))
+        >>> len(study.judgements()), len(study.benchmark().rankings)
+        (2, 2)
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        self.folder = Path(folder)
+        self.settings = read_settings(self.folder)
+        self.sources = read_lines(self.folder / "source.txt")
+        self.systems: dict[str, Sequence[str]] = dict(
+            read_outputs(self.folder / "systems", self.sources)
+        )
+        if self.settings.source_is_candidate:
+            self.systems = {"source": self.sources, **self.systems}
+        path = self.folder / DATABASE
+        if not path.is_file():
+            raise InputError(
+                f"{self.folder} has no {DATABASE}; it is no study, or not a whole one."
+            )
+        self._lock = threading.Lock()
+        self._database = _connect(path)
+
+    @classmethod
+    def create(
+        cls,
+        folder: PathLike,
+        sources: Sentences,
+        systems: Systems,
+        references: ReferenceRows | None = None,
+        *,
+        settings: StudySettings = StudySettings(),
+        overwrite: bool = False,
+    ) -> Study:
+        """Make a study of some of the sentences, and return it.
+
+        Args:
+            folder: the new folder.
+            sources: N sentences.
+            systems: each system's N outputs, by name.
+            references: of the N sentences; they are not shown, and metrics that are compared with the
+                judgements can use them.
+            settings: what is asked. Where there are fewer sentences or questions, all are asked.
+            overwrite: replace a study, with its judgements.
+
+        Raises:
+            InputError: there is nothing to ask, or the folder exists.
+            LengthError: outputs or references differ in number from the sources.
+        """
+        folder = Path(folder)
+        if folder.exists() and not (overwrite and (folder / DATABASE).is_file()):
+            raise InputError(
+                f"{folder} exists; name it alone to go on with a study, choose another folder, or replace "
+                "a study and its judgements with --overwrite."
+            )
+        with atomic_folder(folder) as place:
+            settings = write_study(place, sources, systems, references, settings)
+            names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
+            rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
+            with contextlib.closing(_connect(place / DATABASE)) as database:
+                database.executescript(_TABLES)
+                database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
+        return cls(folder)
+
+    # -- raters ------------------------------------------------------------------------------------
+
+    @cached_property
+    def tokens(self) -> dict[str, str]:
+        """The secret in the link of each rater, and of the `owner`."""
+        with self._transaction() as database:
+            return dict(
+                map(tuple, database.execute("SELECT name, token FROM raters ORDER BY number"))
+            )
+
+    @property
+    def raters(self) -> list[str]:
+        """The names of the raters."""
+        return [name for name in self.tokens if name != OWNER]
+
+    def find_rater(self, token: str) -> str | None:
+        """Return whose token this is, in a time that does not depend on it; `None` for nobody's."""
+        given = token.encode()
+        same = {name: hmac.compare_digest(t.encode(), given) for name, t in self.tokens.items()}
+        return next((name for name, equal in same.items() if equal), None)
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def next(self, rater: str) -> Item | None:
+        """Return the item that a rater answers next: the one that is open, or else a new one.
+
+        It stays the same until it is answered, in every process. `None` says that all is answered.
+
+        Raises:
+            UnknownNameError: there is no such rater.
+        """
+        number = self._number(rater)
+        with self._transaction() as database:
+            row = database.execute(
+                "SELECT item FROM items WHERE rater = ? AND item NOT IN (SELECT item FROM answers)",
+                (number,),
+            ).fetchone()
+            item = row["item"] if row else self._ask(database, number)
+            return None if item is None else self._shown(database, number, item)
+
+    def item(self, rater: str, number: int) -> Item:
+        """Return an item of a rater, with its answer, so that it can be changed.
+
+        Raises:
+            InputError: the rater has no such item.
+        """
+        with self._transaction() as database:
+            return self._shown(database, self._number(rater), number)
+
+    def record(
+        self,
+        number: int,
+        answer: Answer,
+        *,
+        seconds: float = 0.0,
+        version: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Store the answer to an item; it is on the disk when this returns.
+
+        Args:
+            number: number of the item.
+            answer: in the order in which the item shows its texts.
+            seconds: how long the rater took.
+            version: that of the item as it was shown, so that an answer from another window is not replaced;
+                `None` replaces any.
+            key: what names this answer; an answer that comes twice with one key is stored once.
+
+        Raises:
+            InputError: there is no such item, or this is no answer to it.
+            AnsweredError: the item has been answered since it was shown.
+        """
+        key = key or secrets.token_hex(16)
+        with self._transaction() as database:
+            if database.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone():
+                return
+            row = database.execute("SELECT * FROM asked WHERE item = ?", (number,)).fetchone()
+            if row is None:
+                raise InputError(f"the study has no item {number}; ask for the next one.")
+            arrangement = json.loads(row["arrangement"])
+            answer.check(self.settings, len(arrangement), len(json.loads(row["edits"])))
+            if version not in (None, _version(database, number)):
+                raise AnsweredError(
+                    "this item was answered in another window; that answer is kept, and the next item "
+                    "follows."
+                )
+            content = asdict(answer)
+            if answer.ranks:
+                content["ranks"] = [
+                    rank for _, rank in sorted(zip(arrangement, answer.ranks, strict=True))
+                ]
+            at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            texts = self._digest(row["sentence"], json.loads(row["groups"]))
+            database.execute(
+                "INSERT INTO answers (item, key, answer, seconds, at, texts) VALUES (?, ?, ?, ?, ?, ?)",
+                (number, key, json.dumps(content), min(max(seconds, 0.0), 1e6), at, texts),
+            )
+
+    # -- what was said -----------------------------------------------------------------------------
+
+    def judgements(self) -> list[Judgement]:
+        """Return the latest answer to each item, skipped ones too, in the order in which they came.
+
+        Answers to texts that have changed since are left out.
+        """
+        with self._transaction() as database:
+            return self._judgements(database)
+
+    def write_tables(self) -> None:
+        """Write `rankings.csv`, `ratings.csv` and `edits.csv`, those that the task has, from the answers."""
+        tables.write(self.folder, self.settings, self.sources, self.systems, self.judgements())
+
+    def benchmark(self) -> Benchmark:
+        """Return the study as a benchmark, with the judgements so far.
+
+        Raises:
+            InputError: there is no judgement yet.
+        """
+        self.write_tables()
+        return read_benchmark(self.folder)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield the database in a transaction that no other writer is in; an error takes it back."""
+        with self._lock:
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._database
+                except BaseException:
+                    self._database.execute("ROLLBACK")
+                    raise
+                self._database.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise OutputError(
+                    f"{self.folder / DATABASE} cannot be used ({error}); make room, or wait for other "
+                    "programs that use it."
+                ) from None
+
+    def _number(self, rater: str) -> int:
+        if rater not in self.raters:
+            raise UnknownNameError("rater", rater, self.raters)
+        return list(self.tokens).index(rater)
+
+    @cached_property
+    def _groups(self) -> list[list[Group]]:
+        """For each sentence the systems, by number, that wrote each text that can be asked about."""
+        columns = list(self.systems.values())
+        groups = [group_equal([column[n] for column in columns]) for n in range(len(self.sources))]
+        if self.settings.task != "edits":
+            return groups
+        return [
+            [group for group in of_sentence if columns[group[0]][n].split() != source.split()]
+            for n, (source, of_sentence) in enumerate(zip(self.sources, groups, strict=True))
+        ]
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self._groups, len(self.systems))
+
+    def _texts(self, sentence: int, groups: Sequence[Sequence[str]]) -> list[str]:
+        return [self.systems[group[0]][sentence] for group in groups]
+
+    def _digest(self, sentence: int, groups: Sequence[Sequence[str]]) -> str:
+        """Return what tells whether texts have changed."""
+        texts = [self.sources[sentence], *self._texts(sentence, groups)]
+        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+
+    def _shown(self, database: sqlite3.Connection, rater: int, number: int) -> Item:
+        """Return an item as its rater sees it."""
+        query = "SELECT * FROM asked WHERE item = ? AND rater = ?"
+        row = database.execute(query, (number, rater)).fetchone()
+        if row is None:
+            raise InputError(f"this rater has no item {number}; ask for the next one.")
+        arrangement = json.loads(row["arrangement"])
+        texts = self._texts(row["sentence"], json.loads(row["groups"]))
+        query = "SELECT item FROM items WHERE rater = ? AND position = ?"
+        previous = database.execute(query, (rater, row["position"] - 1)).fetchone()
+        query = "SELECT answer FROM latest WHERE item = ?"
+        latest = database.execute(query, (number,)).fetchone()
+        answer = Answer(**json.loads(latest["answer"])) if latest else None
+        if answer and answer.ranks:
+            answer = replace(answer, ranks=[answer.ranks[place] for place in arrangement])
+        return Item(
+            number,
+            self.sources[row["sentence"]],
+            tuple(texts[place] for place in arrangement),
+            _load_edits(row["edits"]),
+            row["position"],
+            self.settings.total,
+            _version(database, number),
+            answer,
+            previous["item"] if previous else None,
+        )
+
+    def _ask(self, database: sqlite3.Connection, rater: int) -> int | None:
+        """Give a rater the next item: a repetition, a question for all raters, or one of the rater's own."""
+        settings = self.settings
+        query = "SELECT * FROM asked WHERE rater = ? ORDER BY position"
+        rows = database.execute(query, (rater,)).fetchall()
+        random = np.random.default_rng([settings.seed, rater, len(rows)])
+        repeated = {row["repeats"] for row in rows} - {None}
+        shared = sum(row["slot"] is not None and row["repeats"] is None for row in rows)
+        own = len(rows) - shared - len(repeated)
+        done = shared >= settings.shared and own >= settings.own
+        due = settings.repeated * (len(rows) + 1) // settings.total
+        if len(repeated) < (settings.repeated if done else due):
+            apart = min(_APART, settings.total // 3)
+            earlier = [
+                row
+                for row in rows[: len(rows) + 1 - apart]
+                if row["repeats"] is None and row["item"] not in repeated
+            ]
+            if earlier:
+                row = earlier[random.integers(len(earlier))]
+                return _add_item(database, rater, row["question"], random, row["item"])
+        if done:
+            return None
+        slot = None
+        if shared < settings.shared and (shared <= own or own >= settings.own):
+            slot = shared
+            query = "SELECT question FROM questions WHERE slot = ?"
+            if found := database.execute(query, (slot,)).fetchone():
+                return _add_item(database, rater, found["question"], random)
+        if (drawn := self._draw(database, random)) is None:
+            return None
+        sentence, groups, weight = drawn
+        edits: Sequence[Edit] = ()
+        if settings.task == "edits":
+            pair = (self.sources[sentence], self._texts(sentence, groups)[0])
+            edits = extract_edits([pair], settings.annotator or available_annotator())[0]
+        question = _add_question(database, sentence, groups, edits, weight, slot)
+        return _add_item(database, rater, question, random)
+
+    def _draw(
+        self, database: sqlite3.Connection, random: np.random.Generator
+    ) -> tuple[int, list[list[str]], float] | None:
+        """Return the sentence, the systems of the texts and the weight of a question that nobody was asked.
+
+        `None` says that there is none left.
+        """
+        names, numbers = list(self.systems), {name: n for n, name in enumerate(self.systems)}
+        asked = [
+            (
+                row["sentence"],
+                [tuple(map(numbers.__getitem__, g)) for g in json.loads(row["groups"])],
+            )
+            for row in database.execute("SELECT sentence, groups FROM questions")
+        ]
+        informative, weight = self.settings.order == "informative", 1.0
+        if self.settings.task in ("ratings", "edits"):
+            done = {(sentence, groups[0]) for sentence, groups in asked}
+            if (single := draw_single(self._groups, done, random, informative=informative)) is None:
+                return None
+            sentence, chosen = single[0], [single[1]]
+        else:
+            closed = {(n, *pair) for n, groups in asked for pair in combinations(sorted(groups), 2)}
+            unasked = self._cells.unasked(closed)
+            if not unasked.any():
+                return None
+            wins = np.zeros((len(names), len(names)))
+            if informative:
+                wins = count_wins(
+                    tables.comparisons(self._judgements(database), numbers), len(names)
+                )
+            cell, weight = self._cells.draw(wins, unasked, random, informative=informative)
+            sentence, chosen = int(self._cells.sentence[cell]), list(self._cells.pairs[cell])
+            if self.settings.task == "ranking":
+                others = [group for group in self._groups[sentence] if group not in chosen]
+                chosen += [others[n] for n in random.permutation(len(others))][: RANKED - 2]
+                chosen.sort()
+        return sentence, [[names[system] for system in group] for group in chosen], weight
+
+    def _judgements(self, database: sqlite3.Connection) -> list[Judgement]:
+        """Return the latest answer to each item that is about the texts as they are."""
+        return [
+            Judgement(
+                row["item"],
+                row["name"],
+                row["question"],
+                row["sentence"],
+                tuple(map(tuple, json.loads(row["groups"]))),
+                _load_edits(row["edits"]),
+                Answer(**json.loads(row["answer"])),
+                row["seconds"],
+                row["at"],
+                row["weight"],
+                row["slot"] is not None,
+                row["repeats"],
+            )
+            for row in database.execute("SELECT * FROM latest")
+            if row["texts"] == self._digest(row["sentence"], json.loads(row["groups"]))
+        ]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Return a connection; what is committed survives a kill and a loss of power."""
+    database = sqlite3.connect(
+        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    return database
+
+
+def _version(database: sqlite3.Connection, item: int) -> int:
+    """Return how often an item was answered."""
+    query = "SELECT count(*) FROM answers WHERE item = ?"
+    return int(database.execute(query, (item,)).fetchone()[0])
+
+
+def _add_question(
+    database: sqlite3.Connection,
+    sentence: int,
+    groups: Sequence[Sequence[str]],
+    edits: Sequence[Edit],
+    weight: float,
+    slot: int | None,
+) -> int:
+    stored = json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
+    cursor = database.execute(
+        "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
+        (sentence, json.dumps(groups), stored, weight, slot),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _add_item(
+    database: sqlite3.Connection,
+    rater: int,
+    question: int,
+    random: np.random.Generator,
+    repeats: int | None = None,
+) -> int:
+    """Give a rater a question, with its texts in a random order."""
+    query = "SELECT json_array_length(groups) FROM questions WHERE question = ?"
+    texts = database.execute(query, (question,)).fetchone()[0]
+    cursor = database.execute(
+        "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
+        "(?1, (SELECT count(*) FROM items WHERE rater = ?1), ?2, ?3, ?4)",
+        (rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _load_edits(stored: str) -> tuple[Edit, ...]:
+    return tuple(Edit(*row) for row in json.loads(stored))

@@ -1,0 +1,127 @@
+"""Judgements as the tables of a benchmark folder: `rankings.csv`, `ratings.csv` and `edits.csv`.
+
+A judgement of a text counts for every system that wrote it. Repetitions tell how consistent a rater is and
+are not in the tables; nor are items that were skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from learnedgec.data.m2 import apply_edits
+from learnedgec.data.text import write_text
+from learnedgec.judging.items import Judgement
+from learnedgec.judging.sampling import Group
+from learnedgec.judging.settings import StudySettings
+
+Row = Mapping[str, Any]
+
+ACCEPTED = "accepted"
+"""The dimension of judged edits: the share of a text's edits that were accepted, of those not unsure."""
+
+
+def write(
+    folder: Path,
+    settings: StudySettings,
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    judgements: Sequence[Judgement],
+) -> None:
+    """Write the tables that the study's task has into its folder; one without rows is absent."""
+    if settings.task in ("pairs", "ranking"):
+        _write(folder / "rankings.csv", ranking_rows(judgements))
+    else:
+        _write(folder / "ratings.csv", rating_rows(judgements))
+    if settings.task == "edits":
+        _write(folder / "edits.csv", edit_rows(judgements, sources, systems))
+
+
+def counted(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
+    """Yield the judgements that are neither skipped nor repetitions."""
+    return (each for each in judgements if not each.answer.skip and each.repeats is None)
+
+
+def comparisons(
+    judgements: Iterable[Judgement], numbers: Mapping[str, int]
+) -> Iterator[tuple[Group, Group, int, float]]:
+    """Yield the systems of each two texts that were compared, the outcome and the weight (`count_wins`)."""
+    for each in counted(judgements):
+        groups = [tuple(numbers[name] for name in group) for group in each.groups]
+        for (first, rank), (second, other) in combinations(
+            zip(groups, each.answer.ranks, strict=True), 2
+        ):
+            yield first, second, (rank < other) - (rank > other), each.weight
+
+
+def ranking_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
+    """Yield the rows of `rankings.csv`: a row for each two systems whose different texts were compared."""
+    for each in counted(judgements):
+        ranked = zip(each.groups, each.answer.ranks, strict=True)
+        for one, other in combinations(ranked, 2):
+            (better, rank), (worse, other_rank) = sorted((one, other), key=lambda pair: pair[1])
+            for first in better:
+                for second in worse:
+                    yield {
+                        "id": each.sentence,
+                        "better": first,
+                        "worse": second,
+                        "tie": int(rank == other_rank),
+                        "annotator": each.rater,
+                    }
+
+
+def rating_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
+    """Yield the rows of `ratings.csv`: a row for each system whose text was rated, or its edits judged."""
+    for each in counted(judgements):
+        values: Mapping[str, float | str] = each.answer.values
+        if not values:
+            sure = [edit for edit in each.answer.edits if edit]
+            values = {ACCEPTED: sum(edit > 0 for edit in sure) / len(sure) if sure else ""}
+        for name in each.groups[0]:
+            yield {"id": each.sentence, "system": name, "annotator": each.rater, **values}
+
+
+def edit_rows(
+    judgements: Iterable[Judgement], sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
+    """Yield the rows of `edits.csv`: a row for each edit that was accepted or rejected.
+
+    Its columns `source`, `better` and `worse` make it a file of pairs (`read_ranked_pairs`): the output
+    with the edit is better than without it where the edit was accepted.
+    """
+    for each in counted(judgements):
+        source, output = sources[each.sentence], systems[each.groups[0][0]][each.sentence]
+        whole = " ".join(output.split())
+        for place, (edit, said) in enumerate(zip(each.edits, each.answer.edits, strict=True)):
+            without = apply_edits(source, each.edits[:place] + each.edits[place + 1 :])
+            if said and without != whole:
+                yield {
+                    "source": source,
+                    "better": whole if said > 0 else without,
+                    "worse": without if said > 0 else whole,
+                    "id": each.sentence,
+                    "systems": " ".join(each.groups[0]),
+                    "start": edit.start,
+                    "end": edit.end,
+                    "edit": edit.correction,
+                    "type": edit.type,
+                    "accepted": int(said > 0),
+                    "annotator": each.rater,
+                }
+
+
+def _write(path: Path, rows: Iterable[Row]) -> None:
+    listed = list(rows)
+    if not listed:
+        path.unlink(missing_ok=True)
+        return
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(listed[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(listed)
+    write_text(path, buffer.getvalue())
