@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from learnedgec.analysis.ranking import describe_p_value, rank_systems
+import numpy as np
+
+from learnedgec.analysis.ranking import (
+    SystemRanking,
+    describe_p_value,
+    rank_systems,
+    sentence_intervals,
+)
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
@@ -13,8 +20,14 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
-from learnedgec.stats.resampling import interval
-from learnedgec.stats.significance import describe_correction, is_significant
+from learnedgec.stats.significance import (
+    FEW,
+    describe_correction,
+    describe_test,
+    is_significant,
+    sentences_needed,
+)
+from learnedgec.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +44,13 @@ class BaselineComparison:
         difference: `score` − `baseline_score`.
         difference_bounds: interval of the difference, on the same resamples, not corrected for the number of
             comparisons.
-        p_value: two-sided, of the difference, by paired bootstrap; at least 1/(resamples + 1).
+        p_value: two-sided, of the difference, by paired bootstrap or, where at most `FEW` sentences differ,
+            by paired permutation; NaN for a single sentence.
         adjusted: `p_value` after Holm's correction for the number of comparisons.
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
         losses: sentences on which the system scores below the baseline.
+        differing: sentences on which the two systems' statistics differ.
         comparisons: number of comparisons for which `adjusted` is corrected.
         all_pairs: whether these are all pairs of systems, and not the comparisons with the baseline alone.
         resamples: number of resamples.
@@ -58,6 +73,7 @@ class BaselineComparison:
     wins: int
     ties: int
     losses: int
+    differing: int
     comparisons: int
     all_pairs: bool
     resamples: int
@@ -72,7 +88,8 @@ class BaselineComparison:
     @property
     def p(self) -> str:
         """The corrected p-value as text, such as `p = .012` (`describe_p_value`)."""
-        return describe_p_value(self.p_value, self.adjusted, self.resamples, self.level)
+        numbers = (self.p_value, self.adjusted, self.resamples, self.level, self.differing)
+        return describe_p_value(*numbers)
 
     @property
     def correction(self) -> str:
@@ -94,23 +111,39 @@ class BaselineComparison:
             return (
                 f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."
             )
-        low, high = self.difference_bounds
-        count = self.wins + self.ties + self.losses
-        uncorrected = "uncorrected " if self.comparisons > 1 else ""
-        evidence = (
-            f"difference {self.difference:+.4f}, {uncorrected}{100 * self.level:g}% CI "
-            f"[{low:+.4f}, {high:+.4f}], {self.p}{self.correction}, paired bootstrap over {count:,} "
-            f"sentences with {self.resamples:,} resamples"
-        )
-        if not self.significant:
+        scores = f"({self.score:.4f} and {self.baseline_score:.4f}; {self._evidence})"
+        needed = sentences_needed(1, self.level)
+        if self.differing < needed:
             return (
-                f"{self.system} and {self.baseline} cannot be told apart by {metric} "
-                f"({self.score:.4f} and {self.baseline_score:.4f}; {evidence})."
+                f"{self.system} and {self.baseline} cannot be told apart by {metric}, because they differ on "
+                f"only {self.differing} of {self._sentences}, and a significant difference needs {needed} "
+                f"{scores}."
             )
+        if not self.significant:
+            return f"{self.system} and {self.baseline} cannot be told apart by {metric} {scores}."
         return (
             f"{self.system} scores {'higher' if self.difference > 0 else 'lower'} than {self.baseline} by "
-            f"{metric} ({self.score:.4f} against {self.baseline_score:.4f}; {evidence})."
+            f"{metric} {scores.replace(' and ', ' against ', 1)}."
         )
+
+    @property
+    def _sentences(self) -> str:
+        count = self.wins + self.ties + self.losses
+        return f"{count:,} sentence{'s' if count > 1 else ''}"
+
+    @property
+    def _evidence(self) -> str:
+        """The difference with its interval and the test, as far as they exist."""
+        low, high = self.difference_bounds
+        parts = [f"difference {self.difference:+.4f}"]
+        if not np.isnan(low):
+            uncorrected = "uncorrected " if self.comparisons > 1 else ""
+            parts.append(f"{uncorrected}{100 * self.level:g}% CI [{low:+.4f}, {high:+.4f}]")
+        if not np.isnan(self.p_value):
+            test = describe_test("paired-bootstrap", [self.differing])
+            many = "" if test.startswith("exact") else f" with {self.resamples:,} resamples"
+            parts += [f"{self.p}{self.correction}", f"{test} over {self._sentences}{many}"]
+        return ", ".join(parts)
 
 
 def compare(
@@ -215,15 +248,14 @@ def compare_systems(
         level=level,
         seed=seed,
     )
-    baseline_number, count = ranking.systems.index(baseline), len(statistics[baseline])
+    base, count = ranking.systems.index(baseline), ranking.sentences
     rows = []
     for number, system in enumerate(ranking.systems):
-        if number == baseline_number:
+        if number == base:
             continue
-        score, baseline_score = ranking.scores[[number, baseline_number]].tolist()
-        wins = round(ranking.wins[number, baseline_number] * count)
-        losses = round(ranking.wins[baseline_number, number] * count)
-        differences = ranking.many[:, number] - ranking.many[:, baseline_number]
+        score, baseline_score = ranking.scores[[number, base]].tolist()
+        wins = round(ranking.wins[number, base] * count)
+        losses = round(ranking.wins[base, number] * count)
         rows.append(
             BaselineComparison(
                 metric=ranking.metric,
@@ -231,19 +263,37 @@ def compare_systems(
                 system=system,
                 baseline_score=baseline_score,
                 score=score,
-                bounds=interval(ranking.many[:, number], level),
+                bounds=_bounds(ranking.intervals[number]),
                 difference=score - baseline_score,
-                difference_bounds=interval(differences, level),
-                p_value=float(ranking.p_values[number, baseline_number]),
-                adjusted=float(ranking.adjusted[number, baseline_number]),
+                difference_bounds=_difference_bounds(ranking, number, base),
+                p_value=float(ranking.p_values[number, base]),
+                adjusted=float(ranking.adjusted[number, base]),
                 wins=wins,
                 ties=count - wins - losses,
                 losses=losses,
+                differing=int(ranking.differing[number, base]),
                 comparisons=ranking.comparisons,
                 all_pairs=all_pairs,
                 resamples=ranking.resamples,
                 level=level,
-                baseline_bounds=interval(ranking.many[:, baseline_number], level),
+                baseline_bounds=_bounds(ranking.intervals[base]),
             )
         )
     return rows
+
+
+def _bounds(interval: Floats) -> tuple[float, float]:
+    low, high = interval.tolist()
+    return low, high
+
+
+def _difference_bounds(ranking: SystemRanking, number: int, base: int) -> tuple[float, float]:
+    """Return the interval of a difference; it holds 0 where a permutation of few sentences allows it."""
+    differences = ranking.many[:, number] - ranking.many[:, base]
+    low, high = sentence_intervals(differences[:, None], ranking.sentences, ranking.level)[
+        0
+    ].tolist()
+    few = ranking.differing[number, base] <= FEW
+    if few and not is_significant(ranking.p_values[number, base], ranking.level):
+        return min(low, 0.0), max(high, 0.0)
+    return low, high

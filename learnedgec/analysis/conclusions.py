@@ -12,7 +12,7 @@ import numpy as np
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import is_sentinel, short_labels
-from learnedgec.stats.significance import is_significant
+from learnedgec.stats.significance import is_significant, sentences_needed, too_few_sentences
 from learnedgec.types import Floats
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
@@ -45,9 +45,10 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
     names, order, scores = ranking.systems, ranking.order, ranking.scores
     if len(order) == 1:
         low, high = ranking.intervals[0]
-        return [
-            f"{names[0]} scores {scores[0]:.4f}, {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]."
-        ]
+        if np.isnan(scores[0]):
+            return [f"{names[0]} has no score."]
+        known = f", {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]"
+        return [f"{names[0]} scores {scores[0]:.4f}{'' if np.isnan(low) else known}."]
     if scores.max() == scores.min():
         return [f"{_listed([names[number] for number in order])} all score {scores[0]:.4f}."]
     better, worse = ("scores higher", "scores lower") if sentinel else ("is better", "is worse")
@@ -84,6 +85,9 @@ def _nothing_clear(ranking: SystemRanking, pairs: Sequence[tuple[int, int]]) -> 
     """Return the sentence about a ranking without a significant difference."""
     first, other = min(pairs, key=lambda pair: float(ranking.adjusted[pair]))
     names = f"{ranking.systems[first]} and {ranking.systems[other]}"
+    if ranking.sentences < sentences_needed(len(pairs), ranking.level):
+        [reason] = too_few_sentences(len(pairs), ranking.sentences, ranking.level)
+        return f"No system can be called better than another: {reason}"
     p = f"{ranking.p(first, other)}{ranking.correction}"
     if len(pairs) == 1:
         return f"{names} cannot be told apart ({p})."

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,17 +30,25 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.outcomes import win_counts, win_shares
-from learnedgec.stats.resampling import check_resampling, intervals, resample
+from learnedgec.stats.resampling import check_resampling, intervals, resample, widened
 from learnedgec.stats.significance import (
+    EXACT,
+    FEW,
     describe_correction,
+    describe_test,
     enough_resamples,
     format_p_value,
     holm,
     paired_bootstrap,
+    sentences_needed,
+    sign_flips,
     significant,
+    swaps,
+    too_few_resamples,
+    too_few_sentences,
 )
 from learnedgec.stats.trueskill import MODEL
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
@@ -49,46 +58,73 @@ Significance = Literal["paired-bootstrap", "paired-permutation"]
 
 
 def paired_permutation(
-    metric: Metric, first: Statistics, second: Statistics, *, count: int = 1000, seed: int = 0
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    pair: tuple[int, int] = (0, 1),
+    *,
+    by: Aggregation = "mean",
+    count: int = 1000,
+    seed: int = 0,
 ) -> float:
-    """Return the two-sided p-value of the difference of two corpus scores by approximate randomisation.
+    """Return the two-sided p-value of the difference of two systems' scores by approximate randomisation.
 
-    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes both
-    corpus scores again, so the test is valid for corpus scores that are not means.
+    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes the
+    scores again, so the test is valid for scores that are not means. Where at most ten sentences differ, all
+    permutations are made and the test is exact.
 
     Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
     "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
 
     Args:
         metric: the metric that computed the statistics.
-        first: statistics of one system.
-        second: statistics of the other, of the same N sentences.
+        statistics: of each system, of the same N sentences.
+        pair: the numbers of the two systems.
+        by: how sentences become one score.
         count: number of permutations.
         seed: of the random generator.
     """
-    size = len(first)
-    both = Statistics(
-        {name: np.concatenate([array, second[name]]) for name, array in first.arrays.items()}
-    )
-    swap = np.random.default_rng(seed).random((count, size)) < 0.5
-    rows = np.arange(size) + size * swap
-    swapped = np.arange(size) + size * ~swap
-    differences = metric.aggregate_many(both, rows) - metric.aggregate_many(both, swapped)
-    observed = metric.aggregate(first) - metric.aggregate(second)
-    extreme = np.abs(differences) >= abs(observed) - 1e-12
-    return float((extreme.sum() + 1) / (count + 1))
+    first, second = (statistics[number] for number in pair)
+    size, differ = len(first), np.flatnonzero(differing(first, second))
+    swapped = np.zeros((len(drawn := swaps(len(differ), count, seed)), size), dtype=bool)
+    swapped[:, differ] = drawn
+    # Behind each system's sentences stand those of the system that it is swapped with.
+    partners = dict(zip(pair, (second, first), strict=True))
+    numbers = pair if by == "mean" else range(len(statistics))
+    both = [
+        _joined(statistics[number], partners.get(number, statistics[number])) for number in numbers
+    ]
+    many = system_scores_of_resamples(metric, both, np.arange(size) + size * swapped, by)
+    a, b = (list(numbers).index(number) for number in pair)
+    return sign_flips(many[:, a] - many[:, b], len(differ))
 
 
-def describe_p_value(p_value: float, adjusted: float, resamples: int, level: float) -> str:
-    """Return a corrected p-value in words, with `≤` where more resamples could lower it.
+def differing(first: Statistics, second: Statistics) -> npt.NDArray[np.bool_]:
+    """Return bool (N,): on which sentences the statistics of two systems differ."""
+    differ = np.zeros(len(first), dtype=bool)
+    for name, array in first.arrays.items():
+        equal = (array == second[name]) | ((array != array) & (second[name] != second[name]))
+        differ |= ~equal.reshape(len(first), -1).all(axis=1)
+    return differ
+
+
+def _joined(first: Statistics, second: Statistics) -> Statistics:
+    arrays = first.arrays.items()
+    return Statistics({name: np.concatenate([array, second[name]]) for name, array in arrays})
+
+
+def describe_p_value(
+    p_value: float, adjusted: float, resamples: int, level: float, differing: int
+) -> str:
+    """Return a corrected p-value in words, with `≤` where more resamples could lower it; `p –` for NaN.
 
     Args:
-        p_value: before the correction, from resamples.
+        p_value: before the correction.
         adjusted: after the correction.
         resamples: number of resamples.
         level: differences are tested at 1 − `level`.
+        differing: on how many sentences the two systems differ; the test of few is exact.
     """
-    at_floor = p_value <= 1 / (resamples + 1) + 1e-12
+    at_floor = differing > EXACT and p_value <= 1 / (resamples + 1) + 1e-12
     return format_p_value(float(adjusted), level, bound=bool(at_floor))
 
 
@@ -142,12 +178,16 @@ class SystemRanking:
         systems: names.
         scores: float64 (S,).
         many: float64 (B, S), the scores on each resample of the sentences.
-        intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
+        intervals: float64 (S, 2), the central `level` of the bootstrap distribution (`sentence_intervals`).
         wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
             the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
         p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal, NaN for pairs that
-            are not compared.
+            are not compared or cannot be.
         adjusted: float64 (S, S), the same after Holm's correction for the number of pairs that are compared.
+        differing: int (S, S), the number of sentences on which two systems' statistics differ. With at most
+            `FEW`, the test is `paired_permutation` in any case.
+        significance: the test where more sentences differ.
+        sentences: N, the number of sentences that every system has a score for.
         baseline: the system that the others are compared with; `None` if all pairs are compared.
         resamples: how many, behind the intervals and the p-values.
         level: of the intervals; differences are tested at 1 − `level`.
@@ -168,6 +208,9 @@ class SystemRanking:
     wins: Floats
     p_values: Floats
     adjusted: Floats
+    differing: Indices
+    significance: Significance
+    sentences: int
     resamples: int
     level: float
     signature: str
@@ -187,7 +230,22 @@ class SystemRanking:
     def p(self, first: int, other: int) -> str:
         """Return the corrected p-value of two systems' difference in words (`describe_p_value`)."""
         p_value, adjusted = self.p_values[first, other], self.adjusted[first, other]
-        return describe_p_value(p_value, adjusted, self.resamples, self.level)
+        differing = int(self.differing[first, other])
+        return describe_p_value(p_value, adjusted, self.resamples, self.level, differing)
+
+    @property
+    def test(self) -> str:
+        """The tests of the pairs that are compared, in words (`describe_test`)."""
+        pairs = ~np.isnan(self.adjusted) & ~np.eye(len(self.systems), dtype=bool)
+        return describe_test(self.significance, self.differing[pairs].tolist())
+
+    @property
+    def too_few(self) -> list[str]:
+        """A sentence each where there are too few sentences or resamples (`too_few_sentences`)."""
+        return [
+            *too_few_sentences(self.comparisons, self.sentences, self.level),
+            *too_few_resamples(self.comparisons, self.resamples, self.level),
+        ]
 
     @property
     def order(self) -> list[int]:
@@ -333,7 +391,8 @@ def rank(
         baseline: the system that each other one is compared with, as `learnedgec.compare` does; by default,
             all pairs are compared.
         by: how sentences become one score.
-        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
+        significance: the test between two systems that differ on more than `FEW` sentences; others are
+            tested by permutation. That test is for corpus scores (`mean`) alone where many sentences differ.
         resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
             there are so many comparisons that no difference could be significant (`enough_resamples`).
         level: of intervals; differences are tested at 1 − `level`.
@@ -412,24 +471,31 @@ def rank_systems(
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)
     systems, of_system = tuple(statistics), list(statistics.values())
+    sentences = sentence_scores(metric, of_system)
+    scored = _scored(metric, sentences)
+    if not scored.all():
+        of_system = [rows.take(np.flatnonzero(scored)) for rows in of_system]
     pairs = [
         (a, b)
         for a, b in combinations(range(len(systems)), 2)
         if baseline in (None, systems[a], systems[b])
     ]
     resamples = resamples or enough_resamples(len(pairs), level)
+    size = len(of_system[0])
+    differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])
     scores = system_scores(metric, of_system, by)
-    samples = resample(len(of_system[0]), resamples, seed)
+    samples = resample(size, resamples, seed)
     many = system_scores_of_resamples(metric, of_system, samples, by)
-    p_values = np.array(
-        [
-            paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
-            if significance == "paired-permutation"
-            else paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
-            for a, b in pairs
-        ]
-    )
-    wins = win_counts(sentence_scores(metric, of_system))
+
+    def test(a: int, b: int) -> float:
+        if size < 2:
+            return float("nan")
+        if differ[a, b] > FEW and significance == "paired-bootstrap":
+            return paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
+        return paired_permutation(metric, of_system, (a, b), by=by, count=resamples, seed=seed)
+
+    p_values = np.array([test(*pair) for pair in pairs])
+    wins = win_counts(sentences[:, scored])
     order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
     settings = f"by:{by}{order if by == 'trueskill' else ''}"
     settings += "" if baseline is None else f"|baseline:{baseline}"
@@ -440,15 +506,54 @@ def rank_systems(
         systems=systems,
         scores=scores,
         many=many,
-        intervals=intervals(many, level),
-        wins=win_shares(wins, len(of_system[0]) - wins - wins.T),
+        intervals=sentence_intervals(many, size, level),
+        wins=win_shares(wins, size - wins - wins.T),
         p_values=_square(pairs, p_values, len(systems)),
         adjusted=_square(pairs, holm(p_values), len(systems)),
+        differing=differ,
+        significance=significance,
+        sentences=size,
         resamples=resamples,
         level=level,
         signature=f"{signature or metric}|{settings}",
         baseline=baseline,
     )
+
+
+def sentence_intervals(many: Floats, sentences: int, level: float) -> Floats:
+    """Return the interval of each of K scores, float64 (K, 2), by bootstrap over sentences.
+
+    Percentiles are `widened` for at most `FEW` sentences, and NaN with so few that no difference could be
+    significant (`sentences_needed`): then they say nothing (docs/lab/levels.md).
+
+    Args:
+        many: float64 (B, K), the scores on resamples.
+        sentences: number of sentences.
+        level: of the intervals.
+    """
+    if sentences < sentences_needed(1, level):
+        return np.full((many.shape[1], 2), np.nan)
+    return intervals(many, widened(level, sentences) if sentences <= FEW else level)
+
+
+def _scored(metric: Metric, sentences: Floats) -> npt.NDArray[np.bool_]:
+    """Return which sentences are compared, bool (N,): those that all systems have a score for.
+
+    A system without any score does not count. A warning says how many sentences are left out.
+    """
+    unscored = np.isnan(sentences)
+    left_out: npt.NDArray[np.bool_] = unscored[~unscored.all(axis=1)].any(axis=0)
+    if left_out.all():
+        raise InputError(
+            f"{metric.label} gives no sentence a score for every system; score them apart."
+        )
+    if left_out.any():
+        warnings.warn(
+            f"{metric.label}: {left_out.sum():,} of {len(left_out):,} sentences have no score for some "
+            "system and are left out.",
+            stacklevel=3,
+        )
+    return ~left_out
 
 
 def _square(pairs: Sequence[tuple[int, int]], values: Floats, size: int) -> Floats:

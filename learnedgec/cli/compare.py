@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
-from learnedgec.stats.significance import too_few_resamples
+from learnedgec.stats.significance import describe_test, too_few_resamples, too_few_sentences
 
 
 @dataclass
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
         options,
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
-        caption=_caption(first, names),
+        caption=_caption(rows, names),
         table_rows=table_rows,
         groups=("metric",),
         metrics=list(names),
@@ -64,7 +66,11 @@ def main(arguments: Sequence[str]) -> None:
         ],
         signatures=signatures.values(),
     )
-    output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
+    sentences = first.wins + first.ties + first.losses
+    output.notice(
+        *too_few_sentences(first.comparisons, sentences, first.level),
+        *too_few_resamples(first.comparisons, first.resamples, first.level),
+    )
 
 
 def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any]:
@@ -86,13 +92,15 @@ def _uncorrected(row: BaselineComparison) -> str:
     )
 
 
-def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
+def _caption(rows: Sequence[BaselineComparison], names: Mapping[str, str]) -> str:
     """Return the caption of the table for a paper."""
+    row = rows[0]
+    test = describe_test("paired-bootstrap", [each.differing for each in rows])
     bold = f" Bold: scores significantly above that of {row.baseline}."
     return (
         f"Differences from {row.baseline} by {', '.join(names.values())}, with {100 * row.level:g}% "
         f"intervals; win/tie/loss counts sentences. p: of the difference from {row.baseline}{row.correction}."
-        f"{_uncorrected(row)}{output.explain_bold(bold, list(names))} All by paired bootstrap with "
+        f"{_uncorrected(row)}{output.explain_bold(bold, list(names))} All by {test} with "
         f"{row.resamples:,} resamples."
     )
 
@@ -115,7 +123,9 @@ def _table_rows(rows: Sequence[BaselineComparison], *, alone: bool) -> list[dict
                 "system": row.system,
                 "score": output.Bold(row.score) if better else row.score,
                 "Δ": f"{row.difference:+.4f}",
-                "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
+                "interval": "–"
+                if np.isnan(row.difference_bounds[0])
+                else "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
                 "p": row.p.removeprefix("p ").removeprefix("= "),
                 "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
             }

@@ -22,7 +22,6 @@ from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting.scores import plot_ranking
-from learnedgec.stats.significance import too_few_resamples
 
 
 @dataclass
@@ -79,8 +78,7 @@ def main(arguments: Sequence[str]) -> None:
         notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
     )
-    first = rankings[0]
-    output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
+    output.notice(*rankings[0].too_few)
 
 
 def _guidance(scoring: inputs.Scoring, rankings: Sequence[SystemRanking]) -> list[str]:
@@ -136,7 +134,8 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
 def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
     """Return the row with the interval in one cell."""
     interval = f"{100 * options.confidence:g}% interval"
-    row = {**row, interval: f"[{row['low']:.4f}, {row['high']:.4f}]"}
+    bounds = f"[{row['low']:.4f}, {row['high']:.4f}]"
+    row = {**row, interval: "–" if np.isnan(row["low"]) else bounds}
     order = ("metric", "system", "score", interval, "cluster", "ranks", "beats", "difference", "p")
     return {column: row[column] for column in order if column in row}
 
@@ -145,7 +144,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return the caption of the table for a paper."""
     labels = [ranking.metric for ranking in rankings]
     metrics = ", ".join(short_labels(labels).values())
-    test = f"{options.significance.replace('-', ' ')}, {rankings[0].resamples:,} resamples"
+    test = f"{rankings[0].test}, {rankings[0].resamples:,} resamples"
     tests = f"{test}{rankings[0].correction.replace(' after', ',')}"
     by = "" if options.by == "mean" else f" ({options.by})"
     best = "the best score and those not significantly different from it"
@@ -158,7 +157,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
 
 def _legend(ranking: SystemRanking, options: Namespace) -> str:
     """Return what the columns mean."""
-    test = f"{options.significance.replace('-', ' ')}{ranking.correction.replace(' after', ',')}"
+    test = f"{ranking.test}{ranking.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"

@@ -35,7 +35,6 @@ from learnedgec.report import overview, provenance, sentences
 from learnedgec.report.judgements import describe_evaluation, describe_misjudged
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, shared_statistics
-from learnedgec.stats.significance import too_few_resamples
 
 
 @dataclass(frozen=True)
@@ -197,6 +196,18 @@ def _build(
             )
             for metric in attributed
         ]
+        rankings = {
+            metric: rank_systems(
+                metric,
+                dict(zip(systems, by_system, strict=True)),
+                baseline=settings.baseline,
+                resamples=settings.resamples,
+                level=settings.level,
+                seed=settings.seed,
+                signature=metric.signature(benchmark.references, runtime=runtime),
+            )
+            for metric, by_system in statistics.items()
+        }
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     described = {metric: sentences.describe_scores(metric, scores[metric]) for metric in metrics}
@@ -214,18 +225,6 @@ def _build(
         {"name": metric.label, **sentences.findings(metric, of_metric, annotated, edits, types)}
         for metric, of_metric in shown.items()
     ]
-    rankings = {
-        metric: rank_systems(
-            metric,
-            dict(zip(systems, by_system, strict=True)),
-            baseline=settings.baseline,
-            resamples=settings.resamples,
-            level=settings.level,
-            seed=settings.seed,
-            signature=metric.signature(benchmark.references, runtime=runtime),
-        )
-        for metric, by_system in statistics.items()
-    }
     by_metric = list(rankings.values())
     first = by_metric[0]
     notices = [
@@ -233,7 +232,7 @@ def _build(
         *provenance.gate_notices(described),
         *provenance.annotator_notices(annotator, metrics),
         *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
-        *too_few_resamples(first.comparisons, first.resamples, settings.level),
+        *first.too_few,
         *benchmark.notices,
         *dict.fromkeys(str(warning.message) for warning in caught),
     ]

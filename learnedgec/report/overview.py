@@ -148,7 +148,7 @@ def _by(scores: Sequence[Floats], values: Floats) -> dict[str, Any]:
             [
                 [
                     float(f"{row[mask].mean():.6g}") if mask.any() else None
-                    for mask in within[:, system]
+                    for mask in within[:, system] & ~np.isnan(row)
                 ]
                 for system, row in enumerate(by_system)
             ]

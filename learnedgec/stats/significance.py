@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,11 @@ Swapped = Literal["outputs", "systems"]
 _CELLS = 4_000_000
 
 _ROUNDING = 1e-12
+
+FEW = 30
+"""Of so many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
+EXACT = 10
+"""Of so many sentences, all swaps are tried."""
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
@@ -122,7 +127,7 @@ def swap_test(
 
 
 def paired_bootstrap(observed: float, differences: Floats) -> float:
-    """Return the two-sided p-value of a difference from its bootstrap distribution.
+    """Return the two-sided p-value of a difference from its bootstrap distribution, NaN for NaN.
 
     The share of resamples whose difference lies at least as far from the mean of all resamples as
     the observed one lies from 0, with one added to both counts.
@@ -134,8 +139,48 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
         observed: the difference of the two systems' scores.
         differences: (B,), the difference on each resample.
     """
+    if np.isnan(observed):
+        return float("nan")
     extreme = np.abs(differences - differences.mean()) >= abs(observed) - _ROUNDING
     return float((extreme.sum() + 1) / (len(differences) + 1))
+
+
+def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
+    """Return on which of some sentences two systems' outputs are swapped, bool (swaps, size); first on none.
+
+    For up to ten sentences these are all 2^size ways, which make a test exact; for more, `count` random ones
+    follow the first.
+
+    Example:
+        >>> swaps(2, 1000).tolist()
+        [[False, False], [True, False], [False, True], [True, True]]
+    """
+    if size <= EXACT:
+        bits = np.arange(2**size)[:, None] >> np.arange(size)
+        return bits % 2 == 1
+    swapped = np.random.default_rng(seed).random((count + 1, size)) < 0.5
+    swapped[0] = False
+    return swapped
+
+
+def sign_flips(differences: Floats, size: int) -> float:
+    """Return the two-sided p-value of a difference from those after `swaps` of `size` sentences.
+
+    The share of swaps whose difference is at least as large as without a swap, and at least 2/2^size: no
+    difference is as large only where all or none are swapped.
+
+    Args:
+        differences: (swaps,), the difference of the two systems' scores after each; the first without a swap.
+        size: number of sentences on which the two systems differ.
+
+    Example:
+        >>> sign_flips(np.array([0.5, 0.1, -0.1, -0.5]), 2)
+        0.5
+    """
+    if np.isnan(differences[0]):
+        return float("nan")
+    extreme = np.abs(differences) >= abs(differences[0]) - _ROUNDING
+    return max(float(extreme.mean()), min(2.0 ** (1 - size), 1.0))
 
 
 def holm(p_values: Floats) -> Floats:
@@ -185,9 +230,11 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
         ('p ≤ .001', 'p = .031', 'p = 1')
         >>> format_p_value(0.04995), format_p_value(0.0504), format_p_value(0.0003)
         ('p = .04995', 'p = .050', 'p = .0003')
-        >>> format_p_value(0.00002, bound=True)
-        'p < .0001'
+        >>> format_p_value(0.00002, bound=True), format_p_value(float("nan"))
+        ('p < .0001', 'p –')
     """
+    if np.isnan(p_value):
+        return "p –"
     if p_value >= 0.9995:
         return "p = 1"
     if p_value < 0.0001:
@@ -198,6 +245,27 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
     ):
         digits += 1
     return f"p {'≤' if bound else '='} {f'{p_value:.{digits}f}'.lstrip('0')}"
+
+
+def describe_test(test: str, differing: Sequence[int]) -> str:
+    """Return the tests of some pairs of systems in words.
+
+    Args:
+        test: `paired-bootstrap` or `paired-permutation`.
+        differing: on how many sentences each pair differs.
+
+    Example:
+        >>> describe_test("paired-bootstrap", [40, 50]), describe_test("paired-bootstrap", [7])
+        ('paired bootstrap', 'exact paired permutation')
+        >>> describe_test("paired-bootstrap", [7, 40])
+        'paired bootstrap, or paired permutation where at most 30 sentences differ'
+    """
+    few = [count for count in differing if count <= FEW]
+    if test == "paired-permutation" or (few and len(few) == len(differing)):
+        exact = all(count <= EXACT for count in differing)
+        return "exact paired permutation" if exact else "paired permutation"
+    rest = f", or paired permutation where at most {FEW} sentences differ" if few else ""
+    return test.replace("-", " ") + rest
 
 
 def describe_correction(comparisons: int, baseline: str | None = None) -> str:
@@ -219,6 +287,43 @@ def describe_correction(comparisons: int, baseline: str | None = None) -> str:
         f"{comparisons} comparisons with {baseline}" if baseline else f"all {comparisons} pairs"
     )
     return f" after Holm's correction for {family}"
+
+
+def sentences_needed(comparisons: int, level: float) -> int:
+    """Return the smallest number of sentences that differ with which a comparison can be significant.
+
+    With n of them, a p-value is at least 2/2^n (`sign_flips`), and Holm's correction multiplies the smallest
+    of m by m.
+
+    Example:
+        >>> sentences_needed(1, 0.95), sentences_needed(78, 0.95)
+        (6, 12)
+    """
+    fewest = 1
+    while not is_significant(max(comparisons, 1) * 2.0 ** (1 - fewest), level):
+        fewest += 1
+    return fewest
+
+
+def too_few_sentences(comparisons: int, sentences: int, level: float) -> list[str]:
+    """Return a sentence where there are so few sentences that comparisons say little or nothing, else none.
+
+    Args:
+        comparisons: number of comparisons that Holm's method corrects for.
+        sentences: number of sentences.
+        level: confidence level; differences are tested at 1 − `level`.
+
+    Example:
+        >>> too_few_sentences(1, 8, 0.95), too_few_sentences(1, 10, 0.95)
+        (['8 sentences are very few: test on more before you conclude anything.'], [])
+    """
+    needed = sentences_needed(comparisons, level)
+    count = f"{sentences} sentence{'s are' if sentences > 1 else ' is'}"
+    if comparisons and sentences < needed:
+        return [f"{count} too few for any difference to be significant: give {needed} or more."]
+    if sentences < 10:
+        return [f"{count} very few: test on more before you conclude anything."]
+    return []
 
 
 def resamples_needed(comparisons: int, level: float) -> int:

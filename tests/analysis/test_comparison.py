@@ -56,7 +56,11 @@ def test_the_sentence_says_what_was_found() -> None:
         "CI [+1.0000, +1.0000], p ≤ .006 after Holm's correction for 3 comparisons with A, paired bootstrap "
         "over 40 sentences with 500 resamples)."
     )
-    assert same.sentence.startswith("C and A cannot be told apart by length (1.0250 and 1.0000; ")
+    assert same.sentence.startswith(
+        "C and A cannot be told apart by length, because they differ on only 1 of 40 sentences, and a "
+        "significant difference needs 6 (1.0250 and 1.0000; "
+    )
+    assert same.difference_bounds[0] == 0.0
     assert not same.significant
     assert equal.sentence == "D and A score the same by length (1.0000)."
     worse = compare_systems(metric, statistics, "B", resamples=500)[0]
@@ -65,6 +69,35 @@ def test_the_sentence_says_what_was_found() -> None:
     long = replace(worse, metric="length(unit='char')")
     assert long.sentence == worse.sentence
     assert " by length#2 (" in long.sentence_about("length#2")
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 10])
+def test_p_values_from_few_sentences_are_those_of_all_swaps(size: int) -> None:
+    # The better system wins on every sentence: only no swap and all swaps are as far apart.
+    metric = load_metric("length")
+    statistics = metric.statistics_of_systems(
+        ["a"] * size, {"base": ["a"] * size, "ours": ["a b"] * size}
+    )
+    (row,) = compare_systems(metric, statistics, "base")
+    assert row.p_value == pytest.approx(2 / 2**size if size > 1 else np.nan, nan_ok=True)
+    assert row.significant == (size > 5)
+    assert np.isnan([*row.bounds, *row.difference_bounds]).all() == (size < 6)
+    needs = f"only {size} of {size} sentence{'s' if size > 1 else ''}, and a significant difference needs 6"
+    assert (needs in row.sentence) == (size < 6)
+    assert row.sentence.endswith(
+        "(2.0000 and 1.0000; difference +1.0000)."
+        if size == 1
+        else f"exact paired permutation over {size} sentences)."
+    )
+
+
+def test_an_interval_holds_0_where_few_sentences_differ_and_the_test_says_so() -> None:
+    metric = load_metric("length")
+    systems = {"base": ["a"] * 200, "ours": ["a b"] * 5 + ["a"] * 195}
+    (row,) = compare_systems(metric, metric.statistics_of_systems(["a"] * 200, systems), "base")
+    assert (row.differing, row.p_value) == (5, 2 / 2**5)
+    assert row.difference_bounds == pytest.approx((0.0, 0.05), abs=0.01)
+    assert row.difference_bounds[0] == 0.0
 
 
 def test_bad_input() -> None:

@@ -13,7 +13,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.ranking import clusters, paired_permutation, rank_systems
+from learnedgec.analysis.ranking import SystemRanking, clusters, paired_permutation, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
@@ -78,22 +78,77 @@ def exact_permutation(first: np.ndarray, second: np.ndarray) -> float:
     return extreme / 2 ** len(first)
 
 
-def test_paired_permutation_approaches_the_exact_test() -> None:
+@pytest.mark.parametrize("size", [4, 10, 12])
+def test_paired_permutation_is_exact_for_few_sentences_and_close_for_more(size: int) -> None:
     generator = np.random.default_rng(5)
-    first, second = generator.normal(0.4, 1, 10), generator.normal(0, 1, 10)
-    metric = load_metric("length")
-    p_value = paired_permutation(
-        metric, Statistics({"score": first}), Statistics({"score": second}), count=4000
-    )
-    assert p_value == pytest.approx(exact_permutation(first, second), abs=0.03)
+    first, second = generator.normal(0.4, 1, size), generator.normal(0, 1, size)
+    # Sentences that do not differ change nothing.
+    first, second = (np.append(scores, np.ones(90)) for scores in (first, second))
+    both = [Statistics({"score": first}), Statistics({"score": second})]
+    p_value = paired_permutation(load_metric("length"), both, count=4000)
+    exact = exact_permutation(first[:size], second[:size])
+    assert p_value == pytest.approx(exact, abs=1e-12 if size <= 10 else 0.03)
 
 
 def test_paired_permutation_recomputes_corpus_scores(sample: Sample) -> None:
     metric = load_metric("gleu(iterations=1)")
     statistics = of_sample(metric, sample)
     strong, weak = statistics["strong"], statistics["weak"]
-    assert paired_permutation(metric, strong, weak, count=99) == pytest.approx(1 / 100)
-    assert paired_permutation(metric, strong, strong, count=99) == 1.0
+    assert paired_permutation(metric, [strong, weak], count=99) == pytest.approx(1 / 100)
+    assert paired_permutation(metric, [strong, strong], count=99) == 1.0
+
+
+@pytest.mark.parametrize("by", ["expected-wins", "trueskill"])
+def test_few_sentences_are_permuted_whatever_the_aggregation(by: str) -> None:
+    scores = {"a": np.full(4, 3.0), "b": np.full(4, 2.0), "c": np.full(4, 1.0)}
+    statistics = {name: Statistics({"score": values}) for name, values in scores.items()}
+    ranking = rank_systems(load_metric("length"), statistics, by=by)  # type: ignore[arg-type]
+    assert ranking.p_values == pytest.approx(np.where(np.eye(3), 1.0, 2 / 2**4))
+    assert ranking.test == "exact paired permutation"
+    assert ranking.too_few == [
+        "4 sentences are too few for any difference to be significant: give 7 or more."
+    ]
+
+
+def test_equal_systems_of_few_sentences_seldom_differ() -> None:
+    random = np.random.default_rng(6)
+    found = []
+    for seed in range(200):
+        scores = random.normal(size=(2, 8))
+        statistics = {f"s{n}": Statistics({"score": row}) for n, row in enumerate(scores)}
+        ranking = rank_systems(load_metric("length"), statistics, resamples=100, seed=seed)
+        found.append(ranking.better.any())
+    assert np.mean(found) <= 0.08
+
+
+def test_sentences_without_a_score_are_left_out_of_all_systems() -> None:
+    random = np.random.default_rng(7)
+    scores = random.normal(size=(2, 60)) + np.array([[0.5], [0.0]])
+    holed = scores.copy()
+    holed[0, :5], holed[1, 3:9] = np.nan, np.nan
+    metric = load_metric("length")
+
+    def ranked(rows: np.ndarray) -> SystemRanking:
+        names = ("a", "b", "c")[: len(rows)]
+        statistics = {n: Statistics({"score": row}) for n, row in zip(names, rows, strict=True)}
+        return rank_systems(metric, statistics, resamples=200)
+
+    expected = ranked(scores[:, 9:])
+    with pytest.warns(UserWarning, match="9 of 60 sentences have no score for some system"):
+        ranking = ranked(holed)
+    assert ranking.sentences == 51
+    assert ranking.scores == pytest.approx(expected.scores)
+    assert ranking.p_values == pytest.approx(expected.p_values)
+    # A system without any score has no result, and takes nothing from the others.
+    ranking = ranked(np.vstack([scores[:, 9:], np.full(51, np.nan)]))
+    assert ranking.scores == pytest.approx([*expected.scores, np.nan], nan_ok=True)
+    assert ranking.p_values[0, 1] == pytest.approx(expected.p_values[0, 1])
+    assert np.isnan(ranking.p_values[2, :2]).all()
+    assert ranking.order[-1] == 2
+    assert not ranking.better[:, 2].any()
+    assert not ranking.better[2].any()
+    with pytest.raises(InputError, match="no sentence a score for every system"):
+        ranked(np.array([[1.0, np.nan], [np.nan, 1.0]]))
 
 
 def test_clusters_break_where_all_above_are_better_than_all_below() -> None:

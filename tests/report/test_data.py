@@ -168,6 +168,10 @@ def test_effects() -> None:
     assert effects["edits"]["counts"] == [[1, 1, 1, 1], [0, 4, 0, 0]]
     assert effects["edits"]["means"][0][1] == [None, 1.25, None, None]
     assert effects["correlation"][0]["systems"] == 1.0
+    # Sentences without a score have no part in the means.
+    effects = describe_effects([np.where(scores == 1, np.nan, scores)], lengths, edits)
+    assert effects["length"]["means"] == [[[0.0, 4.0, 6.0], [0.0, 2.0, 3.0]]]
+    assert effects["edits"]["means"][0][0] == [0.0, None, 4.0, 6.0]
 
 
 def test_meaning(case: Any) -> None:

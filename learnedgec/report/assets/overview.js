@@ -13,12 +13,11 @@ function dressScores(report) {
   const node = document.getElementById("scores");
   const body = node.tBodies[0];
   report.overview.rankings.forEach((ranking, m) => {
-    const range = [
-      Math.min(...ranking.intervals.map(([low]) => low)),
-      Math.max(...ranking.intervals.map(([, high]) => high)),
-    ];
+    const known = ranking.intervals.filter(([low]) => low !== null);
+    const range = [Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high))];
     for (const row of body.rows) {
       const s = Number(row.dataset.system);
+      if (ranking.intervals[s][0] === null) continue;
       row.cells[m + 1].append(intervalBar(ranking.scores[s], ranking.intervals[s], range));
     }
   });
@@ -71,8 +70,9 @@ function meaningCard(report) {
 
 /** Return the p-value of two systems' difference by a metric, after Holm's correction. */
 function difference(report, m, one, other) {
-  const { adjusted, p_values: alone } = report.overview.rankings[m];
-  const bound = alone[one][other] <= 1 / (report.provenance.resamples + 1) + 1e-12;
+  const { adjusted, p_values: alone, differing } = report.overview.rankings[m];
+  // The test of at most ten sentences is exact.
+  const bound = differing[one][other] > 10 && alone[one][other] <= 1 / (report.provenance.resamples + 1) + 1e-12;
   return pValue(adjusted[one][other], bound, 1 - report.level - 1e-12);
 }
 
