@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learnedgec.analysis.ranking import (
-    SystemRanking,
-    describe_p_value,
-    rank_systems,
-    sentence_intervals,
-)
+from learnedgec.analysis.pairs import sentence_intervals
+from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError

@@ -156,9 +156,8 @@ def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
         [[False, False], [True, False], [False, True], [True, True]]
     """
     if size <= EXACT:
-        bits = np.arange(2**size)[:, None] >> np.arange(size)
-        return bits % 2 == 1
-    swapped = np.random.default_rng(seed).random((count + 1, size)) < 0.5
+        return (np.arange(2**size)[:, None] >> np.arange(size)) % 2 > 0
+    swapped: npt.NDArray[np.bool_] = np.random.default_rng(seed).random((count + 1, size)) < 0.5
     swapped[0] = False
     return swapped
 

@@ -13,7 +13,8 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.ranking import SystemRanking, clusters, paired_permutation, rank_systems
+from learnedgec.analysis.pairs import paired_permutation
+from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
