@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from learnedgec.data.tables import check_columns, is_named, read_table
+from learnedgec.data.tables import check_columns, check_required, is_named, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
 from learnedgec.runtime.writing import PathLike
@@ -102,7 +102,8 @@ def _records(
     """
     name = os.fspath(path)
     if suffix(path) == ".jsonl":
-        for line, record in enumerate(iterate_jsonl(path, required), 1):
+        for line, record in enumerate(iterate_jsonl(path), 1):
+            check_required(f"{name}:{line}", record, required)
             yield f"{name}:{line}", record
     elif has_objects(path):
         table = (_parquet_table if suffix(path) == ".parquet" else _dataset)(name)

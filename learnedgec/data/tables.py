@@ -111,12 +111,7 @@ def check_columns(
                 f"{place}: {count} columns are named {column!r}; give each a name of its own. (Those of "
                 f"several raters can then be named in data.columns: {{{column}: [{column}_1, {column}_2]}}.)"
             )
-    if missing := [column for column in required if column not in header]:
-        raise FormatError(
-            f"{place}: no column {missing[0]!r}; found "
-            f"{', '.join(filter(None, header))[:200] or 'nothing'}. Rename a column, or say under "
-            "data.columns of the configuration (`columns` in Python) what it is called."
-        )
+    check_required(place, header, required)
     read = set(header if known is None else (*required, *known))
     if ignored := [
         column or f"number {number} (no name)"
@@ -125,6 +120,16 @@ def check_columns(
     ]:
         shown = ", ".join(ignored)[:200]
         warn_of_inputs(InputWarning(f"{place}: columns that are not read: {shown}."))
+
+
+def check_required(place: str, columns: Iterable[str], required: Iterable[str]) -> None:
+    """Raise `FormatError` if a required column, or key of a record, is missing; see `check_columns`."""
+    found = list(filter(None, columns))
+    if missing := [column for column in required if column not in found]:
+        raise FormatError(
+            f"{place}: no column {missing[0]!r}; found {', '.join(found)[:200] or 'nothing'}. Rename a "
+            "column, or say under data.columns of the configuration (`columns` in Python) what it is called."
+        )
 
 
 def _rows(

@@ -54,6 +54,8 @@ def write(path: Path, text: str) -> Path:
         # Systems with the same output share it.
         (partial(read_appraise, first=1), "j.xml", APPRAISE,
          [Ranking(11, {"T5": 2, "PIE": 2, "BART": 1}, "u")]),
+        # A blank rank is none.
+        (read_appraise, "j.xml", APPRAISE.replace('"2"', '"-1"'), [Ranking(12, {"BART": 1}, "u")]),
     ],
 )  # fmt: skip
 def test_what_is_read(
@@ -71,17 +73,21 @@ def test_what_is_read(
         (load_ratings, "a.csv", "hypothesis\nA\n", "a.csv:2: no rating"),
         (load_ratings, "a.csv", "hypothesis,fluency\nA,\n", "a.csv: no row has a rating"),
         (load_ratings, "a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:2: 'hypothesis' must be one line"),
-        (load_ratings, "a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
+        (load_ratings, "a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: no column 'hypothesis'; found fluency"),
         (load_ratings, "a.parquet", "no table", "a.parquet: not a Parquet file"),
         (load_ratings, "a.jsonl", '{"hypothesis": "A", "fluency": [[1]]}', "a.jsonl:1: the column 'fluency'"),
         (read_appraise, "j.xml", "<a>\n<b></a>", "j.xml:2: not XML"),
         (read_appraise, "j.xml", "<a/>", "no ranking-item"),
         (read_appraise, "j.xml", '<a><ranking-item user="u"/></a>', "ranking-item 1 cannot be read"),
         *(
+            (read_appraise, "j.xml", APPRAISE.replace('"2"', f'"{rank}"'), f"(a rank of {rank}, and ranks")
+            for rank in (0, -2)
+        ),
+        *(
             (partial(read_pairs, sentences=2), "p.csv", f"{PAIRS}{row}\n", "p.csv:2: ")
             for row in ("2,X,Y,0,", "-1,X,Y,0,", "0,X,X,0,", "0,X,Y,2,", "0,X,Y")
         ),
-        (read_cases, "a.jsonl", '{"source": "a", "target": "b"}', "1: the key 'variants' is missing"),
+        (read_cases, "a.jsonl", '{"source": "a", "target": "b"}', "1: no column 'variants'; found source"),
         (read_cases, "a.jsonl", '{"source": "a", "target": "b", "variants": []}', "with a variant or more"),
         (read_cases, "a.jsonl", '{"source": "a", "target": "b", "variants": ["a"]}', "1: each variant must"),
         (read_cases, "a.jsonl", r'{"source": "a\n", "target": "b", "variants": [{"source": "a"}]}',

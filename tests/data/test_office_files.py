@@ -12,6 +12,7 @@ from typing import Any
 import datasets
 import pytest
 
+from learnedgec.applications.corpus.reading import open_lines
 from learnedgec.cli.main import main
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.catalog import load_ratings
@@ -399,3 +400,8 @@ def test_a_workbook_is_neither_read_nor_written(
     Path("h.xlsx").write_bytes(b"PK\x03\x04")
     assert main(["score", "--src", "s.txt", "--hyp", "h.xlsx", "--metric", "length"]) == 2
     assert f"h.xlsx{SHEET}" in capsys.readouterr().err
+    with (
+        pytest.raises(InputError, match=r"h\.xlsx is a workbook"),
+        open_lines("s.txt", {"h": "h.xlsx"}, [], 8, tmp_path),
+    ):
+        pass

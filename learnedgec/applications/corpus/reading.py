@@ -23,7 +23,7 @@ import numpy as np
 
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
-from learnedgec.data.text import read_record
+from learnedgec.data.text import check_no_workbook, read_record
 from learnedgec.errors import FormatError, InputError, LengthError
 
 
@@ -301,6 +301,7 @@ def open_records(
 
 def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
     """Return a path with random access: the given one, or that of a copy in a folder, till `copies` ends."""
+    check_no_workbook(path)
     if path != "-" and not path.endswith((".gz", ".zst")):
         return path
     folder.mkdir(parents=True, exist_ok=True)
