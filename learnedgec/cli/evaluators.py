@@ -17,9 +17,9 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     list_evaluators,
-    manifest_annotators,
     manifest_datasets,
     manifest_licence,
+    manifest_tools,
     output_names,
     package_digest,
 )
@@ -85,7 +85,7 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
     rows = []
     for manifest in manifests:
         made_of = materials(
-            manifest["encoder"], manifest_datasets(manifest), manifest_annotators(manifest)
+            manifest["encoder"], manifest_datasets(manifest), manifest_tools(manifest)
         )
         for row in made_of:
             use = {"commercial use": "yes" if row.permissive else "no"}

@@ -208,10 +208,14 @@ def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 
 
-def manifest_annotators(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the annotators that extracted edits for an evaluator's ranked pairs."""
-    sources = [source for rows in manifest["data"]["pairs"].values() for source in rows]
-    return tuple(dict.fromkeys(s["annotator"] for s in sources if s.get("annotator")))
+def manifest_tools(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the annotators that extracted edits for an evaluator's ranked pairs, and models that ranked."""
+    earlier = (manifest.get("continued") or {}).get("tools", ())
+    tools = manifest["data"].get("tools")
+    if tools is None:  # as older packages are
+        sources = [source for rows in manifest["data"]["pairs"].values() for source in rows]
+        tools = [source["annotator"] for source in sources if source.get("annotator")]
+    return tuple(dict.fromkeys([*earlier, *tools]))
 
 
 def manifest_licence(manifest: Mapping[str, Any]) -> str:

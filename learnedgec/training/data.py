@@ -245,13 +245,9 @@ class TrainingData(lightning.LightningDataModule):
             names += [entry] if isinstance(entry, str) else entry.datasets()
         return list(dict.fromkeys(names))
 
-    def annotators(self) -> list[str]:
-        """Return the annotators that extract edits for ranked pairs."""
-        sources = self._sources()
-        for source in sources:  # and those that a source takes its pairs from
-            sources += getattr(source, "pairs", [])
-        names = [source.describe().get("annotator") for source in sources]
-        return list(dict.fromkeys(filter(None, names)))
+    def tools(self) -> list[str]:
+        """Return the annotators that extract edits for ranked pairs, and the models that rank."""
+        return list(dict.fromkeys(name for source in self._sources() for name in source.tools()))
 
     def _make_pairs(self) -> dict[str, list[RankedPair]]:
         """Return the pairs of each head; heads with an equal source share its pairs, which are made once."""
@@ -335,6 +331,7 @@ class TrainingData(lightning.LightningDataModule):
         """Return the manifest's record of the data: names, sizes and SHA-256 of each part."""
         return {
             "datasets": self.datasets(),
+            "tools": self.tools(),
             "ratings": self.ratings,
             "auxiliary": self.auxiliary,
             "tokenise": self.tokenise,

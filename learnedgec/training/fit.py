@@ -168,7 +168,7 @@ class Run:
         check_writable(self.last)
         check_bits(module.model, self.config.bits)
         if self.config.licence_policy == "permissive":
-            check_permissive(module.encoder_name, self.data.datasets(), self.data.annotators())
+            check_permissive(module.encoder_name, self.data.datasets(), self.data.tools())
         if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
             raise ConfigError(_NOT_EVALUATED)
         if trainer.max_epochs == trainer.max_steps == -1:

@@ -26,6 +26,7 @@ from learnedgec.evaluators.packages import (
     is_package,
     manifest_datasets,
     manifest_licence,
+    manifest_tools,
 )
 from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.card import model_card
@@ -108,6 +109,7 @@ def write_package(
                 "name": continued["name"],
                 "sha256": continued["files"]["model.safetensors"],
                 "datasets": list(manifest_datasets(continued)),
+                "tools": list(manifest_tools(continued)),
             },
             "averaged": [
                 {"name": f"seed {member['seed']}", "sha256": member["files"]["model.safetensors"]}

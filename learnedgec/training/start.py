@@ -26,8 +26,8 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     is_evaluator,
-    manifest_annotators,
     manifest_datasets,
+    manifest_tools,
     open_package,
 )
 
@@ -126,7 +126,7 @@ def check_start(encoder: str) -> None:
         check_permissive(
             manifest["encoder"],
             manifest_datasets(manifest),
-            manifest_annotators(manifest),
+            manifest_tools(manifest),
             evaluator=encoder,
         )
     else:

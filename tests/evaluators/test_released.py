@@ -14,8 +14,8 @@ from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.packages import (
     check_package,
-    manifest_annotators,
     manifest_datasets,
+    manifest_tools,
     package_digest,
 )
 from learnedgec.runtime.runtime import Runtime
@@ -133,7 +133,7 @@ def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
     assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
     assert manifest["continued"] is None
     assert not manifest["data"]["ratings"]
-    annotators = manifest_annotators(manifest)
+    annotators = manifest_tools(manifest)
     assert annotators == ("en-ewt-sm",)
     check_permissive(manifest["encoder"], manifest_datasets(manifest), annotators)
     assert sum(file.stat().st_size for file in OPEN.iterdir()) < 14e6

@@ -179,14 +179,14 @@ OPEN = yaml.safe_load((RELEASED.parents[1] / "configs/released/open-mini.yaml").
 def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None:
     data = training_data(["--config", "released/open-mini"])
     names = data.datasets()
-    assert data.annotators() == ["en-ewt-sm"]
-    check_permissive(OPEN["model"]["encoder"], names, [*data.annotators(), "plain"])
+    assert data.tools() == ["en-ewt-sm"]
+    check_permissive(OPEN["model"]["encoder"], names, [*data.tools(), "plain"])
     with pytest.raises(ConfigError, match="the licence of other_sm is not known here"):
         check_permissive(OPEN["model"]["encoder"], names, ["other_sm"])
     # Nor where another source takes its pairs from the one that has it.
     impact = ImpactPairs(["sample"], annotator="other_sm")
     distilled = DistilledPairs(teacher="edit-count", order="pairs", pairs=[impact])
-    assert TrainingData(pairs={"quality": [distilled]}).annotators() == ["other_sm"]
+    assert TrainingData(pairs={"quality": [distilled]}).tools() == ["other_sm"]
     assert OPEN["licence_policy"] == "permissive"
     for other in ("gug:train", "robustgec:bea19/train"):
         with pytest.raises(ConfigError, match=f"{other} does not allow commercial use"):

@@ -26,18 +26,18 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
     on_base = path in ON_BASE
     words = ["--config", str(STUDY / "base.yaml"), "--name", path.stem] if on_base else []
     encoder = ["--model.encoder", str(tiny_encoder), "--model.layer", "2"]
-    if path.stem == "open-mini":  # whose encoder has a licence, unlike the tiny one
+    if path.stem.startswith("open-"):  # whose encoder has a licence, unlike the tiny one
         encoder += ["--licence-policy", "any"]
     if path.stem == "joint-mpnet-2":  # it continues the evaluator of the first stage
         names = ("grammaticality", "fluency", "quality", "likelihood")
         heads = {name: HeadConfig("hypothesis") for name in names}
         first = tiny.save_evaluator(tmp_path / "first", heads=heads)
         encoder = ["--model.encoder", str(first), "--model.lora", "{rank: 4, layers: 1}"]
-    if path.stem == "joint-mpnet-3":  # it continues that of the second
-        names = ("grammaticality", "fluency", "quality", "likelihood", "relative")
+    if path.stem in ("joint-mpnet-3", "open-mpnet"):  # they continue that of the stage before
+        names = ("grammaticality", "fluency", "quality", "likelihood", "relative", "meaning")
         heads = {name: HeadConfig("hypothesis") for name in names}
         second = tiny.save_evaluator(tmp_path / "second", heads=heads)
-        encoder = ["--model.encoder", str(second), "--model.frozen_layers", "2"]
+        encoder = [*encoder[4:], "--model.encoder", str(second), "--model.frozen_layers", "2"]
         encoder += ["--model.heads", "{capitals: {objective: capitals, layer: 1}}"]
     data = training_data([*words, "--config", str(path), *encoder])
     assert data.ratings or data.pairs

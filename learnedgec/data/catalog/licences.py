@@ -28,8 +28,13 @@ ENCODERS: Mapping[str, str] = {
     **{name: name for name in ("sentence-transformers/all-mpnet-base-v2", "microsoft/mpnet-base")},
     **{name: f"google-bert/{name}" for name in ("bert-base-cased", "bert-base-uncased")},
 }
-# Annotators that extract edits for training pairs -> their licences.
-ANNOTATORS = {"plain": "Apache-2.0", "en-ewt-sm": "CC BY-SA 4.0", "en_core_web_sm": "MIT"}
+# Annotators that extract edits for training pairs, and models that rank them -> their licences.
+TOOLS = {
+    "plain": "Apache-2.0",
+    "en-ewt-sm": "CC BY-SA 4.0",
+    "en_core_web_sm": "MIT",
+    "HuggingFaceTB/SmolLM2-135M-Instruct": "Apache-2.0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,8 @@ class Material:
     """What an evaluator was made of.
 
     Attributes:
-        name: a dataset with its part, a file, the encoder, or an annotator.
-        kind: `encoder`, `data` or `annotator`.
+        name: a dataset with its part, a file, the encoder, or an annotator or a model that made pairs.
+        kind: `encoder`, `data` or `tool`.
         version: a dataset's revision; empty if there is none.
         licence: its SPDX identifier, or `LicenseRef-…`.
         allows: the conditions in words.
@@ -59,15 +64,13 @@ class Material:
         return bool(free) or self.licence == _OWN
 
 
-def materials(
-    encoder: str, datasets: Iterable[str], annotators: Iterable[str] = ()
-) -> list[Material]:
-    """Return the encoder, every dataset and every annotator of an evaluator, with their licences.
+def materials(encoder: str, datasets: Iterable[str], tools: Iterable[str] = ()) -> list[Material]:
+    """Return the encoder, every dataset and every tool of an evaluator, with their licences.
 
     Args:
         encoder: the encoder that training started from.
         datasets: names as in a manifest: datasets of the catalog, with or without a part, or files.
-        annotators: spaCy pipelines that extracted edits for training pairs.
+        tools: annotators that extracted edits for training pairs, and models that ranked them.
 
     Example:
         >>> [row.licence for row in materials("bert-base-cased", ["multiged:realec", "gug:train", "my.csv"])]
@@ -87,26 +90,25 @@ def materials(
             texts = (file for file in row.files if _LICENCE_FILE.search(file))
             url = next(map(row.url, texts), url)
         made_of.append(Material(name, "data", version, *_licence(name), url))
-    for name in annotators:
-        terms = _terms(name, ANNOTATORS.get(name, ""))
-        made_of.append(Material(name, "annotator", "", *terms, ""))
+    for name in tools:
+        made_of.append(Material(name, "tool", "", *_terms(name, TOOLS.get(name, "")), ""))
     return made_of
 
 
 def check_permissive(
-    encoder: str, datasets: Iterable[str], annotators: Iterable[str] = (), *, evaluator: str = ""
+    encoder: str, datasets: Iterable[str], tools: Iterable[str] = (), *, evaluator: str = ""
 ) -> None:
-    """Raise `ConfigError` unless encoder, data and annotators allow commercial use.
+    """Raise `ConfigError` unless encoder, data and tools allow commercial use.
 
     The user's own data do. Licences that allow it are Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
 
     Args:
         encoder: the encoder that training starts from.
         datasets: names as in a manifest.
-        annotators: spaCy pipelines that extract edits for training pairs.
+        tools: annotators that extract edits for training pairs, and models that rank them.
         evaluator: the evaluator that was made of these, if training continues one.
     """
-    for row in materials(encoder, datasets, annotators):
+    for row in materials(encoder, datasets, tools):
         if row.permissive:
             continue
         what = f"the licence of {row.name}"

@@ -26,6 +26,7 @@ from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.judged import JUDGEMENTS, PairFile, read_ranked_pairs
+from learnedgec.training.pairs.meaning import MeaningPairs
 from learnedgec.training.pairs.rated import RankingPairs, RatedPairs
 from learnedgec.training.pairs.referenced import EditPairs, ReferencedPairs
 
@@ -38,6 +39,7 @@ __all__ = [
     "DistilledPairs",
     "EditPairs",
     "ImpactPairs",
+    "MeaningPairs",
     "PairFile",
     "PairSource",
     "RankedPair",

@@ -138,6 +138,10 @@ def drawn_balanced(
 class PairSource(ABC):
     """A source of ranked pairs, which makes the same pairs each time."""
 
+    def sources(self) -> Sequence[PairSource]:
+        """Return the pair sources that it takes pairs from, which a parameter called `pairs` names."""
+        return getattr(self, "pairs", ())
+
     @abstractmethod
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs.
@@ -148,16 +152,21 @@ class PairSource(ABC):
             runtime: device, processes and progress.
         """
 
-    @abstractmethod
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made from."""
+        return list(dict.fromkeys(name for source in self.sources() for name in source.datasets()))
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters as plain JSON values, for the manifest.
 
         By default, these are the attributes that have the names of the class's parameters.
         """
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        described = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        if self.sources():
+            described["pairs"] = [
+                {"source": type(source).__name__, **source.describe()} for source in self.sources()
+            ]
+        return described
 
     def digests(self) -> dict[str, str]:
         """Return the current digest or description of everything that the parameters name, by name.
@@ -168,11 +177,21 @@ class PairSource(ABC):
         """
         digests = {name: _content_digest(name) for name in self.datasets()}
         annotator = self.describe().get("annotator")
-        return digests | (describe_annotator(annotator) if annotator else {})
+        digests |= describe_annotator(annotator) if annotator else {}
+        for source in self.sources():
+            digests |= source.digests()
+        return digests
+
+    def tools(self) -> list[str]:
+        """Return the annotators that extract edits for the pairs, and the pretrained models that rank."""
+        annotator = self.describe().get("annotator")
+        inner = (name for source in self.sources() for name in source.tools())
+        return list(dict.fromkeys([*([annotator] if annotator else ()), *inner]))
 
     def material(self) -> Iterator[str]:
         """Yield the texts, besides the pairs, that pairs are made from; they are checked for leakage."""
-        yield from ()
+        for source in self.sources():
+            yield from source.material()
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
         """Return numbers of pairs and sources, the mean margin, and the share of each `nearness`."""

@@ -13,6 +13,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
@@ -67,27 +68,19 @@ class DistilledPairs(PairSource):
     def describe(self) -> dict[str, Any]:
         """Return the parameters, and everything that the teacher's scores depend on."""
         teacher = self.metric.describe(Runtime()) | origin(type(self.metric))
-        return {
-            "pairs": [
-                {"source": type(source).__name__, **source.describe()} for source in self.pairs
-            ],
-            "teacher": str(self.metric),
-            **{f"teacher:{key}": value for key, value in teacher.items()},
-            "number": self.number,
-            **({"references": self.references} if self.references else {}),
-            **({"order": self.order} if self.order != "teacher" else {}),
-        }
+        described = super().describe() | {"teacher": str(self.metric)}
+        return described | {f"teacher:{key}": value for key, value in teacher.items()}
 
     def datasets(self) -> list[str]:
         """Return the datasets of the pairs and the training data of the teacher."""
-        datasets = (name for source in self.pairs for name in source.datasets())
         taught = (name for package in self.metric.evaluators() for name in learned_from(package))
-        return list(dict.fromkeys([*datasets, *taught, *(self.references or [])]))
+        return list(dict.fromkeys([*super().datasets(), *taught, *(self.references or [])]))
 
-    def digests(self) -> dict[str, str]:
-        """Return the digests of the pair sources; those of the teacher are among the parameters."""
-        digests = super().digests()
-        return digests | {name: d for source in self.pairs for name, d in source.digests().items()}
+    def tools(self) -> list[str]:
+        """Return those of the pair sources, and the pretrained models that the teacher reads."""
+        metrics = [self.metric, *getattr(self.metric, "metrics", ())]
+        read = (metric for metric in metrics if isinstance(metric, PretrainedMetric))
+        return [*super().tools(), *(getattr(metric, metric.model_parameter) for metric in read)]
 
     def material(self) -> Iterator[str]:
         """Yield the material of the pair sources.
@@ -102,8 +95,7 @@ class DistilledPairs(PairSource):
                     "SEEDA, GJG15 and CoNLL-2014, so its pupil cannot be tested on them; to accept that, "
                     "set data.check_leakage: false."
                 )
-        for source in self.pairs:
-            yield from source.material()
+        yield from super().material()
         yield from reference_texts(self.references or [])
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:

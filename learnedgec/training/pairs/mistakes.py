@@ -261,7 +261,7 @@ def _general(kind: str) -> str:
 def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]]:
     """Return type -> word -> words that are mistaken for it."""
     tables = {
-        kind: _others(group.split() for group in text.split("|"))
+        kind: others(group.split() for group in text.split("|"))
         for kind, text in _LISTS["confused"].items()
     }
     forms: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -278,16 +278,16 @@ def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]
             if len(stem) >= _SHORTEST_STEM:
                 families[stem].setdefault(lemma, form)
     for kind, tags in _FORMS.items():
-        tables[kind] = _others(group for (_, tag), group in forms.items() if tag in tags)
+        tables[kind] = others(group for (_, tag), group in forms.items() if tag in tags)
     for noun in _LISTS["uncountable"].split():
         tables["R:NOUN:NUM"].setdefault(noun, []).append(f"{noun}s")
-    tables["R:MORPH"] = _others(
+    tables["R:MORPH"] = others(
         family.values() for family in families.values() if 1 < len(family) < 6
     )
     return tables
 
 
-def _others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
+def others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
     """Return word -> the others of all groups that it is in."""
     table: dict[str, dict[str, None]] = defaultdict(dict)
     for group in map(list, groups):
