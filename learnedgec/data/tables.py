@@ -219,10 +219,11 @@ def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
 
 
 class RowCounts:
-    """Which numeric columns of a table only count its rows, and so are no ratings."""
+    """Which numeric columns of a table only count its rows beside others, and so are no ratings."""
 
     def __init__(self) -> None:
         self._rows = 0
+        self._names: set[str] = set()
         self._last: Mapping[str, float] = {}
 
     def add(self, values: Mapping[str, float]) -> None:
@@ -233,14 +234,15 @@ class RowCounts:
             if (value in (0, 1) if self._rows == 0 else self._last.get(name) == value - 1)
         }
         self._rows += 1
+        self._names.update(values)
 
     def check(self, name: str) -> None:
-        """Raise `FormatError` if, in a table of at least `_COUNTED` rows, a column counts them.
+        """Raise `FormatError` if, in a table of at least `_COUNTED` rows, one of several columns counts them.
 
         Args:
             name: the table, for the message.
         """
-        if self._last and self._rows >= _COUNTED:
+        if self._last and self._rows >= _COUNTED and len(self._names) > 1:
             column = next(iter(self._last))
             raise FormatError(
                 f"{name}: the column {column[:60]!r} counts the rows, so it is no rating; name it 'index', "

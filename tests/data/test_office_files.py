@@ -199,6 +199,13 @@ READ: dict[str, tuple[Read, str, bytes, list[Any], str]] = {
         [GOES],
         "",
     ),
+    "a rating that happens to count the rows": (
+        rated,
+        "r.csv",
+        b"hypothesis,fluency\n" + b"".join(b"a,%d\n" % row for row in range(8)),
+        [("", "a", {"fluency": float(row)}) for row in range(8)],
+        "",
+    ),
     "compressed": (rated, "r.csv.gz", gzip.compress(f"{HEAD}{ROWS}".encode()), [GOES, HAVE], ""),
     "several raters": (
         partial(rated, fluency=["one", "two", "three"]),
