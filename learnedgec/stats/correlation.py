@@ -26,6 +26,8 @@ def pearson(x: Floats, y: Floats) -> Floats:
         >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
         [1.0, -1.0]
     """
+    if not x.shape[-1]:
+        return np.full(np.broadcast_shapes(x.shape, y.shape)[:-1], np.nan)
     # Equal numbers must deviate by exactly 0, which the mean of 0.1, 0.1, 0.1 does not guarantee.
     x, y = x - x[..., :1], y - y[..., :1]
     x = x - x.mean(axis=-1, keepdims=True)
@@ -113,37 +115,60 @@ def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -
 
 
 def fisher_interval(
-    correlation: float, systems: int, level: float = 0.95, *, controls: int = 0
+    correlation: float,
+    systems: int,
+    level: float = 0.95,
+    *,
+    kind: Correlation = "pearson",
+    controls: int = 0,
 ) -> tuple[float, float]:
     """Return the interval of a correlation between systems by Fisher's z.
 
-    tanh(artanh r ± z/√(n − 3 − c)), with c scores that are held constant. Unlike percentiles of a bootstrap
-    over a dozen systems, it holds its level (docs/lab/levels.md).
+    tanh(artanh r ± z·s), with s² = 1/(n − 3 − c) for Pearson's r, (1 + ρ²/2)/(n − 3 − c) for Spearman's ρ and
+    .437/(n − 4 − c) for Kendall's τ, where c scores are held constant. A rank correlation has few possible
+    values and is often 1 by chance, so each end is that of a ρ or τ that differs by 4/(n(n − 1)), as much as
+    one pair of systems changes τ. The interval of a pairwise accuracy a is that of τ = 2a − 1. Unlike
+    percentiles of a bootstrap over a dozen systems, these hold their level (docs/lab/levels.md).
 
-    Source: Fisher, "On the 'Probable Error' of a Coefficient of Correlation" (1921).
+    Sources: Fisher, "On the 'Probable Error' of a Coefficient of Correlation" (1921); Bonett and Wright,
+    "Sample Size Requirements for Estimating Pearson, Kendall and Spearman Correlations" (2000); Fieller,
+    Hartley and Pearson, "Tests for Rank Correlation Coefficients" (1957).
 
     Args:
-        correlation: r, or a partial correlation; the interval of NaN is NaN.
-        systems: n; with too few, nothing is known, and the interval is −1 to 1.
+        correlation: the correlation, or a partial one; the interval of NaN is NaN.
+        systems: n; with too few, nothing is known, and the interval holds all possible values.
         level: of the interval.
+        kind: the name of the correlation.
         controls: c.
 
     Example:
         >>> low, high = fisher_interval(0.89, 12)
         >>> round(low, 2), round(high, 2)
         (0.65, 0.97)
+        >>> fisher_interval(1.0, 2, kind="spearman")
+        (-1.0, 1.0)
     """
     from scipy.special import ndtri
 
     if np.isnan(correlation):
         return float("nan"), float("nan")
-    if systems - 3 - controls < 1:
+    if kind == "pairwise-accuracy":
+        low, high = fisher_interval(2 * correlation - 1, systems, level, kind="kendall")
+        return (1 + low) / 2, (1 + high) / 2
+    known = systems - (4 if kind == "kendall" else 3) - controls
+    if known < 1:
         return -1.0, 1.0
-    if abs(correlation) >= 1:
-        return correlation, correlation
-    reach = ndtri((1 + level) / 2) / np.sqrt(systems - 3 - controls)
-    middle = np.arctanh(correlation)
-    return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
+    step = 0.0 if kind == "pearson" else 4 / (systems * (systems - 1))
+
+    def end(sign: int) -> float:
+        moved = correlation + sign * step
+        if abs(moved) >= 1:
+            return float(np.sign(moved))
+        variance = {"spearman": 1 + moved**2 / 2, "kendall": 0.437}.get(kind, 1.0) / known
+        reach = sign * ndtri((1 + level) / 2) * np.sqrt(variance)
+        return float(np.tanh(np.arctanh(moved) + reach))
+
+    return end(-1), end(1)
 
 
 def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0) -> Floats:

@@ -23,17 +23,34 @@ def check_resampling(resamples: int | None, level: float) -> None:
         )
 
 
-def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Return the central `level` of a bootstrap distribution, leaving out NaN.
+def interval(
+    values: Floats, level: float = 0.95, *, possible: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Return the central `level` of a bootstrap distribution.
 
-    Resamples in which a correlation does not exist are left out; with none left, NaN.
+    A resample on which the number does not exist (NaN) says nothing about it. With `possible`, it counts for
+    the lower end as the lowest possible value and for the upper one as the highest; without, it is left out.
+
+    Args:
+        values: (B,), on each resample.
+        level: of the interval.
+        possible: lowest and highest possible value.
+
+    Returns:
+        The interval; NaN where no value exists and `possible` is unknown.
+
+    Example:
+        >>> interval(np.array([1.0, np.nan, 1.0, 1.0]), possible=(-1.0, 1.0))
+        (-1.0, 1.0)
     """
-    defined = values[~np.isnan(values)]
-    if not defined.size:
+    undefined = np.isnan(values)
+    lower = upper = values[~undefined]
+    if possible is not None:
+        lower, upper = (np.where(undefined, end, values) for end in possible)
+    if not lower.size:
         return float("nan"), float("nan")
     tail = 50 * (1 - level)
-    low, high = np.percentile(defined, [tail, 100 - tail])
-    return float(low), float(high)
+    return float(np.percentile(lower, tail)), float(np.percentile(upper, 100 - tail))
 
 
 def intervals(many: Floats, level: float = 0.95) -> Floats:
@@ -42,7 +59,7 @@ def intervals(many: Floats, level: float = 0.95) -> Floats:
 
 
 def interval_of_correlation(
-    value: float, of_resamples: Floats, level: float = 0.95
+    value: float, of_resamples: Floats, level: float = 0.95, *, lowest: float = -1.0
 ) -> tuple[float, float]:
     """Return the interval of a correlation or an accuracy of systems, by bootstrap over sentences.
 
@@ -54,19 +71,22 @@ def interval_of_correlation(
 
     Args:
         value: the observed correlation, at most 1.
-        of_resamples: (B,), on each resample; NaN where it does not exist.
+        of_resamples: (B,), on each resample; NaN, where it does not exist, counts as every possible value.
         level: of the interval.
+        lowest: the lowest possible value: −1 for a correlation, 0 for an accuracy.
 
     Example:
         >>> low, high = interval_of_correlation(0.99, np.linspace(0.9, 0.98, 101))
         >>> round(low, 3), round(high, 3)
         (0.902, 1.0)
     """
-    low, high = interval(of_resamples, level)
-    if np.isnan(low) or np.isnan(value):
+    if np.isnan(value):
+        return float("nan"), float("nan")
+    low, high = interval(of_resamples, level, possible=(lowest, 1.0))
+    if np.isnan(of_resamples).all():
         return low, high
     shift = value - float(np.nanmedian(of_resamples))
-    return max(low + min(shift, 0.0), -1.0), min(high + max(shift, 0.0), 1.0)
+    return max(low + min(shift, 0.0), lowest), min(high + max(shift, 0.0), 1.0)
 
 
 def resample(size: int, count: int, seed: int = 0) -> Indices:

@@ -30,6 +30,7 @@ from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Prot
 from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.training.evaluate import HeadTest, main_figure
 from learnedgec.tuning.objective import Goal
@@ -153,6 +154,64 @@ def of_compare(count: int) -> Iterator[Row]:
     wrong = share([any(row.significant for row in rows) for rows in comparisons])
     yield "`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count
     yield "`compare`", "any difference from an equal baseline", 0.05, wrong, count
+
+
+def of_few(count: int) -> Iterator[Row]:
+    """A baseline and an equal system, 1 to 20 sentences; no interval exists below six."""
+    for size in range(1, 21):
+        random = np.random.default_rng(8)
+        rows = []
+        for number in range(count):
+            scores = random.normal(0, 1, (size, 1)) + random.normal(0, 1, (2, size, 1))
+            statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
+            rows += compare_systems(Numbers(), statistics, "s0", resamples=1000, seed=number)
+        name = f"`compare`, {size} sentence{'s' if size > 1 else ''}"
+        yield (
+            name,
+            "a difference from an equal",
+            0.05,
+            share([row.significant for row in rows]),
+            count,
+        )
+        if size > 5:
+            seen = held([row.difference_bounds for row in rows], 0.0)
+            yield name, "interval of a difference", 0.95, seen, count
+
+
+def of_systems(count: int) -> Iterator[Row]:
+    """2 to 13 systems; normal scores of people, a metric and a control, from four populations."""
+    populations = [
+        np.array([[1, r, a], [r, 1, b], [a, b, 1]])
+        for r, a, b in ((0.0, 0.0, 0.0), (0.6, 0.3, 0.3), (0.9, 0.5, 0.5), (0.95, 0.7, 0.8))
+    ]
+    truths: dict[Correlation, Callable[[Floats], Floats]] = {
+        "pearson": lambda r: r,
+        "spearman": lambda r: 6 / np.pi * np.arcsin(r / 2),
+        "kendall": lambda r: 2 / np.pi * np.arcsin(r),
+        "pairwise-accuracy": lambda r: 0.5 + np.arcsin(r) / np.pi,
+    }
+    for controls in (0, 1):
+        for kind, truth_of in truths.items():
+            if controls and kind == "pairwise-accuracy":
+                continue
+            for size in range(2, 14):
+                random = np.random.default_rng(9)
+                seen = []
+                for population in populations:
+                    root = np.linalg.cholesky(population)
+                    scores = np.moveaxis(random.normal(size=(count, size, 3)) @ root.T, 2, 0)
+                    first, *others = truth_of(population)[[0, 0, 1], [1, 2, 2]].tolist()
+                    alone = np.sqrt(np.prod(1 - np.square(others)))
+                    truth = (first - np.prod(others)) / alone if controls else first
+                    values = partial(kind, *scores) if controls else correlate(kind, *scores[:2])
+                    settings: dict[str, Any] = {"kind": kind, "controls": controls}
+                    bounds = [fisher_interval(v, size, **settings) for v in values.tolist()]
+                    seen.append(held(bounds, truth) if np.isfinite(bounds).any() else np.nan)
+                if np.isfinite(seen).all():
+                    name = f"`meta` `{'partial_' * controls}{kind.replace('-', '_')}`"
+                    what = f"interval over {size} systems"
+                    yield name, f"{what}, mean of populations", 0.95, share(seen), 4 * count
+                    yield name, f"{what}, lowest", 0.95, min(seen), count
 
 
 def judged(random: np.random.Generator, systems: Floats, metric: Floats) -> tuple[Any, ...]:
@@ -408,6 +467,8 @@ def of_train(count: int) -> Iterator[Row]:
 SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "rank": (of_rank, 500),
     "compare": (of_compare, 1000),
+    "few": (of_few, 1000),
+    "systems": (of_systems, 2000),
     "meta": (of_meta, 200),
     "human": (of_human_scores, 400),
     "tests": (of_tests, 200),

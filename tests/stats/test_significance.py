@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from learnedgec.stats.correlation import fisher_interval, pearson
+from learnedgec.stats.correlation import (
+    Correlation,
+    correlate,
+    fisher_interval,
+    partial,
+    pearson,
+)
 from learnedgec.stats.resampling import interval, interval_of_correlation
 from learnedgec.stats.significance import standardise, swap_test, williams
 
@@ -95,6 +101,52 @@ def test_fisher_interval_equals_scipy() -> None:
     assert fisher_interval(0.9, 4, controls=1) == (-1.0, 1.0)
     assert fisher_interval(1.0, 9) == (1.0, 1.0)
     assert np.isnan(fisher_interval(float("nan"), 9)).all()
+
+
+def test_intervals_of_rank_correlations_by_hand() -> None:
+    # One pair of 12 systems changes τ by 4/132.
+    for kind, value, known in (("spearman", 0.8, 9), ("kendall", 0.5, 8)):
+        low, high = fisher_interval(value, 12, kind=kind)  # type: ignore[arg-type]
+        for end, sign in ((low, -1), (high, 1)):
+            moved = value + sign * 4 / 132
+            error = np.sqrt((1 + moved**2 / 2 if kind == "spearman" else 0.437) / known)
+            assert end == pytest.approx(np.tanh(np.arctanh(moved) + sign * 1.959964 * error))
+    low, high = fisher_interval(0.5, 12, kind="kendall")
+    expected = ((1 + low) / 2, (1 + high) / 2)
+    assert fisher_interval(0.75, 12, kind="pairwise-accuracy") == pytest.approx(expected)
+    low, high = fisher_interval(1.0, 6, kind="kendall")
+    assert -0.1 < low < 0.8
+    assert high == 1.0
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+@pytest.mark.parametrize("controls", [0, 1])
+def test_intervals_over_few_systems_hold(kind: Correlation, controls: int) -> None:
+    assert fisher_interval(1.0, 2, kind=kind, controls=controls) == (-1.0, 1.0)
+    assert fisher_interval(0.5, 3, kind=kind, controls=controls) == (-1.0, 1.0)
+    random = np.random.default_rng(1)
+    truth = {"pearson": 0.8, "spearman": 0.7859, "kendall": 0.5903}[kind]
+    for size in (4, 6, 12):
+        human = random.normal(size=(400, size))
+        metric = 0.8 * human + 0.6 * random.normal(size=(400, size))
+        # The control is not related to either, so that it changes nothing.
+        unrelated = random.normal(size=(400, size))
+        values = (
+            partial(kind, human, metric, unrelated) if controls else correlate(kind, human, metric)
+        )
+        bounds = [fisher_interval(v, size, kind=kind, controls=controls) for v in values.tolist()]
+        held = [low <= truth <= high for low, high in bounds if not np.isnan(low)]
+        assert np.mean(held) >= 0.925
+
+
+def test_a_resample_without_a_value_says_nothing() -> None:
+    values = np.append(np.ones(95), [np.nan] * 5)
+    assert interval(values, possible=(-1.0, 1.0)) == (-1.0, 1.0)
+    assert interval(values[:-4], possible=(-1.0, 1.0)) == (1.0, 1.0)
+    assert interval_of_correlation(1.0, values) == (-1.0, 1.0)
+    assert interval_of_correlation(1.0, values, lowest=0.0) == (0.0, 1.0)
+    assert interval_of_correlation(0.3, np.full(9, np.nan)) == (-1.0, 1.0)
+    assert np.isnan(interval_of_correlation(np.nan, values)).all()
 
 
 def test_interval_of_a_high_correlation_contains_it_and_holds() -> None:

@@ -224,6 +224,9 @@ def _notices(
     benchmark: Benchmark, metrics: Sequence[Metric], entries: Sequence[MetricEvaluation]
 ) -> Iterator[str]:
     """Yield caveats about the benchmark, and about what the metrics were trained and tuned on."""
+    values = [each.value for entry in entries for each in entry.estimates.values()]
+    if np.isnan(values).all():
+        yield "too few ratings for any measure; two rated outputs or more are needed."
     yield from benchmark.notices
     yield from dict.fromkeys(
         text

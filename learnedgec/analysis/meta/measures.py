@@ -3,9 +3,10 @@
 Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many other
 sentences, how would these systems have come out? Sentences are resampled together with the metric's scores
 and the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`.
-Over *systems*: with other systems of this kind, what would the correlation have been? Pearson's and the
-partial correlations have Fisher's interval, the others that of a bootstrap over systems. With twelve systems,
-it is wide.
+Over *systems*: with other systems of this kind, what would the correlation have been? Correlations have
+Fisher's interval, the soft pairwise accuracy that of a bootstrap over systems. With twelve systems, it is
+wide. A resample on which a measure does not exist says nothing about it, so that with two systems, where
+every other one is such, the interval has all possible values.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from learnedgec.stats.resampling import (
     interval_of_correlation,
     multiplicities,
     resample,
+    widened,
 )
 from learnedgec.stats.trueskill import MODEL
 from learnedgec.types import Floats
@@ -209,25 +211,21 @@ def _of_systems(
     shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
 ) -> dict[str, Measurement]:
     """Return the measures between the systems' scores."""
-    level, human, draws = shared.protocol.level, shared.human.scores, shared.draws
+    level, human = shared.protocol.level, shared.human.scores
     count = len(human)
     estimates: dict[str, Measurement] = {}
 
     def add(
-        name: str, value: Floats, of_resamples: Floats, over_systems: tuple[float, float]
+        name: str, kind: Correlation, value: Floats, of_resamples: Floats, controls: int = 0
     ) -> None:
-        over_sentences = interval_of_correlation(float(value), of_resamples, level)
+        lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
+        over_sentences = interval_of_correlation(float(value), of_resamples, level, lowest=lowest)
+        over_systems = fisher_interval(float(value), count, level, kind=kind, controls=controls)
         estimates[name] = Measurement(float(value), count, "systems", over_sentences, over_systems)
 
     for kind in get_args(Correlation):
         value = correlate(kind, human, scores)
-        over_systems = (
-            fisher_interval(float(value), count, level)
-            if kind == "pearson"
-            else interval(correlate(kind, human[draws], scores[draws]), level)
-        )
-        many_values = correlate(kind, shared.human.many, many)
-        add(kind.replace("-", "_"), value, many_values, over_systems)
+        add(kind.replace("-", "_"), kind, value, correlate(kind, shared.human.many, many))
     if shared.human.p_values is not None:
         estimates["soft_pairwise_accuracy"] = _soft(shared, sentences)
     edits = shared.edits.mean(axis=1)
@@ -235,8 +233,7 @@ def _of_systems(
     for kind in get_args(Segments):
         value = partial(kind, human, scores, edits)
         many_values = partial(kind, shared.human.many, many, many_edits)
-        over_systems = fisher_interval(float(value), count, level, controls=1)
-        add(f"partial_{kind}", value, many_values, over_systems)
+        add(f"partial_{kind}", kind, value, many_values, controls=1)
     return estimates
 
 
@@ -255,9 +252,9 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
     drawn = gap[shared.draws[:, first], shared.draws[:, second]]
     resampled = quotient(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
-    return Measurement(
-        value, size, "systems", over_systems=interval(1 - resampled, shared.protocol.level)
-    )
+    level = widened(shared.protocol.level, size)
+    over_systems = interval(1 - resampled, level, possible=(0.0, 1.0))
+    return Measurement(value, size, "systems", over_systems=over_systems)
 
 
 def _of_comparisons(
@@ -267,7 +264,7 @@ def _of_comparisons(
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
 
     def accuracy(counts: Agreement) -> Measurement:
-        over_sentences = interval(counts.accuracies(drawn), level)
+        over_sentences = _interval(counts.accuracy, counts.accuracies(drawn), level, lowest=0.0)
         return Measurement(counts.accuracy, counts.count, "comparisons", over_sentences)
 
     agreed = agreement(sentences, comparisons, ties)
@@ -276,7 +273,10 @@ def _of_comparisons(
     return {
         "sentence_accuracy": accuracy(agreed),
         "sentence_kendall": Measurement(
-            agreed.kendall, agreed.count, "comparisons", interval(agreed.kendalls(drawn), level)
+            agreed.kendall,
+            agreed.count,
+            "comparisons",
+            _interval(agreed.kendall, agreed.kendalls(drawn), level),
         ),
         # A metric that ties all of them, as the edit count does, prefers nothing here.
         "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
@@ -301,7 +301,15 @@ def _of_segments(
             resamples = segment_correlations_of_resamples(
                 kind, sentences, ratings, shared.samples, grouping
             )
-            estimates[f"{prefix}_{kind}"] = Measurement(
-                value, count, unit, interval(resamples, shared.protocol.level)
-            )
+            over_sentences = _interval(value, resamples, shared.protocol.level)
+            estimates[f"{prefix}_{kind}"] = Measurement(value, count, unit, over_sentences)
     return estimates
+
+
+def _interval(
+    value: float, of_resamples: Floats, level: float, *, lowest: float = -1.0
+) -> tuple[float, float]:
+    """Return the interval of a measure between `lowest` and 1; NaN if the measure does not exist."""
+    if np.isnan(value):
+        return float("nan"), float("nan")
+    return interval(of_resamples, level, possible=(lowest, 1.0))

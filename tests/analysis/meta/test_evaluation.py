@@ -78,6 +78,25 @@ def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
             assert (estimate.count, estimate.unit) == (4, "systems")
 
 
+def test_one_rated_output_is_too_few_for_any_measure() -> None:
+    benchmark = Benchmark(
+        "one", ("a", "b"), {"x": ("a", "b")}, ratings={"q": {"x": np.array([1.0, np.nan])}}
+    )
+    evaluation = evaluate("length", benchmark, QUICK)
+    assert any("too few ratings for any measure" in notice for notice in evaluation.notices)
+    assert all(np.isnan(each.value) for each in evaluation.metrics[0].estimates.values())
+
+
+def test_nothing_is_known_of_other_systems_from_two(benchmark_: Benchmark) -> None:
+    two = benchmark_.select(["careful", "weak"])
+    estimates = evaluate("length", two, QUICK, human="EW", sentinels=False).metrics[0].estimates
+    for name in ("pearson", "spearman", "kendall"):
+        assert estimates[name].value == pytest.approx(1.0)
+        assert estimates[name].over_systems == (-1.0, 1.0)
+    for name in ("pairwise_accuracy", "soft_pairwise_accuracy"):
+        assert estimates[name].over_systems == (0.0, 1.0)
+
+
 def test_ratings_give_segment_measures(rated: Evaluation, benchmark_: Benchmark) -> None:
     assert rated.systems == tuple(benchmark_.systems)
     ratings = np.stack([benchmark_.ratings["fluency"][name] for name in rated.systems])
