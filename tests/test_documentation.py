@@ -34,7 +34,7 @@ from learnedgec.data.m2 import read_m2, write_m2
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
-from learnedgec.training.examples import Example
+from learnedgec.training.examples import Example, stored
 from learnedgec.training.fit import train
 from learnedgec.training.objectives import Targets, find_objective
 
@@ -439,10 +439,9 @@ def test_an_objective_for_several_raters(tiny_encoder: Path) -> None:
     votes = find_objective("ordinal.Votes")()
     rows = [((2.0, 4.0, 0.0), 3.0), ((1.0, 2.0, 3.0), 2.0), ((), 4.0)]
     examples = [
-        Example((("a", "b"),), {"fluency": mean}, raters={"fluency": single})
-        for single, mean in rows
+        Example([("a", "b")], "ratings", ["fluency"], [mean], [single]) for single, mean in rows
     ]
-    votes.standardise("fluency", examples)
+    votes.standardise("fluency", stored(examples))
     assert votes.cuts.tolist() == [1.5, 2.5, 3.5]  # type: ignore[operator]
     details = torch.full((3, 3), torch.nan)
     for row, example in zip(details, examples, strict=True):

@@ -6,12 +6,15 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from learnedgec.training.data import TrainingData
+from learnedgec.training.examples import Example, stored
 from learnedgec.training.fit import Result, quiet_lightning, train
+from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 
@@ -53,6 +56,13 @@ def training_data(words: Sequence[str]) -> TrainingData:
     with quiet_lightning():
         data: TrainingData = parse(words, progress=False).datamodule
         return data
+
+
+def batch_of(module: EvaluatorModule, examples: Iterable[Example]) -> dict[str, Any]:
+    """Return a batch of examples for the heads of a module."""
+    with TemporaryDirectory() as folder:
+        rows = module.encoding.tokenised(stored(examples), Path(folder)).rows
+        return module.encoding.collate(list(rows))
 
 
 def pairs_file(folder: Path, pairs: Iterable[RankedPair]) -> Path:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from datasets import Features, Value
+from datasets.fingerprint import Hasher
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import Sampler
 
+from learnedgec._version import __version__
 from learnedgec.evaluators.inference import Batch, encode, pad, word_places
-from learnedgec.training.examples import Example, StoredExamples
+from learnedgec.training.examples import ATTRIBUTES, Example, Examples, example_of
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
 from learnedgec.training.pairs.referenced import wrong_words
 from learnedgec.types import Indices
@@ -45,97 +50,138 @@ class Encoding:
             readers.setdefault(head.input, []).append(name)
         return readers
 
-    def lengths(self, examples: StoredExamples) -> Indices:
-        """Return the number of tokens of the longest text of each example, summed over the inputs."""
-        lengths = []
-        for rows in examples.batches():
-            tokens = np.zeros(len(rows), dtype=np.int64)
-            for kind in self.readers:
-                encoded, starts = self._tokenised(kind, rows)
-                sizes = list(map(len, encoded.get("input_ids", ())))
-                tokens += [max(sizes[a:b], default=0) for a, b in itertools.pairwise(starts)]
-            lengths.append(tokens)
-        return np.concatenate(lengths) if lengths else np.zeros(0, dtype=np.int64)
+    def tokenised(self, examples: Examples, folder: Path) -> Examples:
+        """Return examples with the tokens of their texts, which the folder keeps for later runs.
 
-    def _tokenised(
-        self, kind: str, examples: Sequence[Example]
-    ) -> tuple[Mapping[str, Any], list[int]]:
-        """Return key -> one list for each text that heads read as this input, and where examples begin."""
-        names = self.readers[kind]
-        read = [row.texts if row.heads.intersection(names) else () for row in examples]
-        starts = [0, *itertools.accumulate(map(len, read))]
-        if not starts[-1]:
-            return {}, starts
-        pairs = list(itertools.chain(*read))
-        marks: set[str] = {self.objectives[name].reads for name in names}
-        if "tokens" in marks:
-            marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
-        texts = pairs if kind == "pair" else [hypothesis for _, hypothesis in pairs]
-        encoded, _ = encode(self.tokenizer, texts, max_length=self.max_tokens, marks=marks)
-        return encoded, starts
+        The column `length` has the number of tokens of the longest text, summed over the inputs. There is a
+        column for each input and each number that its tokens have, such as `pair.input_ids`, with a list for
+        each text, or none where no head reads the example as this input. `wrong` are the labels of tokens.
+        """
+        types = {
+            name: [[Value("float32" if name.endswith("wrong") else "int32")]]
+            for name in self._columns(dict.fromkeys(ATTRIBUTES, ()))
+        } | {"length": Value("int32")}
+        about = (examples.digest(), self.tokenizer, self.max_tokens, self.readers, [*types])
+        key = Hasher.hash((*about, __version__))
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = examples.rows.map(
+            self._columns,
+            batched=True,
+            features=Features({**examples.rows.features, **types}),
+            cache_file_name=str(folder / f"{key}.arrow"),
+            load_from_cache_file=True,
+            new_fingerprint=key,
+        )
+        return Examples(rows)
 
-    def collate(self, examples: Sequence[Example]) -> dict[str, Any]:
+    def _columns(self, rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        """Return the columns of `tokenised` for some rows."""
+        examples = [
+            example_of(*row) for row in zip(*(rows[key] for key in ATTRIBUTES), strict=True)
+        ]
+        columns: dict[str, list[Any]] = {"length": [0] * len(examples)}
+        for kind, names in self.readers.items():
+            marks: set[str] = {self.objectives[name].reads for name in names}
+            if "tokens" in marks:
+                marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
+            read = [row if {*names}.intersection(row.heads) else None for row in examples]
+            texts = [(row, text) for row in read if row for text in row.texts]
+            # With one more, there is at least one.
+            pairs = [*(text for _, text in texts), ("", "")]
+            items: Sequence[Any] = pairs if kind == "pair" else [text for _, text in pairs]
+            encoded, _ = encode(self.tokenizer, items, max_length=self.max_tokens, marks=marks)
+            tokens = {key: encoded[key] for key in encoded if key != "offset_mapping"}
+            if "tokens" in marks:
+                spans = zip(texts, encoded["offset_mapping"], strict=False)
+                tokens["wrong"] = [
+                    wrong_tokens(hypothesis, _labels(row, hypothesis), offsets)
+                    for (row, (_, hypothesis)), offsets in spans
+                ]
+            sizes = [len(row.texts) if row else 0 for row in read]
+            ends = [0, *itertools.accumulate(sizes)]
+            for key, values in tokens.items():
+                columns[f"{kind}.{key}"] = [values[a:b] for a, b in itertools.pairwise(ends)]
+            ids = columns[f"{kind}.input_ids"]
+            longest = (max(map(len, own), default=0) for own in ids)
+            columns["length"] = list(map(operator.add, columns["length"], longest))
+        return columns
+
+    def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a batch: `inputs`, the padded texts of each input, and `targets`, head -> `Targets`."""
         inputs: dict[str, Batch] = {}
         targets: dict[str, Targets] = {}
         for kind, names in self.readers.items():
-            encoded, starts = self._tokenised(kind, examples)
-            if encoded:
-                inputs[kind] = pad(self.tokenizer, encoded, range(starts[-1]))
+            tokens = {
+                name.partition(".")[2]: [text for row in rows for text in row[name]]
+                for name in rows[0]
+                if name.startswith(f"{kind}.")
+            }
+            sizes = [len(row[f"{kind}.input_ids"]) for row in rows]
+            if any(sizes):
+                inputs[kind] = pad(self.tokenizer, tokens, range(sum(sizes)))
             for name in names:
-                targets[name] = self._targets(name, examples, starts, inputs.get(kind), encoded)
+                wrong = tokens["wrong"] if self.objectives[name].reads == "tokens" else ()
+                targets[name] = self._targets(name, rows, sizes, inputs.get(kind, {}), wrong)
         return {"inputs": inputs, "targets": targets}
 
     def _targets(
         self,
         head: str,
-        examples: Sequence[Example],
-        starts: Sequence[int],
-        inputs: Batch | None,
-        encoded: Mapping[str, Any],
+        rows: Sequence[Mapping[str, Any]],
+        sizes: Sequence[int],
+        inputs: Batch,
+        wrong: Sequence[Sequence[float]],
     ) -> Targets:
-        """Return what a head is to learn from examples whose texts begin at `starts` in their batch."""
+        """Return what a head is to learn from rows of which so many texts are in the batch."""
         goal = self.objectives[head]
-        ratings = torch.full((starts[-1],), float("nan"))
-        wrong = None
-        if goal.reads == "tokens" and inputs is not None:
-            wrong = torch.full(inputs["input_ids"].shape, float("nan"))
-        pairs, margins, cases, details = [], [], [], []
-        for example, (start, end) in zip(examples, itertools.pairwise(starts), strict=True):
-            if end > start:
-                ratings[start] = example.values.get(head, float("nan"))
-            if head in example.ranked:
-                pairs.append([start, start + 1])
-                margins.append(example.margin)
-            if head in example.consistent:
-                cases.append(list(range(start, end)))
-            if wrong is not None and head in (*example.ranked, *example.labelled):
-                labels: Sequence[bool | None]
-                for place, (_, text) in enumerate(example.texts, start):
-                    if example.correct:
-                        labels = wrong_words(text.split(), example.correct.split())
-                    elif example.labelled:
-                        labels = [*example.wrong, False]  # the label of the end may be missing
-                    else:
-                        continue
-                    row = wrong_tokens(text, labels, encoded["offset_mapping"][place])
-                    wrong[place, : len(row)] = torch.tensor(row, dtype=wrong.dtype)
-            learned = head in (example.values if goal.rated else example.ranked)
-            numbers = goal.details(head, example) if learned else ()
-            details += [torch.tensor(numbers, dtype=torch.float32)] * (end - start)
-        if wrong is not None and inputs is not None and "hypothesis" in inputs:
-            wrong[inputs["hypothesis"] == 0] = float("nan")
-        groups = [hash(example.source) for example in examples]
+        ratings = torch.full((sum(sizes),), math.nan)
+        pairs, margins, cases, details, labels = [], [], [], [], []
+        start = 0
+        for row, size in zip(rows, sizes, strict=True):
+            kind = row["kind"] if head in row["heads"] else ""
+            places = list(range(start, start + size))
+            start += size
+            if kind == "ratings":
+                ratings[places[0]] = row["ratings"][row["heads"].index(head)]
+            elif kind == "pairs":
+                pairs.append(places)
+                margins.append(row["margin"])
+            elif kind == "cases":
+                cases.append(places)
+            detailed = kind == ("ratings" if goal.rated else "pairs")
+            numbers = (
+                goal.details(head, example_of(*(row[key] for key in ATTRIBUTES)))
+                if detailed
+                else ()
+            )
+            details += [torch.tensor(numbers, dtype=torch.float32)] * size
+            labels += [kind in ("pairs", "labelled")] * size
+        tokens = None
+        if wrong:
+            tokens = pad_sequence(list(map(torch.tensor, wrong)), True, math.nan)
+            tokens[~torch.tensor(labels)] = math.nan
+            if "hypothesis" in inputs:
+                tokens[inputs["hypothesis"] == 0] = math.nan
+        sources = [row["sides"][0] for row in rows]
         return Targets(
             ratings,
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
             torch.tensor(margins, dtype=torch.float32),
             torch.tensor(cases, dtype=torch.long).view(-1, 4),
-            torch.tensor(np.repeat(groups, np.diff(starts))),
-            pad_sequence(details, True, float("nan")) if details else torch.zeros((0, 0)),
-            wrong,
-            inputs["capitals"] if inputs is not None and goal.reads == "capitals" else None,
+            torch.tensor(np.repeat(sources, sizes)),
+            pad_sequence(details, True, math.nan) if details else torch.zeros((0, 0)),
+            tokens,
+            inputs.get("capitals") if goal.reads == "capitals" else None,
         )
+
+
+def _labels(example: Example, hypothesis: str) -> Sequence[bool | None]:
+    """Return for each word of a text, and for its end, whether it is wrong; `None` if that is unknown."""
+    words = hypothesis.split()
+    if example.correct:
+        return wrong_words(words, example.correct.split())
+    # The label of the end may be missing.
+    return [*example.wrong, False] if example.kind == "labelled" else [None] * (len(words) + 1)
 
 
 def wrong_tokens(
@@ -198,7 +244,8 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.seed = seed
         self.lists = lists
         self.epoch = 0
-        self.distinct = 0
+        # Batches of the epoch that were handed over, and those that a checkpoint has had.
+        self.served = self.skipped = self.distinct = 0
 
     @property
     def sampler(self) -> LengthBatchSampler:
@@ -227,8 +274,14 @@ class LengthBatchSampler(Sampler[list[int]]):
         rank, world = _rank()
         # Number of this process's batches that no other process has.
         self.distinct = len(batches[rank::world])
-        for batch in itertools.islice(itertools.cycle(batches), rank, len(self) * world, world):
-            yield self.places(batch)
+        skipped, self.skipped = self.skipped, 0
+        chosen = itertools.islice(itertools.cycle(batches), rank, len(self) * world, world)
+        for number, batch in enumerate(chosen, 1):
+            if number > skipped:
+                # Counted before it is handed over: a checkpoint is written while it is in use.
+                self.served = number
+                yield self.places(batch)
+        self.served = 0
 
     def places(self, batch: Sequence[int]) -> list[int]:
         """Return the places in the data of what examples stand for."""
@@ -262,36 +315,3 @@ def _rank() -> tuple[int, int]:
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return 0, 1
-
-
-class ResumableLoader(DataLoader[Any]):
-    """A loader that continues an epoch at the batch after a checkpoint.
-
-    Its batches have the key `repeated`: whether another process has the same batch.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.served = 0
-        self._skip = 0
-
-    def __iter__(self) -> Any:
-        skip, self._skip = self._skip, 0
-        self.served = skip
-        sampler: Any = self.batch_sampler
-        # Batches already trained on are skipped in the sampler, so they are not even collated.
-        for number, indices in enumerate(sampler):
-            if number >= skip:
-                # Counted before it is handed over: a checkpoint is written while it is in use.
-                self.served = number + 1
-                batch = self.collate_fn(self.dataset[indices])
-                yield batch | {"repeated": number >= sampler.distinct}
-        self.served = 0
-
-    def state_dict(self) -> dict[str, int]:
-        """Return the number of batches of the current epoch that were already yielded."""
-        return {"served": self.served % len(self)}
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continue after the number of batches in a saved state."""
-        self._skip = state["served"]

@@ -77,7 +77,9 @@ class Announcement(lightning.Callback):
             longest, share = loader.batch_sampler.largest()
             # Two examples, because one is a special case of compilation.
             places = loader.batch_sampler.places([longest, longest])
-            batch = trainer.strategy.batch_to_device(loader.collate_fn(loader.dataset[places]))
+            batch = trainer.strategy.batch_to_device(
+                loader.collate_fn(loader.dataset.__getitems__(places))
+            )
             with trainer.precision_plugin.forward_context():
                 parts = estimated_memory(pl_module, batch, share / 2)
             about = ", ".join(f"{part} {size / 2**30:.2f} GiB" for part, size in parts.items())

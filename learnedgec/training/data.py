@@ -7,24 +7,26 @@ import json
 import math
 import re
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import PositiveInt, register_type
+from torch.utils.data import DataLoader
 
 from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.catalog.leakage import (
     check_leakage,
     check_reserved,
     fingerprint,
-    is_reserved,
+    without_reserved,
 )
 from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import load_labelled
@@ -33,11 +35,13 @@ from learnedgec.data.records import is_saved_dataset
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableLoader
+from learnedgec.training.batches import Encoding, LengthBatchSampler
 from learnedgec.training.examples import (
+    TEXTS,
     Example,
+    Examples,
+    Kind,
     Split,
-    StoredExamples,
     case_examples,
     each_rater,
     joined,
@@ -47,14 +51,10 @@ from learnedgec.training.examples import (
     split_places,
     stored,
 )
-from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.rated import iterate_rated
 from learnedgec.training.pairs.referenced import LabelledOutputs
-from learnedgec.types import Indices
 
-# Kinds of examples -> the attribute that says which heads learn from them.
-_KINDS = {"ratings": "values", "pairs": "ranked", "cases": "consistent", "labelled": "labelled"}
 # The training examples in which text that is not tokenised is looked for.
 _SAMPLE = 1000
 
@@ -171,17 +171,17 @@ class TrainingData(lightning.LightningDataModule):
         self.check_leakage = check_leakage
         self.folder, self.jobs = folder, jobs
         self.progress = False
-        self.parts: dict[str, StoredExamples] = {}
+        self.parts: dict[str, Examples] = {}
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
-        # Part -> the examples that heads learn from, and their lengths in tokens.
-        self.learned: dict[str, tuple[StoredExamples, Indices]] = {}
-        self._train_loader: ResumableLoader | None = None
-        self._position: dict[str, Any] = {}
+        # Part -> the examples that heads learn from, with their tokens.
+        self.learned: dict[str, Examples] = {}
+        self._sampler: LengthBatchSampler | None = None  # of the training part
+        self._skipped = 0
 
     # -- reading and splitting -----------------------------------------------------------------
 
-    def load(self) -> dict[str, StoredExamples]:
+    def load(self) -> dict[str, Examples]:
         """Read or make all examples and split them, once; raise `LeakageError` for text of a benchmark."""
         if self.parts:
             return self.parts
@@ -192,8 +192,7 @@ class TrainingData(lightning.LightningDataModule):
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
             made = rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
-            rated[name] = self._checked(self._tokenised(made), name)
-        datasets = [rated[name] for name in self.ratings]
+            rated[name] = self._stored(made, name)
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
         }
@@ -205,30 +204,29 @@ class TrainingData(lightning.LightningDataModule):
             for head, entries in self.labelled.items()
         }
         others = [
-            self._checked(self._tokenised(pair_examples(self._make_pairs())), "data.pairs"),
-            self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases"),
-            self._checked(labelled_examples(labelled), "data.labelled"),
+            self._stored(pair_examples(self._make_pairs()), "data.pairs"),
+            self._stored(case_examples(cases, self.variants, self.split_seed), "data.cases"),
+            self._stored(labelled_examples(labelled), "data.labelled"),
         ]
-        datasets.append(joined(others))
+        datasets = [*(rated[name] for name in self.ratings), joined(others)]
         places = split_places(datasets, self.split, self.split_seed)
         parts = {
-            part: joined(map(StoredExamples.selected, datasets, own))
-            for part, own in places.items()
+            part: joined(map(Examples.selected, datasets, own)) for part, own in places.items()
         }
         if self.auxiliary:
-            held_out = [example for part in ("dev", "test") for example in parts[part]]
-            hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
-            sides = {side for example in held_out for side in example.sides}
-            free = [
-                rated[name].where(
-                    lambda row: row.texts[0][1] not in hypotheses and sides.isdisjoint(row.sides)
-                )
-                for name in self.auxiliary
-            ]
+            hypotheses: set[str] = set()
+            sides: set[int] = set()
+            for texts, own in joined([parts["dev"], parts["test"]]).columns("texts", "sides"):
+                hypotheses.update(hypothesis for _, hypothesis in texts)
+                sides.update(own)
+
+            def is_free(texts: Sequence[Sequence[str]], own: Sequence[int]) -> bool:
+                return texts[0][1] not in hypotheses and sides.isdisjoint(own)
+
+            free = [rated[name].where(is_free, "texts", "sides") for name in self.auxiliary]
             parts["train"] = joined([parts["train"], *free])
         if self.raters == "each":
-            single = (row for example in parts["train"] for row in each_rater(example))
-            parts["train"] = stored(single)
+            parts["train"] = stored(chain.from_iterable(map(each_rater, parts["train"])))
         self.parts = parts
         return self.parts
 
@@ -254,8 +252,7 @@ class TrainingData(lightning.LightningDataModule):
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
         pairs: dict[str, list[RankedPair]] = {head: [] for head in self.pairs}
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(self.folder or scratch) / "pairs"
+        with self._kept("pairs") as folder:
             for source in {source.place(folder): source for source in self._sources()}.values():
                 if self.check_leakage:
                     about = f"data.pairs ({', '.join(source.datasets())})"
@@ -269,47 +266,42 @@ class TrainingData(lightning.LightningDataModule):
                     self.summaries[head].append(record | {"digests": source.digests()})
         return pairs
 
-    def _tokenised(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield examples with the texts tokenised, if that is wanted."""
-        for row in examples:
-            if self.tokenise:
-                pairs = map(tokenise, row.texts)
-                texts = tuple((source, hypothesis) for source, hypothesis in pairs)
-                row = replace(row, texts=texts, correct=tokenise([row.correct])[0])
-                if row.ranked and texts[0] == texts[1]:  # they differed in spaces alone
-                    continue
-            yield row
+    @contextmanager
+    def _kept(self, name: str) -> Iterator[Path]:
+        """Yield the folder for what is expensive to make; it is removed if the user has named none."""
+        # Windows keeps a file that is mapped into memory.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            yield Path(self.folder or scratch) / name
 
-    def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
-        """Store examples without reserved sentences, or raise `LeakageError`."""
-        examples = stored(made)
-        if not self.check_leakage:
-            return examples
-        check_leakage((list(chain.from_iterable(row.texts)) for row in examples), name)
-        return examples.where(
-            lambda example: not any(map(is_reserved, set(chain.from_iterable(example.texts))))
-        )
+    def _stored(self, examples: Iterable[Example], name: str) -> Examples:
+        """Store examples, tokenised if that is wanted, or raise `LeakageError`."""
+        if self.tokenise:
+            examples = filter(None, map(_tokenised, examples))
+        if self.check_leakage:
+            # Reserved sentences are left out.
+            examples = without_reserved(examples, lambda row: [*chain(*row.texts)], name)
+        return stored(examples)
 
     def ratings_range(self, head: str) -> tuple[float, float] | None:
         """Return the range of a head's ratings: as declared, or whole numbers around the training ratings."""
         if head in self.ranges:
             low, high = self.ranges[head]
             return float(low), float(high)
-        values = [row.values[head] for row in self.load()["train"] if head in row.values]
-        return (math.floor(min(values)), math.ceil(max(values))) if values else None
+        values = self.load()["train"].numbers["ratings", head]
+        return (math.floor(values.min()), math.ceil(values.max())) if len(values) else None
 
     def notices(self) -> list[str]:
         """Return sentences on training ratings outside their range, and on text that is not tokenised."""
         notices = []
         examples = self.load()["train"]
         for head, (low, high) in self.ranges.items():
-            values = [row.values[head] for row in examples if head in row.values]
-            if outside := sum(not low <= value <= high for value in values):
+            values = examples.numbers["ratings", head]
+            if outside := int(((values < low) | (values > high)).sum()):
                 notices.append(
                     f"{outside:,} of {len(values):,} ratings of {head} are outside data.ranges, "
                     f"{low:g} to {high:g}."
                 )
-        users = (row for row in examples if row.values or row.ranked)
+        users = (row for row in examples if row.kind in ("ratings", "pairs"))
         first = (text for row in islice(users, _SAMPLE) for pair in row.texts for text in pair)
         if (raw_share(first) or 0) > 0.5:
             notices.append(
@@ -320,12 +312,11 @@ class TrainingData(lightning.LightningDataModule):
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""
-        sizes = {part: dict.fromkeys(_KINDS, 0) for part in self.load()}
-        for part, examples in self.load().items():
-            for row in examples:
-                for kind, attribute in _KINDS.items():
-                    sizes[part][kind] += bool(getattr(row, attribute))
-        return sizes
+        return {
+            part: {kind: counts[kind] for kind in get_args(Kind)}
+            for part, examples in self.load().items()
+            for counts in [Counter(kind for (kind,) in examples.columns("kind"))]
+        }
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the manifest's record of the data: names, sizes and SHA-256 of each part."""
@@ -360,8 +351,8 @@ class TrainingData(lightning.LightningDataModule):
         prints = (
             fingerprint(source or hypothesis)
             for part in ("train", "dev")
-            for example in parts[part]
-            for source, hypothesis in example.texts
+            for (texts,) in parts[part].columns("texts")
+            for source, hypothesis in texts
         )
         # Numbers take less memory than a set of a million hashes.
         numbers = np.fromiter(
@@ -384,7 +375,7 @@ class TrainingData(lightning.LightningDataModule):
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.encoding = module.encoding
-        heads: Mapping[str, HeadOptions] = module.head_options
+        heads = module.head_options
         for name, goal in module.objectives.items():
             if goal.reads != "pooled" and not module.tokenizer.is_fast:
                 raise ConfigError(
@@ -397,79 +388,94 @@ class TrainingData(lightning.LightningDataModule):
                 f"data.pairs, data.cases or data.labelled: {unknown[0]!r} is not the name of a head; "
                 f"choose one of model.heads: {', '.join(heads)}."
             )
-        if self.learned:
-            return
-        for part in ("train", "dev"):
+        for part in ("train", "dev") if not self.learned else ():
+            learners = {kind: {*heads} for kind in get_args(Kind)}
             # Cases measure nothing on dev. Heads with ratings learn from them only by `consistency`.
-            taught = {
+            learners["cases"] = {
                 name
                 for name, goal in module.objectives.items()
                 if part == "train" and (module.consistency > 0 or not goal.rated)
             }
-            learned = self.load()[part].where(
-                lambda example: bool(
-                    example.ranked
-                    or example.labelled
-                    or heads.keys() & example.values.keys()
-                    or taught & set(example.consistent)  # noqa: B023 - called at once
-                )
+            examples = self.load()[part].where(
+                lambda kind, own: not learners[kind].isdisjoint(own),  # noqa: B023 - called at once
+                "kind",
+                "heads",
             )
-            self.learned[part] = learned, self.encoding.lengths(learned)
+            with self._kept("rows") as folder:
+                self.learned[part] = self.encoding.tokenised(examples, folder)
 
     def _loader(
         self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
-    ) -> ResumableLoader:
-        examples, lengths = self.learned[part]
-        texts = np.array([len(example.texts) for example in examples])
+    ) -> DataLoader[Any]:
+        examples = self.learned[part]
+        lengths = np.array([length for (length,) in examples.columns("length")])
+        texts = np.array([TEXTS[kind] for (kind,) in examples.columns("kind")])
         lists: list[list[int]] | None = None
         if any(goal.grouped for goal in self.encoding.objectives.values()):
-            places: dict[str, list[int]] = defaultdict(list)
-            for place, example in enumerate(examples):
-                places[example.source].append(place)
+            places: dict[int, list[int]] = defaultdict(list)
+            for place, (sides,) in enumerate(examples.columns("sides")):
+                places[sides[0]].append(place)
             lists = list(places.values())
             texts = np.array([texts[members].sum() for members in lists])
             lengths = np.array([lengths[members].max() for members in lists])
         sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed, lists)
-        return ResumableLoader(examples, batch_sampler=sampler, collate_fn=self.encoding.collate)
+        rows: Any = examples.rows
+        return DataLoader(
+            rows,
+            batch_sampler=sampler,
+            collate_fn=self.encoding.collate,
+            # Otherwise it draws from the state that dropout has.
+            generator=torch.Generator(),
+        )
 
-    def train_dataloader(self) -> ResumableLoader:
+    def train_dataloader(self) -> DataLoader[Any]:
         """Return the loader of the training part."""
         seed = torch.initial_seed() % 2**32
-        self._train_loader = self._loader(
-            "train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens
-        )
-        if self._position:
-            # Of the epoch that goes on; further ones have loaders of their own if the Trainer makes them.
-            self._train_loader.load_state_dict(self._position)
-            self._position = {}
-        return self._train_loader
+        loader = self._loader("train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens)
+        sampler: Any = loader.batch_sampler
+        # In the epoch that continues; later epochs have new loaders if the Trainer makes them.
+        sampler.skipped, self._skipped = self._skipped, 0
+        self._sampler = sampler
+        return loader
 
-    # The Trainer restores a loader's own state only if it has not made the loader yet, but it makes
-    # it early, to count the steps of the schedule; so the place in the epoch is kept here as well.
+    # Lightning restores no sampler, so its place in the epoch is kept here.
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch, for a checkpoint."""
-        return {} if self._train_loader is None else self._train_loader.state_dict()
+        sampler = self._sampler
+        return {} if sampler is None else {"served": sampler.served % len(sampler)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue at a checkpoint's position in the epoch."""
-        self._position = state
+        self._skipped = state.get("served", 0)
 
-    def val_dataloader(self) -> ResumableLoader:
+    def val_dataloader(self) -> DataLoader[Any]:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
 
 
-def _digest(examples: Sequence[Example]) -> str:
+def _tokenised(example: Example) -> Example | None:
+    """Return a rated sentence or a pair with tokenised texts, unless it differs in spaces alone."""
+    if example.kind not in ("ratings", "pairs"):
+        return example
+    texts = [(source, hypothesis) for source, hypothesis in map(tokenise, example.texts)]
+    if example.kind == "pairs" and texts[0] == texts[1]:
+        return None
+    return replace(example, texts=texts, correct=tokenise([example.correct])[0])
+
+
+def _digest(examples: Iterable[Example]) -> str:
     """Return the SHA-256 of examples."""
     digest = hashlib.sha256(b"[")
     for number, example in enumerate(examples):
-        # Leave out single raters: the digest must be the same for data with and without them.
-        row = {
-            key: value
-            for key, value in asdict(example).items()
-            if key != "raters" and (value or key not in ("labelled", "wrong"))
-        }
+        # Single raters are left out: the digest must be the same for data with and without them.
+        row: dict[str, Any] = {"texts": example.texts, "values": example.values}
+        for key, kind in (("ranked", "pairs"), ("consistent", "cases")):
+            row[key] = example.heads if example.kind == kind else ()
+        row |= {"margin": example.margin, "correct": example.correct}
+        if example.kind == "labelled":
+            row |= {"labelled": example.heads, "wrong": example.wrong}
+        row["group"] = example.group
         digest.update((", " * bool(number) + json.dumps(row)).encode())
     digest.update(b"]")
     return digest.hexdigest()

@@ -1,18 +1,20 @@
-"""Training examples: rated sentences, ranked pairs and cases in one form, their storage and their split.
+"""Training examples as rows of a `datasets.Dataset`: their columns, where they come from, and their split.
 
-They are kept in Arrow files that are mapped into memory, so that a run needs little of it.
+The rows are in Arrow files that are mapped into memory, so that a run needs little of it.
 """
 
 from __future__ import annotations
 
-import pickle
+import hashlib
 import random
 import tempfile
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice, zip_longest
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -26,67 +28,104 @@ from learnedgec.data.catalog.ratings import Rating
 from learnedgec.data.catalog.sentences import Labelled
 from learnedgec.errors import InputError
 from learnedgec.training.pairs import RankedPair
-from learnedgec.types import Indices
+from learnedgec.types import Floats, Indices
 
 T = TypeVar("T")
 
+Kind = Literal["ratings", "pairs", "cases", "labelled"]
 Split = Literal["by-source", "paper-random"]
 PARTS = ("train", "dev", "test")
-# Number of examples that are read or tokenised at once.
-_BATCH = 10_000
+# Number of texts of an example of each kind.
+TEXTS: Mapping[Kind, int] = {"ratings": 1, "pairs": 2, "cases": 4, "labelled": 1}
+
+# The columns of a row: the attributes of an example, and numbers that stand for its sides.
+_COLUMNS = {
+    "texts": [[Value("string")]],
+    "kind": Value("string"),
+    "heads": [Value("string")],
+    "ratings": [Value("float64")],
+    "by_rater": [[Value("float64")]],
+    "margin": Value("float64"),
+    "correct": Value("string"),
+    "wrong": [Value("bool")],
+    "group": Value("string"),
+    "sides": [Value("int64")],
+}
+ATTRIBUTES = list(_COLUMNS)[:-1]
+# Number of rows that are read or written at once.
+_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One to four texts with their rating, their order, or both.
+    """One to four texts, and what heads learn from them.
 
     Attributes:
-        texts: (source, hypothesis) of each text. A rated sentence has one text. A ranked pair has two, the
-            better one first. A case has four: the correction and the source of the original, then those of a
-            variant.
-        values: head -> rating of text 0.
-        ranked: heads that should give text 0 a higher value than text 1.
-        consistent: heads whose preference between texts 0 and 1 should be the same as between texts 2 and 3.
+        texts: (source, hypothesis) of each text. A rated or labelled sentence has one text. A ranked pair has
+            two, the better one first. A case has four: the correction and the source of the original, then
+            those of a variant.
+        kind: `ratings` of text 0; `pairs`, of which text 0 should get the higher value; `cases`, whose
+            preference between texts 0 and 1 should be the same as between texts 2 and 3; or `labelled` words
+            of text 0.
+        heads: the heads that learn from it.
+        ratings: the rating for each head.
+        by_rater: each rater's ratings for each head, none where they are unknown.
         margin: difference between texts 0 and 1, for heads that learn differences or what a score leaves
             wrong.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
-        labelled: heads that learn from `wrong`.
         wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled;
             `None` for a word without a label.
-        raters: head -> each rater's rating of text 0, where known.
         group: examples of one group belong on one side of a split.
     """
 
-    texts: tuple[tuple[str, str], ...]
-    values: Mapping[str, float] = field(default_factory=dict)
-    ranked: tuple[str, ...] = ()
-    consistent: tuple[str, ...] = ()
+    texts: Sequence[tuple[str, str]]
+    kind: Kind
+    heads: Sequence[str]
+    ratings: Sequence[float] = ()
+    by_rater: Sequence[Sequence[float]] = ()
     margin: float = 0.0
     correct: str = ""
-    labelled: tuple[str, ...] = ()
-    wrong: tuple[bool | None, ...] = ()
+    wrong: Sequence[bool | None] = ()
     group: str = ""
-    raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """The rating of text 0 by head."""
+        return dict(zip(self.heads, self.ratings, strict=False))
+
+    @property
+    def raters(self) -> Mapping[str, Sequence[float]]:
+        """The ratings of text 0 by each rater, by head."""
+        return dict(zip(self.heads, self.by_rater, strict=False))
+
+    @property
+    def ranked(self) -> Sequence[str]:
+        """The heads that should give text 0 a higher value than text 1."""
+        return self.heads if self.kind == "pairs" else ()
 
     @property
     def sides(self) -> list[str]:
-        """Its group and its sources, or else its hypothesis: none may be in two parts of a split."""
-        names = (self.group, *(source for source, _ in self.texts))
+        """Its sources and its group, or else its hypothesis: none may be in two parts of a split."""
+        names = (self.texts[0][0], self.group, *(source for source, _ in self.texts[1:]))
         return list(dict.fromkeys(filter(None, names))) or [self.texts[0][1]]
 
     @property
     def source(self) -> str:
         """The source of its first text, or what it shares with others if there is none."""
-        return self.texts[0][0] or self.sides[0]
-
-    @property
-    def heads(self) -> set[str]:
-        """The heads that learn from this example."""
-        return {*self.values, *self.ranked, *self.consistent, *self.labelled}
+        return self.sides[0]
 
 
-class StoredExamples(Sequence[Example]):
-    """Examples in files that `stored` wrote."""
+def example_of(texts: Sequence[Sequence[str]], *others: Any) -> Example:
+    """Return the example with these values in the columns `ATTRIBUTES`."""
+    return Example([(source, hypothesis) for source, hypothesis in texts], *others)
+
+
+class Examples(Sequence[Example]):
+    """Examples in the rows of a dataset, whose columns can be read alone.
+
+    Attributes:
+        rows: the dataset.
+    """
 
     def __init__(self, rows: Dataset) -> None:
         self.rows = rows
@@ -95,43 +134,68 @@ class StoredExamples(Sequence[Example]):
         return len(self.rows)
 
     def __getitem__(self, place: Any) -> Any:
-        pickled = self.rows[place]["example"]
-        if isinstance(place, int):
-            return pickle.loads(pickled)
-        return [pickle.loads(row) for row in pickled]
+        return next(iter(self.selected([place])))
 
     def __iter__(self) -> Iterator[Example]:
-        return chain.from_iterable(self.batches())
+        return (example_of(*values) for values in self.columns(*ATTRIBUTES))
 
-    def batches(self) -> Iterator[list[Example]]:
-        """Yield many examples at a time."""
-        for start in range(0, len(self), _BATCH):
-            yield self[start : start + _BATCH]
+    def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns for each example."""
+        for columns in self.rows.select_columns(list(names)).iter(_BATCH):
+            yield from zip(*(columns[name] for name in names), strict=True)
 
-    def selected(self, places: Sequence[int]) -> StoredExamples:
+    @cached_property
+    def numbers(self) -> Mapping[tuple[Kind, str], Floats]:
+        """Kind and head -> the ratings, or the margins of pairs, that the head learns from."""
+        numbers: dict[tuple[Kind, str], array[float]] = defaultdict(lambda: array("d"))
+        for kind, heads, ratings, margin in self.columns("kind", "heads", "ratings", "margin"):
+            for head, number in zip(heads, ratings or [margin] * len(heads), strict=True):
+                numbers[kind, head].append(number)
+        arrays = {key: np.asarray(values) for key, values in numbers.items()}
+        return defaultdict(lambda: np.empty(0), arrays)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all columns."""
+        digest = hashlib.sha256()
+        for table in self.rows.with_format("arrow").iter(_BATCH):
+            for batch in table.to_batches():
+                digest.update(batch.serialize())
+        return digest.hexdigest()
+
+    def where(self, condition: Callable[..., bool], *names: str) -> Examples:
+        """Return the examples whose values in some columns meet a condition."""
+        rows = enumerate(self.columns(*names))
+        return self.selected([place for place, values in rows if condition(*values)])
+
+    def selected(self, places: Sequence[int]) -> Examples:
         """Return the examples at some places, in this order."""
-        return StoredExamples(self.rows.select(places))
-
-    def where(self, condition: Callable[[Example], bool]) -> StoredExamples:
-        """Return the examples that meet a condition."""
-        return self.selected([place for place, example in enumerate(self) if condition(example)])
+        return Examples(self.rows.select(places))
 
 
-def stored(examples: Iterable[Example]) -> StoredExamples:
+def stored(examples: Iterable[Example]) -> Examples:
     """Write examples to a file, which is removed at once and lasts as long as it is mapped into memory."""
+    values_of = attrgetter(*ATTRIBUTES)
+    rows = ((*values_of(row), list(map(_side_number, row.sides))) for row in examples)
     # Windows keeps a file that is mapped.
     with tempfile.TemporaryDirectory(prefix="learnedgec-", ignore_cleanup_errors=True) as folder:
         path = f"{folder}/examples.arrow"
-        with ArrowWriter(path=path, features=Features(example=Value("binary"))) as writer:
-            for example in examples:
-                writer.write({"example": pickle.dumps(example)})
+        with ArrowWriter(path=path, features=Features(_COLUMNS)) as writer:
+            while batch := list(islice(rows, _BATCH)):
+                columns = map(list, zip(*batch, strict=True))
+                writer.write_batch(dict(zip(_COLUMNS, columns, strict=True)))
             writer.finalize()
-        return StoredExamples(Dataset.from_file(path))
+        return Examples(Dataset.from_file(path))
 
 
-def joined(parts: Iterable[StoredExamples]) -> StoredExamples:
+def _side_number(text: str) -> int:
+    """Return a number of 64 bits that stands for a side."""
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def joined(parts: Iterable[Examples]) -> Examples:
     """Return the examples of several files in turn."""
-    return StoredExamples(concatenate_datasets([part.rows for part in parts]))
+    return Examples(concatenate_datasets([part.rows for part in parts]))
 
 
 def rating_examples(ratings: Iterable[Rating], *, zeros: bool = True) -> Iterator[Example]:
@@ -142,30 +206,31 @@ def rating_examples(ratings: Iterable[Rating], *, zeros: bool = True) -> Iterato
         zeros: whether 0 is a rating; in datasets of the catalog it says that a rater could not judge.
     """
     for rating in ratings:
-        raters = {
-            name: values if zeros else tuple(filter(None, values))
-            for name, values in rating.raters.items()
-        }
-        texts = ((rating.source, rating.hypothesis),)
-        yield Example(texts, rating.values, group=rating.group, raters=raters)
+        by_rater = [
+            [value for value in rating.raters.get(head, ()) if value or zeros]
+            for head in rating.values
+        ]
+        texts = [(rating.source, rating.hypothesis)]
+        heads, means = list(rating.values), list(rating.values.values())
+        yield Example(texts, "ratings", heads, means, by_rater, group=rating.group)
 
 
 def each_rater(example: Example) -> Iterator[Example]:
     """Yield an example for each rater's ratings, or the example itself where single raters are unknown.
 
     Example:
-        >>> rated = Example((("", "Good ."),), {"fluency": 3.5}, raters={"fluency": (3.0, 4.0)})
+        >>> rated = Example([("", "Good .")], "ratings", ["fluency"], [3.5], [[3.0, 4.0]])
         >>> [single.values for single in each_rater(rated)]
         [{'fluency': 3.0}, {'fluency': 4.0}]
     """
-    if not example.raters:
+    if not any(example.by_rater):
         yield example
         return
-    by_head = {head: example.raters.get(head) or (value,) for head, value in example.values.items()}
-    for ratings in zip_longest(*by_head.values()):
-        rated = zip(by_head, ratings, strict=True)
-        values = {head: rating for head, rating in rated if rating is not None}
-        yield replace(example, values=values, raters={})
+    known = zip(example.by_rater, example.ratings, strict=True)
+    for ratings in zip_longest(*(several or [mean] for several, mean in known)):
+        rated = [row for row in zip(example.heads, ratings, strict=True) if row[1] is not None]
+        heads, own = map(list, zip(*rated, strict=True))
+        yield replace(example, heads=heads, ratings=own, by_rater=())
 
 
 def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
@@ -176,8 +241,9 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
     heads_of = _heads_of({head: _numbered(rows) for head, rows in pairs.items()})
     return [
         Example(
-            ((pair.source, pair.better), (pair.source, pair.worse)),
-            ranked=tuple(heads),
+            [(pair.source, pair.better), (pair.source, pair.worse)],
+            "pairs",
+            heads,
             margin=pair.margin,
             correct=pair.correct,
             group=pair.group or pair.source,
@@ -189,7 +255,7 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 def labelled_examples(rows: Mapping[str, Iterable[Labelled]]) -> list[Example]:
     """Return the sentences with labelled words of each head as examples; heads share those that both have."""
     return [
-        Example(((row.source, row.sentence),), labelled=tuple(heads), wrong=row.wrong)
+        Example([(row.source, row.sentence)], "labelled", heads, wrong=row.wrong)
         for row, heads in _heads_of(rows).items()
     ]
 
@@ -212,18 +278,13 @@ def case_examples(
         if variants is not None and variants < len(corrected):
             draw = random.Random(f"{seed} {case.original.source}")
             corrected = draw.sample(corrected, variants)
-        examples += [
-            Example(
-                tuple(
-                    (pair.source, text)
-                    for pair in (case.original, variant)
-                    for text in (pair.target, pair.source)
-                ),
-                consistent=tuple(heads),
-                group=case.original.source,
-            )
-            for variant in corrected
-        ]
+        for variant in corrected:
+            texts = [
+                (pair.source, text)
+                for pair in (case.original, variant)
+                for text in (pair.target, pair.source)
+            ]
+            examples.append(Example(texts, "cases", heads, group=case.original.source))
     return examples
 
 
@@ -245,7 +306,7 @@ def _numbered(pairs: Iterable[RankedPair]) -> Iterator[tuple[RankedPair, int]]:
 
 
 def split_places(
-    datasets: Sequence[Sequence[Example]], split: Split, seed: int = 0
+    datasets: Sequence[Examples], split: Split, seed: int = 0
 ) -> dict[str, list[list[int]]]:
     """Divide the examples of each dataset into train, dev and test, 8:1:1, one dataset after the other.
 
@@ -295,16 +356,16 @@ def _divided(groups: list[int], seed: int) -> dict[str, list[int]]:
     return dict(zip(PARTS, (groups[:train], groups[train:dev], groups[dev:]), strict=True))
 
 
-def _groups(datasets: Sequence[Sequence[Example]], split: Split) -> list[Indices]:
+def _groups(datasets: Sequence[Examples], split: Split) -> list[Indices]:
     """Return a number for each example of each dataset: the same for all that must be in one part."""
     sizes = [len(examples) for examples in datasets]
     if split == "paper-random":
         return [np.arange(size) for size in sizes]
     # An example and what it shares with others, its group and its sources, are nodes of a graph.
     sides, counts = array("q"), array("q")
-    for example in chain.from_iterable(datasets):
-        sides.extend(names := [hash(side) for side in example.sides])
-        counts.append(len(names))
+    for (own,) in joined(datasets).columns("sides"):
+        sides.extend(own)
+        counts.append(len(own))
     distinct, columns = np.unique(np.asarray(sides), return_inverse=True)
     rows = np.repeat(np.arange(len(counts)), counts)
     nodes = len(counts) + len(distinct)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytorch_lightning as lightning
 import rich
 import torch
@@ -416,6 +417,7 @@ def quiet_lightning() -> Iterator[None]:
     """
     for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    datasets.disable_progress_bars()
     with warnings.catch_warnings():
         # Warnings that, as Lightning says itself, may be none.
         warnings.filterwarnings("ignore", category=PossibleUserWarning)

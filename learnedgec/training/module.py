@@ -188,9 +188,9 @@ class EvaluatorModule(lightning.LightningModule):
                     f"data.cases.{name}: a head with the objective {objective} does not compare texts; name "
                     "another head."
                 )
-            rated = (example for example in examples if name in example.values)
-            sources = {bool(source) for example in rated for source, _ in example.texts}
-            if self.head_options[name].input == "pair" and sources == {False}:
+            rated = (row.texts[0][0] for row in examples if name in row.values)
+            reads_sources = self.head_options[name].input == "pair"
+            if reads_sources and len(examples.numbers["ratings", name]) and not any(rated):
                 raise ConfigError(
                     f"model.heads.{name} reads pairs of source and hypothesis, and its ratings have no "
                     "source; add the column 'source', or let the head read the hypothesis alone (input: "
@@ -244,7 +244,7 @@ class EvaluatorModule(lightning.LightningModule):
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         """Collect the predictions that each head is measured on; a repeated batch counts once."""
-        if batch["repeated"]:
+        if index >= self.trainer.val_dataloaders.batch_sampler.distinct:  # type: ignore[union-attr]
             return
         values, outputs = self._outputs(batch, measured=True)
         for name, goal in self.objectives.items():

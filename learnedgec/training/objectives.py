@@ -21,7 +21,7 @@ from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.capitals import CAPITAL, UNMARKED
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
-from learnedgec.training.examples import Example
+from learnedgec.training.examples import Example, Examples
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Objective(torch.nn.Module, ABC):
             targets: what it is to learn.
         """
 
-    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Return the offset and the scale that turn a head's output into the units of its training examples.
 
         The head's values are `offset + scale · output`; `None`, the default, leaves the output as it is.
@@ -181,9 +181,9 @@ class Regression(Objective):
         rated = ~targets.ratings.isnan()
         return ((values[rated] - targets.ratings[rated]) / self.scale).square()
 
-    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Return the mean and the standard deviation of the ratings."""
-        ratings = [example.values[head] for example in examples if head in example.values]
+        ratings = examples.numbers["ratings", head]
         if len(ratings) < 2:
             rated = ", ".join(sorted({name for example in examples for name in example.values}))
             raise ConfigError(
@@ -260,10 +260,10 @@ class Difference(Objective):
         high, low = values[targets.pairs].float().unbind(dim=1)
         return ((high - low - targets.margins) / self.scale).square()
 
-    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Return 0 and the root mean square of the margins, 1 where all are 0."""
-        margins = [example.margin for example in examples if head in example.ranked] or [1.0]
-        return 0.0, math.sqrt(fmean(m**2 for m in margins)) or 1.0
+        margins = examples.numbers["pairs", head]
+        return 0.0, math.sqrt(fmean(margins**2)) or 1.0 if len(margins) else 1.0
 
 
 class Residual(Objective):
@@ -281,9 +281,9 @@ class Residual(Objective):
 
     residual = True
 
-    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Check that the score has some pair in the wrong order."""
-        if all(example.margin >= 0 for example in examples if head in example.ranked):
+        if (examples.numbers["pairs", head] >= 0).all():
             raise ConfigError(
                 f"model.heads.{head}: no margin of data.pairs.{head} is below 0, so there is no score that "
                 "leaves something wrong; use DistilledPairs with order: pairs."
@@ -317,10 +317,10 @@ class Detection(Objective):
             values[labelled].float(), targets.wrong[labelled], reduction="none"
         )
 
-    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Check that a pair has a correct text, or that words are labelled."""
         if not any(
-            (example.correct and head in example.ranked) or head in example.labelled
+            (example.correct or example.kind == "labelled") and head in example.heads
             for example in examples
         ):
             raise ConfigError(

@@ -39,7 +39,10 @@ def evaluator(tmp_path: Path) -> Evaluator:
 
 def verdict(evaluator: Evaluator, start: Evaluator | None, ratings: Sequence[float]) -> Verdict:
     texts = TEXTS[: len(ratings)]
-    rows = [Example((text,), {"fluency": float(r)}) for text, r in zip(texts, ratings, strict=True)]
+    rows = [
+        Example([text], "ratings", ["fluency"], [float(rating)])
+        for text, rating in zip(texts, ratings, strict=True)
+    ]
     return judge_heads(evaluator, start, {"dev": rows, "test": rows})["fluency"]
 
 
@@ -89,7 +92,7 @@ def test_pairs_are_judged_by_their_order(evaluator: Evaluator) -> None:
     rows = []
     for first in range(0, 60, 2):
         better, worse = sorted((first, first + 1), key=lambda place: -values[place])
-        rows.append(Example((TEXTS[better], TEXTS[worse]), ranked=("quality",)))
+        rows.append(Example([TEXTS[better], TEXTS[worse]], "pairs", ["quality"]))
     found = judge_heads(evaluator, None, {"dev": rows, "test": rows})
     assert list(found) == ["quality"]
     assert "accuracy 1.00 [0.88, 1.00] on the test part, n = 30." in found["quality"].sentence
@@ -117,9 +120,12 @@ def test_copies_of_ratings_or_pairs_of_one_source_are_no_further_evidence(rated:
     for n in range(13):
         texts = ((f"he go {n}", f"he goes {n}"), (f"he go {n}", f"he gone {n}"))
         if rated:
-            rows += [Example((text,), {"a": ratings[2 * n + k]}) for k, text in enumerate(texts)]
+            rows += [
+                Example([text], "ratings", ["a"], [ratings[2 * n + k]])
+                for k, text in enumerate(texts)
+            ]
         else:
-            rows.append(Example(texts, ranked=("a",)))
+            rows.append(Example(texts, "pairs", ["a"]))
     once, often = (head_test(rows * copies, "a", rated) for copies in (1, 20))
     assert once is not None
     assert often is not None
@@ -135,7 +141,7 @@ def test_copies_of_ratings_or_pairs_of_one_source_are_no_further_evidence(rated:
 def test_few_sources_say_nothing_of_a_correlation(evaluator: Evaluator) -> None:
     values = predict(evaluator, TEXTS, "fluency", Runtime())
     rows = [
-        Example(((f"he go {n % 3}", text),), {"fluency": float(value)})
+        Example([(f"he go {n % 3}", text)], "ratings", ["fluency"], [float(value)])
         for n, ((_, text), value) in enumerate(zip(TEXTS, values, strict=True))
     ]
     found = judge_heads(evaluator, None, {"dev": rows, "test": rows})["fluency"]
@@ -170,9 +176,11 @@ def test_resamples_without_a_correlation_are_no_evidence() -> None:
 def test_what_cannot_be_tested_is_not_to_be_trusted(
     evaluator: Evaluator, ratings: list[float], why: str
 ) -> None:
-    rows = [Example((text,), {"fluency": float(n)}) for n, text in enumerate(TEXTS[:40])]
+    rows = [
+        Example([text], "ratings", ["fluency"], [float(n)]) for n, text in enumerate(TEXTS[:40])
+    ]
     texts = zip(TEXTS, ratings, strict=False)
-    few = [Example((text,), {"fluency": rating}) for text, rating in texts]
+    few = [Example([text], "ratings", ["fluency"], [rating]) for text, rating in texts]
     verdicts = judge_heads(evaluator, None, {"train": rows, "dev": rows, "test": few})
     assert list(verdicts) == ["fluency"]
     assert not verdicts["fluency"].trusted

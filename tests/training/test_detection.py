@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch.nn.functional import softplus
-from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
+from training_files import WORDS, arguments, batch_of, pairs_file, ranked_pairs, trained
 
 from learnedgec.data.catalog import Labelled
 from learnedgec.errors import ConfigError, InputError
@@ -80,7 +80,7 @@ def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
         ((None, True, None, None), [np.nan, np.nan, 1, np.nan, np.nan]),
     ):
         rows = labelled_examples({"wrong": [Labelled("He go .", labels)]})
-        wrong = module.encoding.collate(rows)["targets"]["wrong"].wrong[0].tolist()
+        wrong = batch_of(module, rows)["targets"]["wrong"].wrong[0].tolist()
         assert wrong == pytest.approx(expected, nan_ok=True)
 
 
@@ -95,9 +95,9 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
     unknown = RankedPair("t", "She went .", "She go .")
     examples = [
         *pair_examples({"wrong": [pair, unknown]}),
-        Example((("r", "They went ."),), {"fluency": 3.5}),
+        Example([("r", "They went .")], "ratings", ["fluency"], [3.5], [[]]),
     ]
-    batch = module.encoding.collate(examples)
+    batch = batch_of(module, examples)
     with torch.inference_mode():
         logits = module._outputs(batch)[1]["wrong"]
         loss = module.objectives["wrong"].loss(logits, batch["targets"]["wrong"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from training_files import cases_file
 from learnedgec.data.catalog.cases import read_cases
 from learnedgec.training import batches as batches_module
 from learnedgec.training import examples as examples_module
-from learnedgec.training.batches import LengthBatchSampler, ResumableLoader
+from learnedgec.training.batches import LengthBatchSampler
 from learnedgec.training.examples import (
     Example,
     Split,
@@ -31,7 +32,8 @@ from learnedgec.training.pairs import RankedPair
 
 def example(number: int, group: str = "") -> Example:
     source = f"s{number // 4}"
-    return Example(((source, f"h{number}"),), {"fluency": 1.0}, group=group or source)
+    texts = [(source, f"h{number}")]
+    return Example(texts, "ratings", ["fluency"], [1.0], [[]], group=group or source)
 
 
 def split_examples(
@@ -42,7 +44,7 @@ def split_examples(
         part: [
             examples[place] for examples, own in zip(datasets, places, strict=True) for place in own
         ]
-        for part, places in split_places(datasets, split, seed).items()
+        for part, places in split_places(list(map(stored, datasets)), split, seed).items()
     }
 
 
@@ -82,9 +84,12 @@ sides = st.tuples(st.integers(0, 6), st.lists(st.integers(0, 20), min_size=1, ma
 
 @given(st.lists(st.lists(sides, max_size=12), min_size=1, max_size=3))
 def test_no_group_and_no_source_is_in_two_parts(rows: list[list[tuple[int, list[int]]]]) -> None:
-    apart = [Example(((f"apart {n}", "h"),)) for n in range(3)]
+    apart = [Example([(f"apart {n}", "h")], "ratings", []) for n in range(3)]
     datasets = [
-        [Example(tuple((f"s{s}", "h") for s in sources), group=f"g{g}") for g, sources in dataset]
+        [
+            Example([(f"s{s}", "h") for s in sources], "cases", [], group=f"g{g}")
+            for g, sources in dataset
+        ]
         for dataset in rows
     ]
     parts = split_examples([[*datasets[0], *apart], *datasets[1:]], "by-source")
@@ -101,14 +106,14 @@ def test_paper_split_has_the_papers_sizes() -> None:
 def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     cases = read_cases(cases_file(tmp_path))
     examples = case_examples({"a": cases[:2], "b": cases[:1]})
-    assert [example.consistent for example in examples] == [("a", "b")] * 5 + [("a",)] * 5
+    assert [example.heads for example in examples] == [["a", "b"]] * 5 + [["a"]] * 5
     original, variant = cases[0].original, cases[0].variants[0]
-    assert examples[0].texts == (
+    assert examples[0].texts == [
         (original.source, original.target),
         (original.source, original.source),
         (variant.source, variant.target),
         (variant.source, variant.source),
-    )
+    ]
     drawn = case_examples({"a": cases}, variants=2, seed=4)
     assert len(drawn) == 64
     assert drawn == case_examples({"a": cases}, variants=2, seed=4)
@@ -117,19 +122,54 @@ def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     assert all(example in everything for example in drawn)
     pair = RankedPair("s", "x", "y")
     shared = pair_examples({"a": [pair, pair], "b": [pair]})
-    assert [example.ranked for example in shared] == [("a", "b"), ("a",)]
+    assert [example.ranked for example in shared] == [["a", "b"], ["a"]]
 
 
-def test_an_example_is_as_long_as_its_longest_text_for_the_heads_that_read_it(
-    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+def plain(examples: Iterable[Example]) -> Any:
+    """Return examples as they would be in JSON, which does not distinguish tuples from lists."""
+    return json.loads(json.dumps(list(map(asdict, examples))))
+
+
+def test_tokens_and_lengths_are_columns(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examples_module, "_BATCH", 2)
     heads = {"alone": HeadOptions(), "both": HeadOptions("pair", "detection")}
-    rated = [Example((("a", "b"),), {"alone": 1.0})] * 3
-    pair = Example((("a", "b"), ("a", "b b b")), ranked=("both",))
+    rated = [Example([("a", "b")], "ratings", ["alone"], [1.0], [[]])] * 3
+    pair = Example([("a", "b"), ("a", "b b b")], "pairs", ["both"], correct="b b")
     encoding = EvaluatorModule(heads, str(tiny_encoder)).encoding
-    # With [CLS] and [SEP], of which a pair has two.
-    assert encoding.lengths(stored([*rated, pair, *rated])).tolist() == [3] * 3 + [7] + [3] * 3
+    examples = encoding.tokenised(stored([*rated, pair, *rated]), tmp_path)
+    # The longest text for the heads that read it, with [CLS] and [SEP], of which a pair has two.
+    assert [*examples.rows["length"]] == [3] * 3 + [7] + [3] * 3
+    (ids,) = examples.rows[[3]]["pair.input_ids"]
+    assert ids == [encoding.tokenizer("a", text)["input_ids"] for text in ("b", "b b b")]
+    assert examples.rows[[0, 3]]["hypothesis.input_ids"][1] == []
+    assert plain(examples) == plain([*rated, pair, *rated])
+
+    # They are kept for the same texts, heads and tokenizer.
+    (file,) = tmp_path.iterdir()
+    before = file.stat().st_mtime_ns
+    encoding.tokenised(stored([*rated, pair, *rated]), tmp_path)
+    assert [entry.stat().st_mtime_ns for entry in tmp_path.iterdir()] == [before]
+    encoding.tokenised(stored([*rated, pair]), tmp_path)
+    replace(encoding, max_tokens=4).tokenised(stored([*rated, pair, *rated]), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_columns_give_the_examples_that_were_stored() -> None:
+    texts = [("a\u00a0", ""), ("", "b\n")]
+    examples = [
+        Example(texts, "ratings", ["x", "y"], [0.1, 3.0], [[0.2, 0.0], []], group="g"),
+        Example(texts, "pairs", ["x", "z"], margin=-1.5, correct="c"),
+        Example(texts[:1], "labelled", ["z"], wrong=[True, None, False]),
+    ]
+    columns = stored(iter(examples))
+    assert plain(columns) == plain(examples)
+    assert plain([columns[1]]) == plain(examples[1:2])
+    assert columns.numbers["ratings", "y"].tolist() == [3.0]
+    assert columns.numbers["pairs", "z"].tolist() == [-1.5]
+    assert columns.numbers["ratings", "z"].tolist() == []
+    assert columns.selected([2, 0]).numbers["ratings", "x"].tolist() == [0.1]
 
 
 def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
@@ -177,11 +217,6 @@ def test_batches_have_no_more_tokens_than_they_may() -> None:
     assert len(LengthBatchSampler([10] * 32, [1] * 32, 16, 10)) == 32
 
 
-class Numbers:
-    def __getitem__(self, indices: list[int]) -> list[int]:
-        return indices
-
-
 @pytest.mark.parametrize("world", [2, 3, 4, 16])
 @pytest.mark.parametrize("examples", [1, 5, 12, 40])
 def test_every_process_has_the_same_number_of_batches(
@@ -189,17 +224,14 @@ def test_every_process_has_the_same_number_of_batches(
 ) -> None:
     sampler = LengthBatchSampler([1] * examples, [1] * examples, 4)
     alone = sorted(map(tuple, sampler))
-    loader: Any = ResumableLoader(
-        Numbers(), batch_sampler=sampler, collate_fn=lambda rows: {"rows": tuple(rows)}
-    )
     every: list[tuple[int, ...]] = []
     once: list[tuple[int, ...]] = []
     for rank in range(world):
         monkeypatch.setattr(batches_module, "_rank", lambda rank=rank: (rank, world))
-        served = list(loader)
+        served = list(map(tuple, sampler))
         assert len(served) == len(sampler) > 0
-        every += [batch["rows"] for batch in served]
-        once += [batch["rows"] for batch in served if not batch["repeated"]]
+        every += served
+        once += served[: sampler.distinct]
     assert set(every) == set(alone)
     # The dev part is measured on each batch once.
     assert sorted(once) == alone

@@ -14,7 +14,15 @@ import pytest
 import torch
 from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
-from training_files import arguments, cases_file, pairs_file, ranked_pairs, trained, training_data
+from training_files import (
+    arguments,
+    batch_of,
+    cases_file,
+    pairs_file,
+    ranked_pairs,
+    trained,
+    training_data,
+)
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import BadNameError, LeakageError, UnknownNameError
@@ -71,10 +79,10 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
     examples = [
         *pair_examples({"logistic": [RankedPair("u", "x", "y")]}),
         *pair_examples({"sigmoid": [RankedPair("u", "dog", "a"), RankedPair("v", "cat", "the")]}),
-        Example((("r", "They went ."),), {"fluency": 3.5, "other": 1.0}),
-        Example(case, consistent=("logistic", "fluency")),
+        Example([("r", "They went .")], "ratings", ["fluency", "other"], [3.5, 1.0], [[], []]),
+        Example(case, "cases", ["logistic", "fluency"]),
     ]
-    batch = module.encoding.collate(examples)
+    batch = batch_of(module, examples)
     with torch.inference_mode():
         # Outside a Trainer there is nothing to log to.
         monkeypatch.setattr(module, "log", lambda *_, **__: None)

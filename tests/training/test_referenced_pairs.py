@@ -26,7 +26,7 @@ from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.evaluate import evaluate, judge_heads, predictions
-from learnedgec.training.examples import pair_examples
+from learnedgec.training.examples import pair_examples, stored
 from learnedgec.training.objectives import Difference, Residual, Targets
 from learnedgec.training.pairs import (
     DistilledPairs,
@@ -284,7 +284,7 @@ def test_a_residual_is_judged_beside_the_score(tmp_path: Path) -> None:
 
 
 def test_a_residual_needs_a_score_that_errs() -> None:
-    examples = pair_examples({"quality": PAIRS})
+    examples = stored(pair_examples({"quality": PAIRS}))
     with pytest.raises(ConfigError, match=r"no margin of data\.pairs\.quality is below 0"):
         Residual().standardise("quality", examples)
 
