@@ -103,7 +103,8 @@ def next_trial(
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             left = next((trial for trial in running if _is_left(study, trial, storage)), None)
             number = left.number if left else len(study.get_trials(deepcopy=False))
-            study.sampler = _make_sampler(sampler, seed, number)
+            # A trial that was left while it drew its point draws the rest from other random numbers.
+            study.sampler = _make_sampler(sampler, seed + len(left.params if left else ()), number)
             trial = optuna.Trial(study, left._trial_id) if left else study.ask()
             space.suggest(trial)
             held.enter_context(_lock(storage, trial.number))

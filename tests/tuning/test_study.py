@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from optuna.trial import FrozenTrial
+from optuna.trial import BaseTrial, FrozenTrial
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
@@ -68,6 +68,24 @@ def test_the_trial_of_a_killed_process_is_repeated(tmp_path: Path, file: str, la
     assert points(trials) == points(work(None, 18))
     assert [trial.number for trial in trials] == list(range(18))
     assert not list(tmp_path.glob("*.[0-9]*.lock"))
+
+
+def test_a_trial_that_was_left_while_it_drew_its_point_draws_the_rest(tmp_path: Path) -> None:
+    class Killed(Number):
+        def suggest(self, name: str, trial: BaseTrial) -> float:
+            raise KeyboardInterrupt
+
+    storage = str(tmp_path / "study.journal")
+    work(storage, 6)
+    study = open_study("x@test", {"metric": "x"}, SPACE.starts(), storage=storage)
+    partly = Space({"x": Number(0, 1), "y": Killed(0, 1)}, SPACE.given)
+    with pytest.raises(KeyboardInterrupt), next_trial(study, partly, "tpe", 3, storage):
+        pass
+    *others, left = points(work(storage, 7))
+    *whole, undisturbed = points(work(None, 7))
+    assert (others, left[0]) == (whole, undisturbed[0])
+    # It is another number than the one that became x.
+    assert left[1] != left[0]
 
 
 def test_a_trial_that_is_worked_on_is_left_alone(tmp_path: Path) -> None:
