@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from learnedgec.data.references import ReferenceRows
+from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
+from learnedgec.metrics.engine import Inputs, checked_inputs
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score, Scores
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 
 _Computed = TypeVar("_Computed")
@@ -59,6 +60,7 @@ def score(  # type: ignore[overload-overlap]
     hypotheses: Systems,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Score]: ...
 
@@ -70,17 +72,19 @@ def score(  # type: ignore[overload-overlap]
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Score: ...
 
 
 @overload
-def score(  # type: ignore[overload-overlap]
+def score(
     metric: Sequence[str | Metric],
     sources: Sentences,
     hypotheses: Systems,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Scores[Score]]: ...
 
@@ -92,6 +96,7 @@ def score(
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Score]: ...
 
@@ -102,6 +107,7 @@ def score(
     hypotheses: Sentences | Systems,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Score | Scores[Score] | Scores[Scores[Score]]:
     """Score one system or several, with one metric or several.
@@ -110,8 +116,9 @@ def score(
         metric: a metric's name such as `gleu` or `m2(beta=1.0)`, a `Metric`, or a list of them.
         sources: N texts, one sentence each, tokens separated by spaces: any sequence of `str`.
         hypotheses: one system's N texts, or several systems' by name.
-        references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
-            hold gold edits; `None` for metrics that need none.
+        references: each sentence's texts, `[[references of a sentence], …]`, or one text for each, or
+            `References`, which may hold gold edits; `None` for metrics that need none.
+        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         runtime: how to run.
 
     Returns:
@@ -142,7 +149,8 @@ def score(
         if isinstance(hypotheses, Mapping)
         else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     )
-    scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
+    inputs = checked_inputs(metrics, sources, systems, references, runtime, references_by)
+    scores = score_metrics(metrics, inputs, runtime)
     results: list[Score | Scores[Score]] = [
         scores[value] if several else scores[value]["hypotheses"] for value in metrics
     ]
@@ -157,12 +165,7 @@ def score(
 
 
 def score_metrics(
-    metrics: Sequence[Metric],
-    sources: Sentences,
-    systems: Systems,
-    references: ReferenceRows | None = None,
-    *,
-    runtime: Runtime = Runtime(),
+    metrics: Sequence[Metric], inputs: Inputs, runtime: Runtime
 ) -> dict[Metric, Scores[Score]]:
     """Score several systems with several metrics; metrics with equal statistics share them.
 
@@ -170,25 +173,28 @@ def score_metrics(
 
     Args:
         metrics: the metrics.
-        sources: N texts.
-        systems: N texts each, by the system's name.
-        references: see `Metric.statistics_of_systems`.
+        inputs: what they score, from `checked_inputs` or `as_inputs`.
         runtime: how to run.
 
     Returns:
         For each metric, the scores by system.
-
-    Raises:
-        LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
-    metrics = check_metrics(metrics, runtime)
-    inputs = as_inputs(metrics, sources, systems, references, runtime)
     return {
         metric: metric.scores_of(statistics, inputs.references, runtime)
-        for metric, statistics in shared_statistics(
-            metrics, lambda metric: metric.compute_systems(*inputs, runtime)
-        )
+        for metric, statistics in statistics_of_metrics(metrics, inputs, runtime)
     }
+
+
+def statistics_of_metrics(
+    metrics: Sequence[Metric], inputs: Inputs, runtime: Runtime
+) -> Iterator[tuple[Metric, dict[str, Statistics]]]:
+    """Yield each metric with the statistics of each system, after checking that its models are there.
+
+    The arguments are those of `score_metrics`.
+    """
+    return shared_statistics(
+        check_metrics(metrics, runtime), lambda metric: metric.compute_systems(*inputs, runtime)
+    )
 
 
 def shared_statistics(

@@ -41,7 +41,7 @@ from learnedgec.evaluators.packages import learned_from, open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import SENTINELS
 from learnedgec.runtime.digests import key_of
-from learnedgec.scoring import score_metrics
+from learnedgec.scoring import score
 
 _GATE_AND_CAPITALS = (
     "gate: attack:bea19-dev, pillars:dev, gmeg:fce, gmeg:wiki, TMU-GFM, jfleg:dev; share of capitals: "
@@ -359,9 +359,9 @@ def speed(metric: Metric, runtime: Runtime) -> float:
     benchmark = load_benchmark("sample")
     sources, references = benchmark.sources, benchmark.references
     # Models are loaded before the clock starts.
-    score_metrics([metric], sources, {"sources": sources}, references, runtime=runtime)
+    score(metric, sources, {"sources": sources}, references, runtime=runtime)
     start = time.process_time()
-    score_metrics([metric], sources, benchmark.systems, references, runtime=runtime)
+    score(metric, sources, benchmark.systems, references, runtime=runtime)
     outputs = len(benchmark.systems) * len(benchmark.sources)
     return round(outputs / (time.process_time() - start), 1)
 

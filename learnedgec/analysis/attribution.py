@@ -119,7 +119,7 @@ def attribute_edits(
         as_sentences(sources, "sources"),
         as_sentences(hypotheses, "hypotheses"),
     )
-    gold = as_references(references, len(sources))
+    gold = as_references(references, sources)
     check_lengths(("sources", sources), ("hypotheses", hypotheses))
     if edits is None:
         pairs = list(zip(sources, hypotheses, strict=True))

@@ -9,10 +9,11 @@ import numpy as np
 
 from learnedgec.analysis.pairs import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
-from learnedgec.data.references import ReferenceRows
+from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import checked_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
@@ -148,6 +149,7 @@ def compare(
     systems: Systems,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     baseline: str,
     all_pairs: bool = False,
     resamples: int | None = None,
@@ -163,6 +165,7 @@ def compare(
         systems: each system's N texts, by the system's name.
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
+        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         baseline: name of one of the systems.
         all_pairs: as for `compare_systems`.
         resamples: number of bootstrap resamples.
@@ -181,10 +184,11 @@ def compare(
         >>> comparison.system, round(comparison.difference, 3)
         ('long', 1.333)
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric).resolved()
+    inputs = checked_inputs([metric], sources, systems, references, runtime, references_by)
     return compare_systems(
         metric,
-        metric.statistics_of_systems(sources, systems, references, runtime=runtime),
+        metric.compute_systems(*inputs, runtime),
         baseline,
         all_pairs=all_pairs,
         resamples=resamples,

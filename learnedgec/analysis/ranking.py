@@ -21,12 +21,12 @@ from learnedgec.analysis.aggregation import (
     system_scores_of_resamples,
 )
 from learnedgec.analysis.pairs import differing, paired_permutation, sentence_intervals
-from learnedgec.data.references import ReferenceRows
+from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
+from learnedgec.metrics.engine import checked_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
@@ -315,6 +315,7 @@ def rank(
     systems: Systems,
     references: ReferenceRows | None = None,
     *,
+    references_by: ReferencesBy | None = None,
     baseline: str | None = None,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
@@ -331,6 +332,7 @@ def rank(
         systems: each system's N texts, by the system's name.
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
+        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         baseline: the system that each other one is compared with, as `learnedgec.compare` does; by default,
             all pairs are compared.
         by: how sentences become one score.
@@ -352,7 +354,7 @@ def rank(
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
     metric = as_metric(metric).resolved()
-    inputs = as_inputs([metric], sources, systems, references, runtime)
+    inputs = checked_inputs([metric], sources, systems, references, runtime, references_by)
     return rank_systems(
         metric,
         metric.compute_systems(*inputs, runtime),

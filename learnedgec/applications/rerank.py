@@ -23,6 +23,7 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import checked_inputs
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
@@ -306,12 +307,14 @@ def rerank(
         Reranking(by='mbr(gleu)', chosen={'2': 1})
     """
     selector = as_selector(metric)
+    if isinstance(systems, Mapping):
+        checked_inputs((), sources, systems, references, runtime)
     sources, candidates = as_sentences(sources, "sources"), as_candidates(systems)
     scores = candidate_scores(
         selector,
         sources,
         candidates,
-        as_references(references, len(sources)),
+        as_references(references, sources),
         with_sources=guards.fallback == "source",
         runtime=runtime,
     )

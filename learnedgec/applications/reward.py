@@ -18,8 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import checked_inputs
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.metrics.similarity_gate import kept_shares
@@ -190,7 +192,8 @@ class Reward:
                 `impara/floored`, and of the watched metric `gleu/watched`.
 
         Raises:
-            InputError: the column of the sources is not there, or not parallel to the completions.
+            InputError: the column of the sources is not there, or not parallel to the completions, or
+                references are `None`.
         """
         texts = [self.extract(_text(completion)) for completion in completions]
         if not texts:
@@ -199,7 +202,16 @@ class Reward:
         references = None
         if self.references is not None:
             rows = self._column(columns, self.references, len(texts))
-            references = [[row] if isinstance(row, str) else list(row) for row in rows]
+            references = References.from_rows(
+                [
+                    references_of_record(row, f"the column {self.references!r} in row {number}")
+                    for number, row in enumerate(rows, 1)
+                ]
+            )
+        if not self.history:
+            # What looks like a mistake is said once, not at each step.
+            inputs = (sources, {"completions": texts}, references, self.runtime)
+            checked_inputs([self.metric], *inputs)
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         statistics = self.metric.statistics_of_systems(
             sources, systems, references, runtime=self.runtime

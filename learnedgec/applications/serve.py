@@ -20,8 +20,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from learnedgec._version import __version__
+from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, MissingDependencyError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs, checked_inputs
+from learnedgec.metrics.scores import Score, Scores
+from learnedgec.runtime.notices import collected
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import score_metrics
 
@@ -70,6 +74,9 @@ class ScoreResponse(BaseModel):
     """Scores by metric, under the names of /scorers."""
 
     scores: dict[str, MetricScore]
+    notices: list[str] = Field(
+        description="what looks like a mistake in the texts, a sentence each"
+    )
 
 
 def application(
@@ -118,15 +125,25 @@ def application(
             detail = f"the service is busy: {waiting} requests are waiting; try again in 1 s."
             raise HTTPException(429, detail, {"Retry-After": "1"})
         systems = {"hypotheses": request.hypotheses}
-        inputs = (chosen, request.sources, systems, request.references)
+        rows = request.references
+        references = None if rows is None else References.from_rows(rows)
+
+        def score_texts() -> dict[Metric, Scores[Score]]:
+            inputs = checked_inputs(chosen, request.sources, systems, references, runtime)
+            return score_metrics(chosen, inputs, runtime)
+
         waiting += 1
         try:
-            async with scoring:
-                scores = await run_in_threadpool(score_metrics, *inputs, runtime=runtime)
+            with collected() as notices:
+                async with scoring:
+                    scores = await run_in_threadpool(score_texts)
         finally:
             waiting -= 1
         return JSONResponse(
-            {"scores": {metric.label: scores[metric]["hypotheses"].to_dict() for metric in chosen}}
+            {
+                "scores": {m.label: scores[m]["hypotheses"].to_dict() for m in chosen},
+                "notices": list(dict.fromkeys(map(str, notices))),
+            }
         )
 
     @app.get("/scorers")
@@ -184,7 +201,8 @@ def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:
         LearnedgecError: a metric cannot be used: a model is missing, an endpoint does not answer, ….
     """
     text = ["He goes home ."]
-    score_metrics(metrics, text, {"hypotheses": text}, [text], runtime=runtime)
+    inputs = as_inputs(metrics, text, {"hypotheses": text}, [text], runtime)
+    score_metrics(metrics, inputs, runtime)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -14,17 +14,16 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice
-from learnedgec.data import input_warnings
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
+from learnedgec.metrics import engine
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import shared_statistics
+from learnedgec.scoring import statistics_of_metrics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""
@@ -76,6 +75,11 @@ class Inputs:
     references: References | None
     files: list[str]
 
+    @property
+    def texts(self) -> engine.Inputs:
+        """What is scored, without the files."""
+        return engine.Inputs(self.sources, self.systems, self.references)
+
     def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
         """Return the system, the number of the sentence, the source and the text of every output."""
         names, size = list(self.systems), len(self.sources)
@@ -103,13 +107,7 @@ class Scoring:
 
     def statistics(self) -> Iterator[tuple[Metric, Mapping[str, Statistics]]]:
         """Yield each metric with the statistics of each system, after checking that its models are there."""
-        inputs, runtime = self.inputs, self.runtime
-        return shared_statistics(
-            check_metrics(self.metrics, runtime),
-            lambda metric: metric.statistics_of_systems(
-                inputs.sources, inputs.systems, inputs.references, runtime=runtime
-            ),
-        )
+        return statistics_of_metrics(self.metrics, self.inputs.texts, self.runtime)
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -145,28 +143,11 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
             references.
         LengthError: the files are not parallel.
     """
-    inputs, annotated = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
-    if options.tokenise == "spacy":
-        # So that commands print the text that is scored.
-        from learnedgec.edits.tokenisation import tokenise, tokenise_references
-
-        inputs = Inputs(
-            tokenise(inputs.sources),
-            {name: tokenise(texts) for name, texts in inputs.systems.items()},
-            inputs.references and tokenise_references(inputs.references, annotated),
-            inputs.files,
-        )
-    notice(
-        *input_warnings.blank_notices(inputs.sources, inputs.systems),
-        *input_warnings.alignment_notices(inputs.sources, inputs.systems),
-        *input_warnings.token_notices(inputs.sources, inputs.systems, inputs.references),
-    )
+    inputs = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
+    runtime = Runtime(tokenise=options.tokenise)
+    # Commands print the texts that are scored, so they are tokenised here.
+    inputs = Inputs(*engine.checked_inputs(metrics, *inputs.texts, runtime), inputs.files)
     for metric in metrics:
-        if metric.needs_references and inputs.references is None:
-            raise InputError(
-                f"{metric.name} needs references: give reference files (--ref) or an M2 file (--gold); in "
-                "--jsonl they are the key 'references'."
-            )
         if tuned := count_tuned_on(metric, inputs.sources):
             notice(
                 f"{metric.label} was tuned on {tuned} of the {len(inputs.sources)} sentences; there it may "
@@ -184,10 +165,10 @@ def _put_baseline_first(options: Namespace) -> str:
     """
     paths = options.jsonl or system_files(options.hyp or ())
     baseline: str = by_system(paths).get(options.baseline, options.baseline)
-    place = Path(baseline).absolute()
-    if place.is_dir():
+    if Path(baseline).is_dir():
         raise InputError(f"--baseline {baseline} is a folder; name one output, or its file.")
-    paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
+    place = _identity(baseline)
+    paths = [path for path in paths if path == "-" or _identity(path) != place]
     if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     paths = [baseline, *paths]
@@ -198,11 +179,8 @@ def _put_baseline_first(options: Namespace) -> str:
 # -- text files ------------------------------------------------------------------------------------
 
 
-def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
-    """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two.
-
-    The sources to whose tokens the edits of the references refer are returned as well.
-    """
+def _read_files(options: Namespace) -> Inputs:
+    """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
     src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
     if ref and gold:
@@ -217,18 +195,19 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     check_lengths(named_sources, *zip(paths, systems.values(), strict=True))
     references = None
     if gold and options.tokenise == "spacy":
-        from learnedgec.edits.tokenisation import tokenise
+        from learnedgec.edits.tokenisation import tokenise, tokenise_references
 
         check_lengths(named_sources, (gold, annotated))
-        check_sources(gold, tokenise(sources), tokenise(annotated))
-        references = References.from_m2(gold)
+        sources = tokenise(sources)
+        check_sources(gold, sources, tokenise(annotated))
+        references = tokenise_references(References.from_m2(gold), annotated)
     elif gold:
         references = References.from_m2(gold, sources)
     elif ref:
         references = References.from_files(*ref)
         check_lengths(named_sources, (ref[0], references.texts()))
     files = [path for path in (src, *paths, *(ref or ()), gold) if path]
-    return Inputs(sources, systems, references, files), annotated or sources
+    return Inputs(sources, systems, references, files)
 
 
 def system_files(paths: Sequence[str]) -> list[str]:
@@ -271,16 +250,27 @@ def _read_sentences(path: str) -> list[str]:
     return lines
 
 
+def _identity(path: str) -> object:
+    """Return what two paths of one file have in common, by whatever folder or link they name it."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return Path(path).absolute()
+    return status.st_dev, status.st_ino
+
+
 def by_system(paths: Sequence[str]) -> dict[str, str]:
     """Return the files by the names of their systems: the stem, or the path without suffix if stems collide.
 
     Raises:
         InputError: one file was given twice, or two have one name.
     """
-    places = [Path(path).absolute() for path in paths]
-    for number, place in enumerate(places):
-        if place in places[:number]:
-            raise InputError(f"{paths[number]} was given twice as a system's output; name it once.")
+    places: dict[object, str] = {}
+    for path in paths:
+        earlier = places.setdefault(_identity(path), path)
+        if earlier is not path:
+            same = "" if earlier == path else f", by its own name and as {earlier}"
+            raise InputError(f"{path} was given twice as a system's output{same}; name it once.")
     # A name that cannot be decoded is shown by its bytes.
     shown = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     files = [Path(path).name.removesuffix(".gz").removesuffix(".zst") for path in shown]
@@ -298,8 +288,8 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
 # -- JSONL -----------------------------------------------------------------------------------------
 
 
-def _read_jsonl(options: Namespace) -> tuple[Inputs, list[str]]:
-    """Read one JSONL file per system; all must have the same sources and references. See `_read_files`."""
+def _read_jsonl(options: Namespace) -> Inputs:
+    """Read one JSONL file per system; all must have the same sources and references."""
     flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
     paths: list[str] = options.jsonl
     systems: dict[str, list[str]] = {}
@@ -316,4 +306,4 @@ def _read_jsonl(options: Namespace) -> tuple[Inputs, list[str]]:
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    return Inputs(sources, systems, references, paths), sources
+    return Inputs(sources, systems, references, paths)

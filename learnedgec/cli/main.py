@@ -13,6 +13,7 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
+from learnedgec.runtime.notices import InputWarning, TextWarning
 from learnedgec.runtime.profile import PROFILE
 
 COMMANDS = {
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = f"learnedgec {words[0]}" if has_command else "learnedgec"
     with warnings.catch_warnings():
         warnings.showwarning = _one_line_warnings()
+        warnings.simplefilter("always", InputWarning)
         try:
             return _run_command(words)
         except KeyboardInterrupt as error:
@@ -160,6 +162,8 @@ def _one_line_warnings() -> Any:
         text = " ".join(str(message).split())
         if not issubclass(category, hidden) and text not in shown:
             shown.add(text)
-            print(f"learnedgec: {text}", file=sys.stderr)
+            # Notices about texts begin with the name of a system or a file.
+            named = "" if issubclass(category, TextWarning) else "learnedgec: "
+            print(named + text, file=sys.stderr)
 
     return show

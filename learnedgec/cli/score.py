@@ -88,9 +88,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if options.save_weights:
         _save_weights(scoring, options.save_weights)
-    scores = score_metrics(
-        scoring.metrics, inputs.sources, inputs.systems, inputs.references, runtime=scoring.runtime
-    )
+    scores = score_metrics(scoring.metrics, inputs.texts, scoring.runtime)
     if options.show:
         of_metrics = {metric: edit_rows(metric, systems) for metric, systems in scores.items()}
         rows = [row for of_metric in of_metrics.values() for row in of_metric]

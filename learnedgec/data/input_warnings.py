@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 from learnedgec.data.references import References
+from learnedgec.data.sentences import shared_words, words_of
 
 # The most lines that a notice names.
 _SHOWN = 5
@@ -14,19 +15,70 @@ _SHOWN = 5
 # Shares of words in common with a sentence (Dice's coefficient): a correction has hardly any, few, or enough.
 _HARDLY, _FEW, _MANY = 0.3, 0.5, 0.6
 
-# What most sentences have in common.
-_EVERYWHERE = frozenset(".,?!")
-
 # Lines that may look like a neighbour's by chance, and the share that may be rewritten altogether.
 _BY_CHANCE, _REWRITTEN = 2, 0.3
 
-# Characters per token from which a text is one without spaces.
-_UNSPACED = 12
+_AT_WORD, _APART = re.compile(r"\w[.?!。？！]\s*$"), re.compile(r"\s[.?!。？！]\s*$")
 
-_AT_WORD, _APART = re.compile(r"\w[.?!]\s*$"), re.compile(r"\s[.?!]\s*$")
+_LATIN = re.compile("[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
+
+# Letters of scripts that need no spaces between words, and the mean number of them per token above which a
+# text has none. A word of Chinese or Japanese has about 2; one of Thai, Lao, Burmese or Khmer, which write
+# vowels as letters of their own, about 5.
+_SPACELESS = (
+    (re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 4),
+    (re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"), 10),
+)
 
 
-def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
+def text_notices(
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: References | None = None,
+    *,
+    by_character: bool = False,
+    first: int = 1,
+) -> list[str]:
+    """Return a sentence about everything in the texts that looks like a mistake.
+
+    Args:
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: references of the sentences, if there are any.
+        by_character: whether characters are compared instead of tokens.
+        first: the number of the first line.
+
+    Example:
+        >>> text_notices(["He go .", "Yes ."], {"ours": ["He goes .", ""]})
+        ['ours: 1 of 2 hypotheses is blank where the source is not (line 2).']
+    """
+    corrected = _reference_texts(references) if references is not None else {}
+    return [
+        *blank_notices(sources, systems, first),
+        *blank_reference_notices(sources, references, first),
+        *alignment_notices(sources, systems, first=first),
+        *alignment_notices(sources, corrected, "references", first),
+        *repetition_notices(systems),
+        *form_notices(sources, {**systems, **corrected}),
+        *token_notices(sources, systems, references, by_character=by_character),
+    ]
+
+
+def _reference_texts(references: References) -> dict[str, list[str | None]]:
+    """Return each annotator's texts by name, `None` where an annotator has none."""
+    annotators = sorted({reference.annotator for row in references for reference in row})
+    rows = [{reference.annotator: reference.text for reference in row} for row in references]
+    return {
+        f"references of annotator {number}" if len(annotators) > 1 else "the references": [
+            row.get(number) for row in rows
+        ]
+        for number in annotators
+    }
+
+
+def blank_notices(
+    sources: Sequence[str], systems: Mapping[str, Sequence[str]], first: int = 1
+) -> list[str]:
     """Return a notice for each system that has blank hypotheses for sources that are not blank.
 
     Example:
@@ -35,26 +87,70 @@ def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) 
     """
     notices = []
     for name, hypotheses in systems.items():
-        pairs = enumerate(zip(sources, hypotheses, strict=True), 1)
+        pairs = enumerate(zip(sources, hypotheses, strict=True), first)
         blank = [number for number, (source, text) in pairs if source.strip() and not text.strip()]
         if blank:
-            verb, noun = ("is", "line") if len(blank) == 1 else ("are", "lines")
-            shown = ", ".join(map(str, blank[:_SHOWN])) + (", …" if len(blank) > _SHOWN else "")
             notices.append(
-                f"{name}: {len(blank):,} of {len(sources):,} hypotheses {verb} blank where the source is "
-                f"not ({noun} {shown})."
+                f"{name}: {len(blank):,} of {len(sources):,} hypotheses {'is' if len(blank) == 1 else 'are'} "
+                f"blank where the source is not ({_lines(blank)})."
             )
     return notices
 
 
-def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a notice for each system whose lines are not aligned with the sources.
+def blank_reference_notices(
+    sources: Sequence[str], references: References | None, first: int = 1
+) -> list[str]:
+    """Return a notice if references that are only texts are blank for sources that are not blank.
+
+    Such a reference deletes the sentence, whereas sacreBLEU takes it for an absent one. Gold edits that
+    delete a sentence say what they mean.
+
+    Example:
+        >>> references = References.from_texts(["", "Yes ."])
+        >>> notice, = blank_reference_notices(["He go .", "Yes ."], references)
+        >>> notice[:77]
+        'the references: 1 of 2 sentences has one that is blank where the source is no'
+    """
+    blank = [
+        number
+        for number, (source, row) in enumerate(zip(sources, references or (), strict=False), first)
+        if source.strip() and any(r.edits is None and not r.text.strip() for r in row)
+    ]
+    if not blank:
+        return []
+    return [
+        f"the references: {len(blank):,} of {len(sources):,} sentences "
+        f"{'has' if len(blank) == 1 else 'have'} one that is blank where the source is not "
+        f"({_lines(blank)}); it counts as a correction that deletes the sentence, so give None (in --jsonl "
+        "null) for a reference that is absent."
+    ]
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Return the first of some line numbers in words."""
+    shown = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
+    return f"line{'' if len(numbers) == 1 else 's'} {shown}"
+
+
+def alignment_notices(
+    sources: Sequence[str],
+    texts: Mapping[str, Sequence[str | None]],
+    kind: str = "hypotheses",
+    first: int = 1,
+) -> list[str]:
+    """Return a notice for each system or annotator whose lines are not aligned with the sources.
 
     A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
     sources one and two lines before and after it. If three or more correct one of those (.6 or more), the
     output has lost or gained a line. If more than 30 % correct none of them and share hardly any words with
     their source (below .3), they may belong to another file or be in another order. A sentence that is
     rewritten shares few words with any source.
+
+    Args:
+        sources: N sentences.
+        texts: N hypotheses or references by name, `None` where there is none.
+        kind: what they are.
+        first: the number of the first line.
 
     Example:
         >>> sources = ["a b c d", "e f g h", "i j k l", "m n o p"]
@@ -63,65 +159,119 @@ def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str
         'ours: 3 of 4 hypotheses correct the source of a line nearby, not their own (f'
     """
     notices = []
-    words = [_words(source) for source in sources]
-    for name, hypotheses in systems.items():
+    words = [words_of(source) for source in sources]
+    for name, corrections in texts.items():
         nearby, apart = [], 0
-        for place, (source, text) in enumerate(zip(sources, hypotheses, strict=True)):
-            if text == source or len(words[place]) < 3 or not text.strip():
+        for place, (source, text) in enumerate(zip(sources, corrections, strict=True)):
+            if text is None or text == source or len(words[place]) < 3 or not text.strip():
                 continue
-            hypothesis_words = _words(text)
-            shared = _shared(hypothesis_words, words[place])
+            found = words_of(text)
+            shared = shared_words(found, words[place])
             if shared >= _FEW:
                 continue
             around = (place + step for step in (-1, 1, -2, 2) if 0 <= place + step < len(sources))
             if any(
-                len(words[near]) > 2 and _shared(hypothesis_words, words[near]) >= _MANY
+                len(words[near]) > 2 and shared_words(found, words[near]) >= _MANY
                 for near in around
             ):
-                nearby.append(place + 1)
+                nearby.append(place)
             else:
                 apart += shared < _HARDLY
         if apart > max(_BY_CHANCE, len(nearby), _REWRITTEN * len(sources)):
             share = f"{apart / len(sources):.0%}".replace("%", " %")
             notices.append(
-                f"{name}: {share} of the hypotheses share almost no word with their source: they may belong "
+                f"{name}: {share} of the {kind} share almost no word with their source: they may belong "
                 "to other sources, be in another order, or not be corrections."
             )
         elif len(nearby) > _BY_CHANCE:
             notices.append(
-                f"{name}: {len(nearby):,} of {len(sources):,} hypotheses correct the source of a line "
-                f"nearby, not their own (first in line {nearby[0]:,}): a line may be lost or added before it."
+                f"{name}: {len(nearby):,} of {len(sources):,} {kind} correct the source of a line "
+                f"nearby, not their own (first in line {first + nearby[0]:,}): a line may be lost or added "
+                "before it."
             )
     return notices
 
 
-def _words(text: str) -> frozenset[str]:
-    """Return the distinct words of a sentence, or its pairs of characters where no spaces part its words."""
-    words = text.lower().split()
-    if len(text) > _UNSPACED * len(words):
-        return frozenset(first + second for first, second in pairwise(text))
-    return frozenset(words) - _EVERYWHERE
+def repetition_notices(systems: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a notice for each system that has the same hypotheses as another one, for three or more sources.
+
+    Example:
+        >>> texts = ["He goes .", "Yes .", "No ."]
+        >>> repetition_notices({"ours": texts, "copy": texts})
+        ['copy: its hypotheses are those of ours, so every comparison counts twice; leave one of them out.']
+    """
+    notices = []
+    first: dict[tuple[str, ...], str] = {}
+    for name, hypotheses in systems.items():
+        same = first.setdefault(tuple(hypotheses), name)
+        if same != name and len(hypotheses) > _BY_CHANCE:
+            notices.append(
+                f"{name}: its hypotheses are those of {same}, so every comparison counts twice; leave one of "
+                "them out."
+            )
+    return notices
 
 
-def _shared(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return Dice's coefficient of two sets."""
-    return 2 * len(first & second) / max(1, len(first) + len(second))
+def form_notices(sources: Sequence[str], texts: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """Return a notice for each text that writes letters of the sources in another Unicode form.
+
+    For example, é is one code point in the form NFC and two in NFD.
+
+    Args:
+        sources: N sentences.
+        texts: N hypotheses or references by name, `None` where there is none.
+
+    Example:
+        >>> notice, = form_notices(["caf\u00e9 ."], {"ours": ["cafe\u0301 ."]})
+        >>> notice[:73]
+        'ours: 1 of 1 sentences has letters in another Unicode form than the sourc'
+    """
+    notices = []
+    for name, sentences in texts.items():
+        pairs = zip(sources, sentences, strict=True)
+        if other := sum(
+            text is not None and _in_other_form(source, text) for source, text in pairs
+        ):
+            notices.append(
+                f"{name}: {other:,} of {len(sources):,} sentences {'has' if other == 1 else 'have'} letters "
+                "in another Unicode form than the source (they look alike, as é in NFC and in NFD); metrics "
+                "count them as edits, so normalise all texts to one form."
+            )
+    return notices
+
+
+def _in_other_form(source: str, text: str) -> bool:
+    """Return whether a word of the source is in the text with other code points for the same letters."""
+    if source.isascii() or text.isascii():
+        return False
+    normal = [unicodedata.is_normalized("NFC", sentence) for sentence in (source, text)]
+    if all(normal):
+        return False
+    words = set(source.split())
+    if len(words) < 2:
+        return normal[0] != normal[1]
+    composed = {unicodedata.normalize("NFC", word) for word in words}
+    return any(unicodedata.normalize("NFC", word) in composed for word in set(text.split()) - words)
 
 
 def token_notices(
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
+    *,
+    by_character: bool = False,
 ) -> list[str]:
     """Return a notice for each text that is tokenised unlike the others, or one if no text is tokenised.
 
     The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text. All texts are
-    compared with the sources or, if no source ends in a full stop, with the first text that does.
+    compared with the sources or, if no source ends in a full stop, with the first text that does. A text in
+    Chinese or another language that needs no spaces between words, and has none, has a notice of its own.
 
     Args:
         sources: N sentences.
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
+        by_character: whether characters are compared, so that no text needs spaces.
 
     Example:
         >>> token_notices(["He go home ."], {"ours": ["He goes home ."]})
@@ -130,9 +280,18 @@ def token_notices(
         >>> notice[:71]
         'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics'
     """
-    texts: dict[str, Iterable[str]] = {"the sources": sources, **systems}
+    texts: dict[str, Sequence[str]] = {"the sources": sources, **systems}
     if references is not None:
         texts["the references"] = [text for row in references.texts() for text in row]
+    unspaced = [name for name, sentences in texts.items() if is_unspaced(sentences)]
+    if unspaced and len(unspaced) == len(texts) and by_character:
+        return []
+    if unspaced:
+        return [
+            f"{', '.join(unspaced)}: there are no spaces between words, so each sentence is one token of "
+            "metrics that compare tokens; compare characters, as gleu(unit='char') does, or segment all "
+            "texts into words."
+        ]
     all_shares = {name: raw_share(sentences) for name, sentences in texts.items()}
     shares = {name: share for name, share in all_shares.items() if share is not None}
     if not shares:
@@ -146,11 +305,40 @@ def token_notices(
     first, *others = shares
     return [
         f'{name}: {shares[name]:.0%} of sentences end like "school.", in {first} {shares[first]:.0%}; '
-        "metrics compare tokens, and count every such full stop as an edit: tokenise all texts alike with "
-        "--tokenise spacy (in Python tokenise='spacy').".replace("%", " %")
+        "metrics compare tokens, and count every such full stop as an edit: tokenise all texts alike, if "
+        "English with --tokenise spacy (in Python tokenise='spacy').".replace("%", " %")
         for name in others
         if (shares[name] > 0.5) != (shares[first] > 0.5)
     ]
+
+
+def is_unspaced(texts: Iterable[str]) -> bool:
+    """Return whether texts in a script that needs no spaces between words have none.
+
+    Example:
+        >>> is_unspaced(["我今天很高兴。"]), is_unspaced(["我 今天 很 高兴 。"])
+        (True, False)
+    """
+    tokens = [token for text in texts if not text.isascii() for token in text.split()]
+    for letters, most in _SPACELESS:
+        counts = [count for token in tokens if (count := len(letters.findall(token)))]
+        if sum(counts) > most * len(counts):
+            return True
+    return False
+
+
+def is_latin(texts: Iterable[str]) -> bool:
+    """Return whether at least half of the letters are Latin.
+
+    Example:
+        >>> is_latin(["Elle a été là ."]), is_latin(["Она была там ."])
+        (True, False)
+    """
+    letters = latin = 0
+    for text in texts:
+        letters += sum(map(str.isalpha, text))
+        latin += len(_LATIN.findall(text))
+    return 2 * latin >= letters
 
 
 def raw_share(texts: Iterable[str]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from learnedgec.data.m2 import (
     AnnotatedSentence,
@@ -22,6 +22,8 @@ from learnedgec.data.sentences import (
     as_optional_sentences,
     as_sentences,
     check_length,
+    shared_words,
+    words_of,
 )
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
@@ -85,14 +87,22 @@ class References(Sequence[tuple[Reference, ...]]):
     def from_rows(cls, rows: ReferenceRows) -> References:
         """Build from the texts of each sentence, `[[references of a sentence], …]`; their number may vary.
 
+        A list of texts, `[reference of a sentence, …]`, has one reference for each sentence.
+
         Raises:
             InputError: a row is not a sequence of texts; the message names it as an item of `references`.
 
         Example:
             >>> [len(row) for row in References.from_rows([["A b .", "A c ."], ["C ."], []])]
             [2, 1, 0]
+            >>> References.from_rows(["A b .", "C ."]).texts()
+            [['A b .'], ['C .']]
         """
+        if isinstance(rows, References):
+            return rows
         items = as_items(rows, "references", "a sequence of each sentence's references")
+        if items and all(isinstance(item, str) for item in items):
+            return cls.from_lists([text] for text in as_sentences(items, "references"))
         return cls.from_lists(
             as_sentences(row, f"references[{index}]") for index, row in enumerate(items)
         )
@@ -202,19 +212,46 @@ class References(Sequence[tuple[Reference, ...]]):
         return [[reference.text for reference in row] for row in self.rows]
 
 
-ReferenceRows: TypeAlias = References | Items[Sentences]
-"""References, or the texts of each sentence's: `[[references of a sentence], …]`."""
+ReferenceRows: TypeAlias = References | Items[Sentences] | Sentences
+"""References, or the texts of each sentence's: `[[references of a sentence], …]`, or one text for each."""
 
 
-def as_references(rows: ReferenceRows | None, sentences: int) -> References | None:
+def references_of_record(value: object, place: str) -> list[str]:
+    """Return the references in a field of a record: a text, or a list of texts of which some may be absent.
+
+    Args:
+        value: what the field holds.
+        place: the field and the record, for the message.
+
+    Raises:
+        InputError: the field holds something else, such as `None`.
+
+    Example:
+        >>> references_of_record(["He goes .", None], "the column 'target' of row 1")
+        ['He goes .']
+    """
+    if isinstance(value, str):
+        return [value]
+    return [text for text in as_optional_sentences(value, place) if text is not None]  # type: ignore[arg-type]
+
+
+ReferencesBy: TypeAlias = Literal["sentence", "annotator"]
+"""Whether a row of references has those of a sentence or those of an annotator."""
+
+
+def as_references(
+    rows: ReferenceRows | None, sources: Sequence[str], by: ReferencesBy | None = None
+) -> References | None:
     """Return the references of N sentences from any accepted form.
 
     Args:
         rows: `References`, each sentence's texts (see `References.from_rows`), or `None`.
-        sentences: how many there are, to tell rows of sentences from rows of annotators.
+        sources: the sentences, to tell rows of sentences from rows of annotators.
+        by: what a row belongs to; by default a sentence.
 
     Raises:
-        InputError: they have neither form, or a text has too many tokens for a sentence.
+        InputError: they have neither form, a text has too many tokens for a sentence, or there are N rows of
+            N texts, and it is not clear that each row belongs to a sentence.
         LengthError: there is a row for each annotator instead of one for each sentence.
     """
     if rows is None:
@@ -224,11 +261,47 @@ def as_references(rows: ReferenceRows | None, sentences: int) -> References | No
             for reference in row:
                 check_length(reference.text, f"references[{number}]")
         return rows
-    references = References.from_rows(rows)
-    if len(references) != sentences and {len(row) for row in references} == {sentences}:
-        raise LengthError(
-            f"references has {len(references)} × {sentences} texts, and a row for each of {sentences} "
-            "sentences was expected; if each row is an annotator's, pass "
-            "References.from_texts(*references)."
+    if by == "annotator":
+        return References.from_texts(
+            *as_items(rows, "references", "a sequence of each annotator's")
         )
+    references, size = References.from_rows(rows), len(sources)
+    if by is None and {len(row) for row in references} == {size}:
+        if len(references) != size:
+            raise LengthError(
+                f"references has {len(references)} × {size} texts, and a row for each of {size} sentences "
+                f"was expected; {_BY_ANNOTATOR}."
+            )
+        _check_square(references.texts(), sources)
     return references
+
+
+_BY_ANNOTATOR = (
+    "if each row is an annotator's, pass References.from_texts(*references) (score, rank and compare also "
+    "take references_by='annotator')"
+)
+
+
+def _check_square(texts: Sequence[Sequence[str]], sources: Sequence[str]) -> None:
+    """Raise `InputError` unless N rows of N texts share more words with the sources by row than by column."""
+    words = [words_of(source) for source in sources]
+    by_row = by_column = 0.0
+    symmetric = True
+    for number, row in enumerate(texts):
+        for place, text in enumerate(row):
+            if text != texts[place][number]:
+                symmetric = False
+                found = words_of(text)
+                by_row += shared_words(found, words[number])
+                by_column += shared_words(found, words[place])
+    if not symmetric and by_row <= by_column:
+        likely = (
+            "it seems that each row is an annotator's"
+            if by_row < by_column
+            else "it is not clear which"
+        )
+        raise InputError(
+            f"references has {len(sources)} × {len(sources)} texts, so a row may belong to a sentence or to "
+            f"an annotator, and {likely}; {_BY_ANNOTATOR}, and if it is a sentence's, "
+            "References.from_rows(references)."
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Set, Sized
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from learnedgec.errors import InputError
@@ -24,11 +25,19 @@ Element = TypeVar("Element", covariant=True)
 
 
 class Items(Protocol[Element]):
-    """Items in order: a list, a tuple, a NumPy array, a pandas Series, a column of `datasets`, …."""
+    """Items in order: a list, a tuple, a NumPy array, a pandas Series, a column of `datasets`, ….
+
+    Type checkers refuse a single text, because `str` contains only texts, and a set, which has no items by
+    number. `as_items` refuses them at run time.
+    """
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Element]: ...
+
+    def __contains__(self, item: Any, /) -> bool: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
 
 
 Sentences: TypeAlias = Items[str]
@@ -184,6 +193,26 @@ def _kind(value: object) -> str:
     if value is None or isinstance(value, int | float | complex):
         return _shown(value)
     return f"of type {type(value).__name__}"
+
+
+# The mean number of characters per token from which a text is taken for one without spaces.
+_UNSPACED = 12
+
+# What most sentences have in common.
+_EVERYWHERE = frozenset(".,?!。，？！")
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the distinct words of a sentence, or its pairs of characters where no spaces part its words."""
+    words = text.lower().split()
+    if len(text) > _UNSPACED * len(words):
+        return frozenset(first + second for first, second in pairwise(text))
+    return frozenset(words) - _EVERYWHERE
+
+
+def shared_words(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return Dice's coefficient of the words of two sentences: 0 if they share none, 1 if they share all."""
+    return 2 * len(first & second) / max(1, len(first) + len(second))
 
 
 def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:

@@ -196,6 +196,11 @@ def learned_from(name: str) -> tuple[str, ...]:
     return manifest_datasets(open_package(name).manifest)
 
 
+def learned_languages(name: str) -> tuple[str, ...]:
+    """Return the languages of the datasets of the catalog that an evaluator has learned from."""
+    return manifest_languages(open_package(name).manifest)
+
+
 def learned_hashes(name: str) -> bytes:
     """Return the hashes of the sentences that an evaluator has learned from, if its package has them."""
     file = open_package(name).path / LEARNED
@@ -206,6 +211,19 @@ def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the same as `learned_from`, for a manifest."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
+
+
+# Datasets of the catalog that are not English.
+_LANGUAGES = {"autojqe": "ja", "swedish": "sv"}
+
+
+def manifest_languages(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the same as `learned_languages`, for a manifest."""
+    # The catalog takes time to import, and few commands need languages.
+    from learnedgec.data.catalog.registry import DATASETS
+
+    heads = [name.partition(":")[0] for name in manifest_datasets(manifest)]
+    return tuple(sorted({_LANGUAGES.get(head, "en") for head in heads if head in DATASETS}))
 
 
 def manifest_tools(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, ParameterError, PluginError
-from learnedgec.metrics.engine import as_inputs, distinct_statistics
+from learnedgec.metrics.engine import as_inputs, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TEST_MARK
@@ -361,6 +361,8 @@ class Metric(ABC):
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems on the same sources, sharing common work.
 
+        It checks the texts, but gives no warning of what looks like a mistake in them, as scoring does.
+
         Args:
             sources: N texts: a list, a tuple, a NumPy array, a column of a table, ….
             systems: N texts each, by the system's name.
@@ -403,7 +405,7 @@ class Metric(ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `statistics_of_systems`."""
-        inputs = as_inputs([self], sources, systems, references, runtime)
+        inputs = checked_inputs([self], sources, systems, references, runtime)
         metric = self.resolved()
         computed = metric.compute_systems(*inputs, runtime)
         return metric.scores_of(computed, inputs.references, runtime)

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from learnedgec.data.references import Reference, ReferenceRows, References, as_references
+from learnedgec.data.input_warnings import is_latin, text_notices
+from learnedgec.data.references import (
+    Reference,
+    ReferenceRows,
+    References,
+    ReferencesBy,
+    as_references,
+)
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import tokenise, tokenise_references
 from learnedgec.errors import InputError, PluginError
+from learnedgec.evaluators.packages import learned_languages
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.notices import TextWarning, warn_of_inputs
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
 
@@ -38,12 +47,64 @@ class Inputs(NamedTuple):
     references: References | None
 
 
+def checked_inputs(
+    metrics: Sequence[Metric],
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None,
+    runtime: Runtime,
+    references_by: ReferencesBy | None = None,
+    *,
+    first: int = 1,
+) -> Inputs:
+    """Return `as_inputs`, and warn of what looks like a mistake in them.
+
+    Whatever scores a user's texts begins with it, on the command line too. Texts that learnedgec makes
+    itself, such as attacks, need no warning. In warnings, `first` is the number of the first line.
+    """
+    inputs = as_inputs(metrics, sources, systems, references, runtime, references_by)
+    for notice in input_notices(metrics, *inputs, first=first):
+        warn_of_inputs(TextWarning(notice))
+    return inputs
+
+
+def input_notices(
+    metrics: Sequence[Metric],
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: References | None,
+    *,
+    first: int = 1,
+) -> list[str]:
+    """Return a sentence about everything that looks like a mistake in what metrics score.
+
+    Args:
+        metrics: the metrics.
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: references of the sentences, if there are any.
+        first: the number of the first line.
+    """
+    by_character = bool(metrics) and all(getattr(m, "unit", "") == "char" for m in metrics)
+    notices = text_notices(sources, systems, references, by_character=by_character, first=first)
+    evaluators = dict.fromkeys(name for metric in metrics for name in metric.evaluators())
+    if evaluators and not is_latin(sources):
+        notices += [
+            f"{name} has learned from English alone, and the sources are in another script; its scores of "
+            "them mean nothing."
+            for name in evaluators
+            if learned_languages(name) == ("en",)
+        ]
+    return notices
+
+
 def as_inputs(
     metrics: Sequence[Metric],
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None,
     runtime: Runtime,
+    references_by: ReferencesBy | None = None,
 ) -> Inputs:
     """Return the inputs of metrics as lists of `str`, or raise; no other place checks what a caller passes.
 
@@ -55,13 +116,14 @@ def as_inputs(
         systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
+        references_by: what a row of references belongs to, where that is not clear.
 
     Raises:
         InputError: see `Metric.statistics_of_systems`.
     """
     by_system = as_systems(systems)
     sources = as_sentences(sources, "sources")
-    references = as_references(references, len(sources))
+    references = as_references(references, sources, references_by)
     if not sources:
         raise InputError("there is no sentence to score; give at least one source.")
     for system, hypotheses in by_system.items():
@@ -71,8 +133,10 @@ def as_inputs(
         check_lengths(("sources", sources), ("references", references))
     if needing and references is None:
         raise InputError(
-            f"{needing} needs references, and there are none; give references=, each sentence's texts or "
-            "References."
+            f"{needing} needs references, and there are none; ",
+            hint="give references=, each sentence's texts or References.",
+            flag="give reference files (--ref) or an M2 file (--gold); in --jsonl they are the key "
+            "'references'.",
         )
     if needing and references is not None and not all(references):
         number = 1 + [bool(row) for row in references].index(False)

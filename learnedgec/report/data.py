@@ -26,7 +26,7 @@ from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import card_name, summary
-from learnedgec.metrics.engine import Inputs, as_inputs
+from learnedgec.metrics.engine import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.registry import load_metric
@@ -96,7 +96,7 @@ def build_report(
         (['ours'], [[3.0]])
     """
     metrics = as_metrics(metric)
-    inputs = as_inputs(metrics, sources, systems, references, runtime)
+    inputs = checked_inputs(metrics, sources, systems, references, runtime)
     return _build(metrics, Benchmark("", **_texts(inputs)), settings, runtime)
 
 
@@ -228,7 +228,9 @@ def _build(
     by_metric = list(rankings.values())
     first = by_metric[0]
     notices = [
-        *provenance.text_notices(benchmark.sources, benchmark.systems, benchmark.references),
+        *provenance.text_notices(
+            metrics, benchmark.sources, benchmark.systems, benchmark.references
+        ),
         *provenance.gate_notices(described),
         *provenance.annotator_notices(annotator, metrics),
         *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),

@@ -12,12 +12,12 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.catalog.registry import DATASETS
-from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import find_evaluator, learned_from
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import input_notices
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
@@ -70,16 +70,15 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
 
 
 def text_notices(
+    metrics: Sequence[Metric],
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
 ) -> list[str]:
-    """Return notices about unusual texts.
-
-    These are blank lines, systems that change nothing, lines that do not match their sources, and texts that
-    are tokenised differently from the others.
+    """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`.
 
     Args:
+        metrics: the metrics.
         sources: N sentences.
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
@@ -87,14 +86,12 @@ def text_notices(
     blank = sum(not source.strip() for source in sources)
     return [
         *([f"Blank sources: {blank:,} of {len(sources):,}."] if blank else []),
-        *blank_notices(sources, systems),
         *(
             f"{name} equals the source: it changes nothing."
             for name, hypotheses in systems.items()
             if not any(changed_sentences(sources, hypotheses))
         ),
-        *alignment_notices(sources, systems),
-        *token_notices(sources, systems, references),
+        *input_notices(metrics, sources, systems, references),
     ]
 
 

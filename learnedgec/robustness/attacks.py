@@ -16,6 +16,7 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, score_metrics
 from learnedgec.stats.outcomes import outcomes
@@ -109,7 +110,8 @@ def evaluate_attacks(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
         )
     metrics = as_metrics(metric)
-    scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)
+    inputs = as_inputs(metrics, sources, {**attacks, **honest}, references, runtime)
+    scores = score_metrics(metrics, inputs, runtime)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
     results = []
     for metric, by_system in scores.items():

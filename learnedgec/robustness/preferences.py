@@ -20,6 +20,7 @@ import numpy.typing as npt
 from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
@@ -131,12 +132,9 @@ def evaluate_preferences(
     pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     metrics = as_metrics(metric)
+    systems, references = {"target": targets, "source": sources}, References.from_texts(targets)
     scores = score_metrics(
-        metrics,
-        sources,
-        {"target": targets, "source": sources},
-        References.from_texts(targets),
-        runtime=runtime,
+        metrics, as_inputs(metrics, sources, systems, references, runtime), runtime
     )
     return [
         _evaluate(metric.label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)

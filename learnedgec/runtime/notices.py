@@ -16,6 +16,10 @@ class InputWarning(UserWarning):
     """Warning that some inputs make results less reliable than they seem."""
 
 
+class TextWarning(InputWarning):
+    """Warning that something in the texts looks like a mistake, such as a lost line."""
+
+
 _COLLECTED: ContextVar[list[InputWarning] | None] = ContextVar("collected", default=None)
 
 

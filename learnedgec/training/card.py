@@ -14,7 +14,12 @@ from learnedgec.data.catalog.licences import ENCODERS, licence_lines
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.hub import is_hub_name
-from learnedgec.evaluators.packages import manifest_datasets, manifest_licence, output_names
+from learnedgec.evaluators.packages import (
+    manifest_datasets,
+    manifest_languages,
+    manifest_licence,
+    output_names,
+)
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.learned import Head, Preference
@@ -27,8 +32,6 @@ _FIGURES = {
     "spearman": ("spearmanr", "Spearman"),
     "accuracy": ("accuracy", "pairs in the right order"),
 }
-# Datasets of the catalog that are not English.
-_LANGUAGES = {"autojqe": "ja", "swedish": "sv"}
 
 
 def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
         for figure in head_figures
     }
     fields: dict[str, Any] = {
-        "language": sorted({_LANGUAGES.get(name, "en") for name in in_catalog}),
+        "language": list(manifest_languages(manifest)),
         "license": licence.lower() if single else "other",
         "license_name": None if single else licence.lower().replace(" ", "-"),
         "license_link": None if single else "README.md",

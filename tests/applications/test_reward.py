@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from embedded import Sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec import load_metric
+from learnedgec import References, load_metric
 from learnedgec.applications.reward import extract_correction, is_correction, reward
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
+from learnedgec.runtime.notices import TextWarning
 
 
 @pytest.mark.parametrize(
@@ -153,6 +155,36 @@ def test_references_come_from_a_column() -> None:
     )
     assert rewards[0] == pytest.approx(1.0)
     assert rewards[1] < 0.6
+
+
+@pytest.mark.parametrize("row", [None, float("nan"), [None, 3], 3])
+def test_rows_without_references_are_named(row: object) -> None:
+    with pytest.raises(InputError, match=r"^the column 'ref' in row 2"):
+        reward("gleu", references="ref")(
+            completions=["a", "b"], source=["x", "y"], ref=[["a", None], row]
+        )
+    with pytest.raises(InputError, match=r"^sentence 2 has no reference and gleu needs one"):
+        reward("gleu", references="ref")(
+            completions=["a", "b"], source=["x", "y"], ref=[["a", None], [None]]
+        )
+
+
+def test_as_many_references_as_completions_of_one_source_are_each_rows() -> None:
+    function = reward("gleu", references="ref")
+    references = ["He goes home .", "He went home ."]
+    sources, rows = ["He go home ."] * 2, [references] * 2
+    expected = load_metric("gleu").score(sources, references, References.from_rows(rows))
+    rewards = function(completions=references, source=sources, ref=rows)
+    assert rewards == pytest.approx(expected.sentences.tolist())
+
+
+def test_what_looks_like_a_mistake_is_said_at_the_first_step() -> None:
+    function = reward("length")
+    with pytest.warns(TextWarning, match="^completions: 100 % of sentences end like"):
+        function(completions=["He goes."], source=["He go ."])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TextWarning)
+        function(completions=["She goes."], source=["She go ."])
 
 
 def test_it_is_pickled_with_its_options() -> None:

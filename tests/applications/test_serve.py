@@ -122,6 +122,21 @@ def test_a_request_may_ask_for_some_metrics() -> None:
     with_service(ask, GLEU, LENGTH)
 
 
+def test_what_looks_like_a_mistake_is_in_the_answer() -> None:
+    async def ask(service: Service) -> None:
+        sent = {"sources": ["He go ."], "hypotheses": ["He goes."], "references": [["He goes ."]]}
+        (notice,) = (await service.post("/score", json=sent)).json()["notices"]
+        assert notice.startswith('hypotheses: 100 % of sentences end like "school."')
+        assert (await service.post("/score", json=body("a", metrics=["length"]))).json()[
+            "notices"
+        ] == []
+        # Rows of references are those of sentences, whatever their number.
+        square = body("He .", "He .", references=[["He goes .", "He went ."]] * 2)
+        assert (await service.post("/score", json=square)).status_code == 200
+
+    with_service(ask, GLEU, LENGTH)
+
+
 @pytest.mark.parametrize(
     ("sent", "message"),
     [

@@ -50,12 +50,26 @@ def test_scores_do_not_depend_on_what_holds_the_texts(
     assert metric.aggregate(statistics) == expected.value
 
 
+@pytest.mark.parametrize("holder", CONTAINERS)
+def test_texts_in_place_of_rows_are_one_reference_each(
+    metric: Metric, holder: str, sample: Sample
+) -> None:
+    sources, hypotheses = sample.sources[:12], sample.systems["eager"][:12]
+    texts = [row[0] for row in sample.references.select(range(12)).texts()]
+    score = metric.score(sources, hypotheses, CONTAINERS[holder](texts))
+    expected = metric.score(sources, hypotheses, [[text] for text in texts])
+    assert score.sentences.tolist() == pytest.approx(expected.sentences.tolist(), abs=0)
+    assert (score.value, score.signature) == (expected.value, expected.signature)
+
+
 LIST = "a sequence of texts was expected: put it into a list."
+ROWS = "a sequence of each sentence's references was expected: put it into a list."
 BAD: list[tuple[Any, Any, Any, str]] = [
     (["a"], ["a", None], [["a"]], "hypotheses[1] is None; a text was expected."),
     ("a", ["a"], [["a"]], f"sources is the text 'a'; {LIST}"),
     (["a"], "a", [["a"]], f"hypotheses is the text 'a'; {LIST}"),
-    (["a"], ["a"], ["a"], f"references[0] is the text 'a'; {LIST}"),
+    (["a"], ["a"], "a", f"references is the text 'a'; {ROWS}"),
+    (["a"] * 2, ["a"] * 2, ["a", ["a"]], f"references[0] is the text 'a'; {LIST}"),
     (["a"], ["a"], [["a", 2]], "references[0][1] is 2; a text was expected."),
     (iter(["a"]), ["a"], [["a"]], "sources is of type list_iterator; a sequence of texts was expected."),
 ]  # fmt: skip

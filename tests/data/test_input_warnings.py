@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from embedded import Sample
 
-from learnedgec import References
-from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
+from learnedgec import AnnotatedSentence, Edit, References
+from learnedgec.data.input_warnings import (
+    alignment_notices,
+    blank_notices,
+    blank_reference_notices,
+    form_notices,
+    repetition_notices,
+    text_notices,
+    token_notices,
+)
 
 
 def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
@@ -69,4 +77,91 @@ def test_rewritten_short_repeated_and_unspaced_sentences_are_not_noticed() -> No
 
 
 def test_the_notices_are_silent_on_the_sample(sample: Sample) -> None:
-    assert alignment_notices(sample.sources, sample.systems) == []
+    systems = {name: texts for name, texts in sample.systems.items() if name != "weak"}
+    assert text_notices(sample.sources, systems, sample.references) == []
+
+
+CHINESE = ["我今天很高兴的去学校。", "他昨天吃三个苹果了。", "我们明天再见面把！"]
+THAI = ["ฉันไปโรงเรียนทุกวันกับเพื่อน", "เขาชอบกินข้าวกับแกงเผ็ด"]
+
+
+@pytest.mark.parametrize("texts", [CHINESE, THAI, ["私は学校に行きたいです。", "はい。"]])
+def test_texts_without_spaces_between_words_are_named(texts: list[str]) -> None:
+    systems = {"ours": texts}
+    (notice,) = token_notices(texts, systems, References.from_texts(texts))
+    assert notice.startswith("the sources, ours, the references: there are no spaces between words")
+    assert "gleu(unit='char')" in notice
+    assert token_notices(texts, systems, by_character=True) == []
+    apart = [" ".join(text) for text in texts]
+    (notice,) = token_notices(apart, systems, by_character=True)
+    assert notice.startswith("ours: there are no spaces between words")
+
+
+def test_texts_with_spaces_between_words_are_not_named() -> None:
+    segmented = ["我 今天 很 高兴 的 去 学校 。", "ฉัน ไป โรงเรียน ทุก วัน กับ เพื่อน 。"]
+    assert token_notices(segmented, {"ours": segmented}) == []
+    english = ["The word 漢字 means character .", "He go ."]
+    assert token_notices(english, {"ours": english}) == []
+    korean = ["나는 학교에 갔다 .", "그는 사과를 먹었다 ."]
+    assert token_notices(korean, {"ours": korean}) == []
+
+
+def test_full_stops_of_chinese_and_japanese_count() -> None:
+    cut, whole = ["我 去 学校 。", "他 来 吗 ？"], ["我 去 学校。", "他 来 吗？"]
+    (notice,) = token_notices(cut, {"ours": whole})
+    assert notice.startswith('ours: 100 % of sentences end like "school.", in the sources 0 %;')
+
+
+def test_another_unicode_form_of_the_same_letters_is_noticed() -> None:
+    sources = ["Le caf\u00e9 est bon .", "Il go .", "\u00e9t\u00e9 ."]
+    decomposed = ["Le cafe\u0301 est bon .", "Il va .", "e\u0301te\u0301 ."]
+    (notice,) = form_notices(sources, {"same": sources, "other": decomposed})
+    assert notice.startswith("other: 2 of 3 sentences have letters in another Unicode form than")
+    (notice,) = form_notices(decomposed, {"same": decomposed, "other": sources})
+    assert notice.startswith("other: 2 of 3 sentences have letters")
+    # A text without spaces counts as a whole.
+    (notice,) = form_notices(["\u304c\u3044"], {"ours": ["\u304b\u3099\u3044"]})
+    assert notice.startswith("ours: 1 of 1 sentences has letters")
+    (notice,) = text_notices(sources, {}, References.from_texts(decomposed))
+    assert notice.startswith("the references: 2 of 3 sentences have letters")
+    # A correction may bring letters, of whatever form, that the source lacks.
+    assert form_notices(["Le caf\u00e9 ."], {"ours": ["Le the\u0301 ."]}) == []
+
+
+def test_references_of_other_sources_are_noticed() -> None:
+    assert text_notices(SENTENCES, {}, References.from_texts(SENTENCES)) == []
+    (notice,) = text_notices(SENTENCES, {}, References.from_texts(SENTENCES, SENTENCES[::-1]))
+    assert notice == (
+        "references of annotator 1: 90 % of the references share almost no word with their source: they may "
+        "belong to other sources, be in another order, or not be corrections."
+    )
+    lost = [*SENTENCES[:10], *SENTENCES[11:], None]
+    (notice,) = text_notices(SENTENCES, {}, References.from_texts(lost))
+    assert notice.startswith(
+        "the references: 9 of 20 references correct the source of a line nearby"
+    )
+
+
+def test_blank_references_are_counted_where_the_source_is_not_and_no_edit_explains_them() -> None:
+    sources = ["a", "b", " ", "c"]
+    (notice,) = blank_reference_notices(
+        sources, References.from_texts(sources, ["", " ", "", None])
+    )
+    assert notice == (
+        "the references: 2 of 4 sentences have one that is blank where the source is not (lines 1, 2); it "
+        "counts as a correction that deletes the sentence, so give None (in --jsonl null) for a reference "
+        "that is absent."
+    )
+    deleted = AnnotatedSentence("a", {0: (Edit(0, 1, ""),)})
+    assert blank_reference_notices(["a"], References.from_annotated([deleted])) == []
+    assert blank_reference_notices(["a"], None) == []
+
+
+def test_a_system_that_is_given_twice_is_noticed() -> None:
+    three, two = ["a", "b", "c"], ["a", "b"]
+    assert repetition_notices({"x": three, "y": [*three], "z": [*"abd"], "again": three}) == [
+        f"{name}: its hypotheses are those of x, so every comparison counts twice; leave one of them out."
+        for name in ("y", "again")
+    ]
+    # Two systems often agree on a sentence or two.
+    assert repetition_notices({"x": two, "y": two}) == []

@@ -52,17 +52,53 @@ ROWS = [["A b .", "A c ."], ["C ."], []]
     ],
 )
 def test_rows_of_references_of_varying_number(rows: Any) -> None:
-    references = as_references(rows, 3)
+    references = as_references(rows, TEXTS[:3])
     assert references == References.from_texts(["A b .", "C .", None], ["A c .", None, None])
     assert references is not None
     assert references.texts() == ROWS
-    assert as_references(references, 3) is references
+    assert as_references(references, TEXTS[:3]) is references
 
 
 def test_references_of_equal_number_may_be_a_table() -> None:
-    references = as_references(np.array([["a", "b"], ["c", "d"]]), 2)
-    assert references == References.from_texts(["a", "c"], ["b", "d"])
-    assert as_references(None, 3) is None
+    references = as_references(np.array([["a b", "a d"], ["e c", "e f"]]), ["a", "e"])
+    assert references == References.from_texts(["a b", "e c"], ["a d", "e f"])
+    assert as_references(None, ["a"]) is None
+
+
+@pytest.mark.parametrize("rows", [["A b .", "C ."], np.array(["A b .", "C ."]), ("A b .", "C .")])
+def test_texts_alone_are_one_reference_each(rows: Any) -> None:
+    assert as_references(rows, ["a", "c"]) == References.from_texts(["A b .", "C ."])
+
+
+SQUARE = ["He go home .", "She like tea ."]
+BY_SENTENCE = [["He goes home .", "He went home ."], ["She likes tea .", "She liked tea ."]]
+BY_ANNOTATOR = [list(column) for column in zip(*BY_SENTENCE, strict=True)]
+
+
+def test_a_square_of_texts_is_read_by_sentence_only_where_that_is_clear() -> None:
+    expected = References.from_rows(BY_SENTENCE)
+    assert as_references(BY_SENTENCE, SQUARE) == expected
+    assert as_references(BY_SENTENCE, SQUARE, "sentence") == expected
+    with pytest.raises(InputError, match="it seems that each row is an annotator's; if each row"):
+        as_references(BY_ANNOTATOR, SQUARE)
+    assert as_references(BY_ANNOTATOR, SQUARE, "annotator") == expected
+    assert as_references(BY_ANNOTATOR, SQUARE, "sentence") == References.from_rows(BY_ANNOTATOR)
+    # Equal sources do not tell, except where rows and columns are the same.
+    twice, rows = [SQUARE[0]] * 2, [BY_SENTENCE[0]] * 2
+    with pytest.raises(InputError, match=r"2 × 2 texts, .* and it is not clear which; if each row"):
+        as_references(rows, twice)
+    assert as_references(References.from_rows(rows), twice) == References.from_rows(rows)
+    assert as_references([["a", "b"], ["b", "a"]], twice) is not None
+    assert as_references([["He goes ."]], ["He go ."]) == References.from_texts(["He goes ."])
+
+
+def test_other_numbers_of_annotators_can_be_named_too() -> None:
+    three = ["a", "b", "c"]
+    with pytest.raises(LengthError, match=r"2 × 3 texts, .* also take references_by='annotator'"):
+        as_references([three, three], three)
+    assert as_references([three, [*"xy", None]], three, "annotator") == References.from_texts(  # type: ignore[list-item]
+        three, [*"xy", None]
+    )
 
 
 def test_annotators_may_have_no_text_for_a_sentence() -> None:
@@ -80,7 +116,7 @@ def sentences_of(value: Any) -> object:
 
 
 def references_of(value: Any) -> object:
-    return as_references(value, 2)
+    return as_references(value, ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -108,7 +144,7 @@ def references_of(value: Any) -> object:
         (as_systems, {}, "systems is empty; give at least one system."),
         (as_systems, {"ours": ["a", None]}, "systems['ours'][1] is None; a text was expected."),
         (references_of, "A b .", "references is the text 'A b .'; a sequence of each sentence's"),
-        (references_of, ["A b .", "C ."], "references[0] is the text 'A b .'; a sequence of texts"),
+        (references_of, ["A b .", ["C"]], "references[0] is the text 'A b .'; a sequence of texts"),
         (references_of, [["A b ."], None], f"references[1] is None{NO_SEQUENCE}."),
         (references_of, [["a"], ["b", LONG]], "references[1][1] has 3,001 tokens, and at most"),
         (references_of, References(((), (Reference(LONG),))), "references[1] has 3,001 tokens,"),

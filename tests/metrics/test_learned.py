@@ -26,7 +26,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.notices import InputWarning
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import score_metrics
+from learnedgec.scoring import score
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +151,10 @@ def test_thresholds_and_activations_share_the_models_work(
     metrics = [metric, replace(metric, threshold=0.95), replace(metric, activation="none")]
     compute = Mock(side_effect=Impara.compute, autospec=True)
     monkeypatch.setattr(Impara, "compute", lambda *arguments: compute(*arguments))
-    scores = score_metrics(metrics, sample.sources, {"eager": sample.systems["eager"]})
+    scores = score(metrics, sample.sources, sample.systems["eager"])
     assert compute.call_count == 1
     alone = [other.score(sample.sources, sample.systems["eager"]).value for other in metrics]
-    assert [scores[other]["eager"].value for other in metrics] == pytest.approx(alone, abs=1e-6)
+    assert [score.value for score in scores.values()] == pytest.approx(alone, abs=1e-6)
     assert len({round(value, 3) for value in alone}) == 3
 
 
@@ -217,6 +217,6 @@ def test_metrics_of_one_package_share_its_passes(tmp_path: Path) -> None:
     names = {"some": "model", "impara": "quality", "preference": "model"}
     metrics = [load_metric(name, **{parameter: package}) for name, parameter in names.items()]
     before = PROFILE.encoded
-    score_metrics(metrics, sources, systems)
+    score(metrics, sources, systems)
     # Five outputs, each alone and with its source, and a source with itself that no system left alone.
     assert PROFILE.encoded - before == 5 + 6

@@ -31,6 +31,7 @@ from learnedgec.data.rows import plain
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import checked_inputs
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.notices import collected
@@ -200,11 +201,16 @@ class BlockScorer:
         scores: dict[tuple[str, Metric], Any] = {}
         arrays: dict[str, Array] = {}
         with collected() as notices:
-            for metric, statistics_of in shared_statistics(
+            inputs = checked_inputs(
                 self.metrics,
-                lambda m: m.statistics_of_systems(
-                    content.sources, content.systems, content.references, runtime=self.runtime
-                ),
+                content.sources,
+                content.systems,
+                content.references,
+                self.runtime,
+                first=content.first,
+            )
+            for metric, statistics_of in shared_statistics(
+                self.metrics, lambda m: m.resolved().compute_systems(*inputs, self.runtime)
             ):
                 for system, statistics in statistics_of.items():
                     prefix = self._prefix(metric, system)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from learnedgec.applications.reward import extract_correction
-from learnedgec.data.references import References
+from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
@@ -52,7 +52,8 @@ class MetricAdapter:
         """Return the source and references of a document with the correction that a completion holds.
 
         Raises:
-            InputError: the document lacks the source, or the references that the metric needs.
+            InputError: the document lacks the source or the references that the metric needs, or these are
+                `None`.
         """
         keys = [self.source, *([self.references] if self.metric.needs_references else [])]
         for key in keys:
@@ -61,9 +62,12 @@ class MetricAdapter:
                     f"the document has no {key!r} (it has {', '.join(map(str, document)) or 'nothing'}); "
                     "name the keys by source=… and references=…."
                 )
-        texts = document[self.references] if self.metric.needs_references else ()
-        references = (texts,) if isinstance(texts, str) else tuple(texts)
-        return Submission(document[self.source], self.extract(completion), references)
+        source = document[self.source]
+        references: tuple[str, ...] = ()
+        if self.metric.needs_references:
+            place = f"{self.references!r} of the document with the {self.source} {source!r}"
+            references = tuple(references_of_record(document[self.references], place))
+        return Submission(source, self.extract(completion), references)
 
     def score(self, submissions: Sequence[Submission]) -> Score:
         """Return the corpus score of N submissions, with the score of each.

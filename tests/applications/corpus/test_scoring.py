@@ -20,7 +20,9 @@ from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import score_metrics
 
 NAMES = ("gleu", "green", "m2", "sentm2", "hter", "length", "ensemble(gleu=0.5, edit-count=0.5)")
@@ -58,7 +60,8 @@ def test_records_in_blocks_score_as_all_at_once(
     with open_records(paths, "jsonl", block_size, tmp_path) as corpus:
         scores = score_corpus(metrics, corpus, tmp_path / "run")
     systems = {name: sample.systems[name] for name in paths}
-    expected = score_metrics(metrics, sample.sources, systems, rows.without_edits())
+    inputs = as_inputs(metrics, sample.sources, systems, rows.without_edits(), Runtime())
+    expected = score_metrics(metrics, inputs, Runtime())
     assert values(scores.scores) == values(expected)
     assert (scores.size, scores.scored, scores.failed) == (72, 72, ())
 

@@ -25,6 +25,17 @@ def test_scores_are_the_librarys() -> None:
     assert score.sentences.tolist() == alone.sentences.tolist()
 
 
+def test_references_that_are_null_are_named_by_their_document() -> None:
+    document = {"source": "He go .", "references": None}
+    with pytest.raises(InputError) as error:
+        adapter("gleu").read(document, "He goes .")
+    assert str(error.value) == (
+        "'references' of the document with the source 'He go .' is None; a sequence of texts was expected."
+    )
+    read = adapter("gleu").read({**document, "references": [None, "He went ."]}, "He goes .")
+    assert read.references == ("He went .",)
+
+
 def test_references_are_read_only_where_they_are_needed() -> None:
     assert adapter("length", source="s").read({"s": "a"}, "b") == Submission("a", "b")
     with pytest.raises(InputError) as error:

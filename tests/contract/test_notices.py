@@ -1,0 +1,130 @@
+"""Every way to score texts says what looks like a mistake in them, once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+import learnedgec
+from learnedgec import References
+from learnedgec.cli.main import main
+from learnedgec.metrics.registry import load_metric
+from learnedgec.report.data import ReportSettings
+from learnedgec.robustness.attacks import evaluate_attacks
+from learnedgec.runtime.notices import TextWarning
+
+SOURCES = ["He go home .", "She like tea .", "It rain today ."]
+SYSTEMS = {
+    "ours": ["He goes home .", "She likes tea .", "It rains today ."],
+    "raw": ["He goes home.", "She likes tea.", "It rains."],
+}
+ROWS = [[text] for text in SYSTEMS["ours"]]
+GLEU = load_metric("gleu(iterations=5)")
+NOTICE = 'raw: 100 % of sentences end like "school.", in the sources 0 %'
+
+Texts = Sequence[str]
+WAYS: dict[str, Callable[[Texts, Mapping[str, Texts], Any], object]] = {
+    "score": lambda *inputs: learnedgec.score([GLEU, "m2"], *inputs),
+    "score_systems": lambda *inputs: GLEU.score_systems(*inputs),
+    "rank": lambda *inputs: learnedgec.rank(GLEU, *inputs, resamples=99),
+    "compare": lambda *inputs: learnedgec.compare(GLEU, *inputs, baseline="ours", resamples=99),
+    "build_report": lambda *inputs: learnedgec.build_report(
+        GLEU, *inputs, settings=ReportSettings(annotator="plain", resamples=99)
+    ),
+    "rerank": lambda *inputs: learnedgec.rerank(GLEU, *inputs),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_mistake_is_warned_of_once_in_python(way: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TextWarning)
+        WAYS[way](SOURCES, SYSTEMS, References.from_rows(ROWS))
+    (warning,) = caught
+    assert str(warning.message).startswith(NOTICE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score --metric gleu m2",
+        "rank --metric gleu m2 --resamples 99",
+        "compare --metric gleu m2 --baseline ours.txt --resamples 99",
+        "report --metric gleu m2 --annotator plain --resamples 99",
+        "rerank --by gleu",
+        "edits --annotator plain",
+        "robust attack --attack attack.txt --metric gleu --resamples 99",
+    ],
+)
+def test_a_mistake_is_said_once_on_the_command_line(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, texts in {"src": SOURCES, "attack": SOURCES, **SYSTEMS}.items():
+        Path(f"{name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    words = [*command.split(), "--src", "src.txt", "--hyp", "ours.txt", "raw.txt"]
+    if "edits" not in command:
+        words += ["--ref", "ours.txt"]
+    assert main(words) == 0
+    assert capsys.readouterr().err.count(NOTICE) == 1
+
+
+def test_texts_that_learnedgec_makes_are_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TextWarning)
+        evaluate_attacks("length", SOURCES, {"raw": SYSTEMS["raw"]}, {"ours": SOURCES}, resamples=9)
+        learnedgec.attribute_edits("length", SOURCES, SYSTEMS["raw"], annotator="plain")
+
+
+def test_rows_of_annotators_can_be_named_in_every_comparison() -> None:
+    columns: Any = [SYSTEMS["ours"], ["He went home .", "She liked tea .", "It rained today ."]]
+    given = References.from_texts(*columns)
+    by: Any = {"references_by": "annotator"}
+    score = learnedgec.score(GLEU, SOURCES, SYSTEMS["raw"], columns, **by)
+    assert score.value == learnedgec.score(GLEU, SOURCES, SYSTEMS["raw"], given).value
+    ranking = learnedgec.rank(GLEU, SOURCES, SYSTEMS, columns, resamples=99, **by)
+    assert list(ranking.scores) == list(
+        learnedgec.rank(GLEU, SOURCES, SYSTEMS, given, resamples=99).scores
+    )
+    (comparison,) = learnedgec.compare(
+        GLEU, SOURCES, SYSTEMS, columns, baseline="ours", resamples=99, **by
+    )
+    assert comparison.score == score.value
+
+
+def test_type_checkers_refuse_what_is_refused_at_run_time() -> None:
+    # mypy runs with --warn-unused-ignores: each comment fails the checks if the call before it is accepted.
+    for call in (
+        lambda: learnedgec.score(GLEU, "He go .", SOURCES),  # type: ignore[call-overload]
+        lambda: learnedgec.score(GLEU, SOURCES, "He goes ."),  # type: ignore[call-overload]
+        lambda: learnedgec.score(GLEU, SOURCES, SOURCES, "He goes ."),  # type: ignore[call-overload]
+        lambda: learnedgec.score(GLEU, Path("src.txt"), SOURCES),  # type: ignore[call-overload]
+        lambda: learnedgec.score(GLEU, iter(SOURCES), SOURCES),  # type: ignore[call-overload]
+        lambda: learnedgec.score(GLEU, set(SOURCES), SOURCES),  # type: ignore[call-overload]
+    ):
+        with pytest.raises(learnedgec.LearnedgecError, match="was expected"):
+            call()
+    assert learnedgec.score(GLEU, SOURCES, SOURCES, tuple(SYSTEMS["ours"])).value < 1
+
+
+def test_evaluators_of_english_say_so(tmp_path: Path) -> None:
+    sources, hypotheses = ["Она идти ."], ["Она идёт ."]
+    folder = tiny.save_evaluator(tmp_path / "english", datasets=("tmu-gfm", "gmeg:dev"))
+    english = load_metric("some", model=str(folder))
+    with pytest.warns(
+        TextWarning, match="english has learned from English alone, and the sources are"
+    ):
+        english.score(sources, hypotheses)
+    folder = tiny.save_evaluator(tmp_path / "japanese", datasets=("autojqe", "gmeg:dev"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TextWarning)
+        english.score(["Elle a \u00e9t\u00e9 l\u00e0 ."], ["Elle est l\u00e0 ."])
+        load_metric("some", model=str(folder)).score(sources, hypotheses)
