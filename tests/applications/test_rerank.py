@@ -139,7 +139,7 @@ def test_guards_reject_candidates(
     [
         ([["a"]], "2 sources have 1 lists"),
         ([["a"], "b"], "a text in place of a list"),
-        ({"A": ["a", "b"], "B": ["a"]}, "A has 2 sentences but B has 1"),
+        ({"A": ["a", "b"], "B": ["a"]}, "sources has 2 sentences but B has 1"),
     ],
 )
 def test_candidates_that_cannot_be_used(candidates: Any, message: str) -> None:

@@ -100,21 +100,6 @@ def test_rows_of_annotators_can_be_named_in_every_comparison() -> None:
     assert comparison.score == score.value
 
 
-def test_type_checkers_refuse_what_is_refused_at_run_time() -> None:
-    # mypy runs with --warn-unused-ignores: each comment fails the checks if the call before it is accepted.
-    for call in (
-        lambda: learnedgec.score(GLEU, "He go .", SOURCES),  # type: ignore[call-overload]
-        lambda: learnedgec.score(GLEU, SOURCES, "He goes ."),  # type: ignore[call-overload]
-        lambda: learnedgec.score(GLEU, SOURCES, SOURCES, "He goes ."),  # type: ignore[call-overload]
-        lambda: learnedgec.score(GLEU, Path("src.txt"), SOURCES),  # type: ignore[call-overload]
-        lambda: learnedgec.score(GLEU, iter(SOURCES), SOURCES),  # type: ignore[call-overload]
-        lambda: learnedgec.score(GLEU, set(SOURCES), SOURCES),  # type: ignore[call-overload]
-    ):
-        with pytest.raises(learnedgec.LearnedgecError, match="was expected"):
-            call()
-    assert learnedgec.score(GLEU, SOURCES, SOURCES, tuple(SYSTEMS["ours"])).value < 1
-
-
 def test_evaluators_of_english_say_so(tmp_path: Path) -> None:
     sources, hypotheses = ["Она идти ."], ["Она идёт ."]
     folder = tiny.save_evaluator(tmp_path / "english", datasets=("tmu-gfm", "gmeg:dev"))

@@ -81,7 +81,11 @@ def test_a_learned_metric_agrees_to_1e_6_and_its_warnings_are_named_with_their_l
         # The second run scores no block.
         for _ in range(2):
             scores = score_corpus([metric], corpus, tmp_path / "run")
-            assert scores.notices == (f"lines 11 to 20: 1 of {text}",)
+            blank = "1 of 10 hypotheses is blank where the source is not (line 66)."
+            assert scores.notices == (
+                f"lines 11 to 20: 1 of {text}",
+                f"lines 61 to 70: long: {blank}",
+            )
             assert scores.scores[metric]["long"].value == pytest.approx(score.value, abs=1e-6)
             assert scores.scores[metric]["long"].signature == score.signature
 

@@ -1,0 +1,46 @@
+"""What type checkers refuse is refused at run time, and the other way round.
+
+`scripts/check` runs mypy on this file too: an ignored error that does not occur is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learnedgec.data.references import References
+from learnedgec.errors import InputError
+from learnedgec.scoring import score
+
+TEXTS = ["He go home now .", "Yes , it is ."]
+REFUSED: list[Callable[[], object]] = [
+    lambda: score("gleu", "He go .", TEXTS, TEXTS),  # type: ignore[call-overload]
+    lambda: score("gleu", TEXTS, "He goes .", TEXTS),  # type: ignore[call-overload]
+    lambda: score("gleu", TEXTS, TEXTS, "He goes ."),  # type: ignore[call-overload]
+    lambda: score("gleu", Path("src.txt"), TEXTS, TEXTS),  # type: ignore[call-overload]
+    lambda: score("gleu", iter(TEXTS), TEXTS, TEXTS),  # type: ignore[call-overload]
+    lambda: score("gleu", set(TEXTS), TEXTS, TEXTS),  # type: ignore[call-overload]
+    lambda: score("gleu", TEXTS, [None, "a"], TEXTS),  # type: ignore[list-item]
+    lambda: score("gleu", TEXTS, TEXTS, [None, ["a"]]),  # type: ignore[arg-type]
+]
+TAKEN: list[Callable[[], float]] = [
+    lambda: score("gleu", TEXTS, tuple(TEXTS), TEXTS).value,
+    lambda: score("gleu", TEXTS, TEXTS, [[text] for text in TEXTS]).value,
+    lambda: score("gleu", np.array(TEXTS), TEXTS, tuple((text,) for text in TEXTS)).value,
+    lambda: score("gleu", TEXTS, {"x": TEXTS}, References.from_texts(TEXTS))["x"].value,
+    lambda: score("gleu", TEXTS, TEXTS, [TEXTS], references_by="annotator").value,
+]
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_refused(call: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match="was expected"):
+        call()
+
+
+@pytest.mark.parametrize("call", TAKEN)
+def test_what_is_taken(call: Callable[[], float]) -> None:
+    assert call() == pytest.approx(1.0)
