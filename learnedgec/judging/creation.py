@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from learnedgec.data.m2 import AnnotatedSentence, write_m2
-from learnedgec.data.references import ReferenceRows, References, as_references
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
-from learnedgec.data.text import check_lengths, write_lines
+from learnedgec.data.references import ReferenceRows, References
+from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.judging.sampling import group_equal, spread
 from learnedgec.judging.settings import StudySettings
+from learnedgec.metrics.engine import checked_inputs
+from learnedgec.runtime.runtime import Runtime
 
 # How many times the sentences that are wanted are looked at for their types of errors.
 _POOL = 3
@@ -43,9 +45,7 @@ def write_study(
         InputError: there is nothing to ask, or a system's name cannot be used.
         LengthError: outputs or references differ in number from the sources.
     """
-    texts, outputs = as_sentences(sources, "sources"), as_systems(systems)
-    rows = as_references(references, len(texts))
-    check_lengths(("the sources", texts), *outputs.items())
+    texts, outputs, rows = checked_inputs((), sources, systems, references, Runtime())
     _check_names(outputs)
     settings, chosen = _choose(texts, outputs, settings)
     write_lines(folder / "source.txt", [texts[number] for number in chosen])

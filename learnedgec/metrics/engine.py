@@ -129,7 +129,7 @@ def as_inputs(
     for system, hypotheses in by_system.items():
         check_lengths(("sources", sources), (system, hypotheses))
     needing = next((metric.name for metric in metrics if metric.needs_references), None)
-    if references is not None and (needing or runtime.tokenise == "spacy"):
+    if references is not None:
         check_lengths(("sources", sources), ("references", references))
     if needing and references is None:
         raise InputError(
