@@ -222,7 +222,7 @@ def form_notices(sources: Sequence[str], texts: Mapping[str, Sequence[str | None
         texts: N hypotheses or references by name, `None` where there is none.
 
     Example:
-        >>> notice, = form_notices(["caf\u00e9 ."], {"ours": ["cafe\u0301 ."]})
+        >>> notice, = form_notices(["\u00e0 ."], {"ours": ["a\u0300 ."]})
         >>> notice[:73]
         'ours: 1 of 1 sentences has letters in another Unicode form than the sourc'
     """
