@@ -14,7 +14,6 @@ _NAMES = {
     "analysis.comparison": ["BaselineComparison", "compare"],
     "analysis.ranking": ["SystemRanking", "rank", "rank_systems"],
     "applications.confidence": ["edit_confidence"],
-    "applications.export": ["export_evaluator"],
     "applications.hub": ["pull_evaluator", "push_evaluator"],
     "applications.rerank": ["Guards", "Reranking", "rerank"],
     "applications.reward": ["Reward", "reward"],

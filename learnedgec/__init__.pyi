@@ -8,7 +8,6 @@ from learnedgec.analysis.ranking import SystemRanking as SystemRanking
 from learnedgec.analysis.ranking import rank as rank
 from learnedgec.analysis.ranking import rank_systems as rank_systems
 from learnedgec.applications.confidence import edit_confidence as edit_confidence
-from learnedgec.applications.export import export_evaluator as export_evaluator
 from learnedgec.applications.hub import pull_evaluator as pull_evaluator
 from learnedgec.applications.hub import push_evaluator as push_evaluator
 from learnedgec.applications.rerank import Guards as Guards

@@ -26,8 +26,8 @@ from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import write_json
 from learnedgec.errors import InputError
-from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 from learnedgec.types import Floats
 
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/analysis/score_references.json"
@@ -54,10 +54,8 @@ def main() -> None:
     others = [number for number in range(len(benchmark.systems)) if number != source]
     references = []
     for name in options.metric:
-        metric = load_metric(name)
-        runtime = Runtime(dtype=options.dtype, cache_dir=options.cache)
-        statistics = benchmark_statistics(metric, benchmark, runtime)
-        scores = sentence_scores(metric, statistics)
+        metric = bind_one(name, Runtime(dtype=options.dtype, cache_dir=options.cache))
+        scores = sentence_scores(metric.metric, benchmark_statistics(metric, benchmark))
         reference = make_reference(
             str(metric),
             evaluators_of(metric),

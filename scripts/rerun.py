@@ -41,7 +41,7 @@ from learnedgec.evaluators.packages import learned_from, open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import SENTINELS
 from learnedgec.runtime.digests import key_of
-from learnedgec.scoring import score
+from learnedgec.scoring import bind_one, score
 
 _GATE_AND_CAPITALS = (
     "gate: attack:bea19-dev, pillars:dev, gmeg:fce, gmeg:wiki, TMU-GFM, jfleg:dev; share of capitals: "
@@ -169,7 +169,7 @@ def fill(
         for metric in metrics:
             try:
                 check_fits(metric, benchmark)
-                signature = metric.signature(benchmark.references, runtime=runtime)
+                signature = bind_one(metric, runtime).signature(benchmark.references)
                 path = cells / f"{key_of(signature, name, str(protocol), *aggregations)}.json"
                 if not path.exists():
                     results = cell(name, benchmark, metric, protocol, shared, aggregations)

@@ -33,9 +33,8 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.types import Floats, Indices
 
 
@@ -65,7 +64,7 @@ class Attribution:
 
 
 def attribute_edits(
-    metric: str | Metric,
+    metric: AnyMetric,
     sources: Sentences,
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
@@ -113,8 +112,8 @@ def attribute_edits(
         raise InputError(
             f"exact_up_to is {exact_up_to}; give a number from 0 to {_MOST_EXACT}: E edits have 2^E sets."
         )
-    metric = as_metric(metric)
-    metric.check_alone()
+    bound = bind_one(metric, runtime)
+    bound.metric.check_alone()
     sources, hypotheses = (
         as_sentences(sources, "sources"),
         as_sentences(hypotheses, "hypotheses"),
@@ -133,13 +132,12 @@ def attribute_edits(
     ]
     # The metric computes equal texts of equal sentences once.
     rows = [number for number, game in enumerate(games) for _ in game.texts]
-    statistics = metric.statistics(
+    statistics = bound.statistics(
         [sources[number] for number in rows],
-        [text for game in games for text in game.texts],
+        {"": [text for game in games for text in game.texts]},
         None if gold is None else gold.select(rows),
-        runtime=runtime,
     )
-    scores = iter(np.asarray(metric.sentence_scores(statistics), dtype=np.float64))
+    scores = iter(np.asarray(bound.metric.sentence_scores(statistics[""]), dtype=np.float64))
     return [game.attribution(np.array(list(islice(scores, len(game.texts))))) for game in games]
 
 

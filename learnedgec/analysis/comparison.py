@@ -12,11 +12,10 @@ from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_sy
 from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import checked_inputs
+from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.significance import (
     FEW,
     describe_correction,
@@ -144,7 +143,7 @@ class BaselineComparison:
 
 
 def compare(
-    metric: str | Metric,
+    metric: AnyMetric,
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None = None,
@@ -184,11 +183,11 @@ def compare(
         >>> comparison.system, round(comparison.difference, 3)
         ('long', 1.333)
     """
-    metric = as_metric(metric).resolved()
-    inputs = checked_inputs([metric], sources, systems, references, runtime, references_by)
+    bound = bind_one(metric, runtime)
+    inputs = checked_inputs([bound], sources, systems, references, runtime, references_by)
     return compare_systems(
-        metric,
-        metric.compute_systems(*inputs, runtime),
+        bound,
+        bound.compute(inputs),
         baseline,
         all_pairs=all_pairs,
         resamples=resamples,
@@ -198,7 +197,7 @@ def compare(
 
 
 def compare_systems(
-    metric: str | Metric,
+    metric: AnyMetric,
     statistics: Mapping[str, Statistics],
     baseline: str,
     *,
@@ -214,7 +213,7 @@ def compare_systems(
 
     Args:
         metric: the metric that computed the statistics, or its name.
-        statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
+        statistics: by system, all of the same N sentences, as `BoundMetric.statistics` returns them.
         baseline: name of one of the systems.
         all_pairs: whether p-values are corrected for all pairs of systems, as `rank` does without a baseline,
             and not for the comparisons with the baseline alone.
@@ -228,10 +227,10 @@ def compare_systems(
         InputError: there is no other system, or too few resamples.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> metric = load_metric("length")
+        >>> from learnedgec.scoring import bind_one
+        >>> metric = bind_one("length")
         >>> systems = {"short": ["a", "b c", "d"], "long": ["a b c", "d e f g", "d"]}
-        >>> statistics = metric.statistics_of_systems(["a"] * 3, systems)
+        >>> statistics = metric.statistics(["a"] * 3, systems)
         >>> comparison, = compare_systems(metric, statistics, "short")
         >>> round(comparison.difference, 3), comparison.wins, comparison.ties, comparison.losses
         (1.333, 2, 1, 0)

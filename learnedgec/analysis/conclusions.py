@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.ranking import SystemRanking
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.scoring import BoundMetric
 from learnedgec.stats.significance import is_significant, sentences_needed, too_few_sentences
 from learnedgec.types import Floats
 
@@ -149,7 +149,7 @@ def conflicts(rankings: Sequence[SystemRanking]) -> list[dict[str, Any]]:
     return sorted(pairs, key=lambda pair: max(pair["p_values"]))
 
 
-def guidance(rankings: Mapping[Metric, SystemRanking], edits: Floats) -> list[str]:
+def guidance(rankings: Mapping[BoundMetric, SystemRanking], edits: Floats) -> list[str]:
     """Return in words where metrics disagree significantly, which only count edits, and what follows.
 
     Sentinels have no say.
@@ -160,7 +160,7 @@ def guidance(rankings: Mapping[Metric, SystemRanking], edits: Floats) -> list[st
     """
     short = short_labels([metric.label for metric in rankings])
     judges = {
-        metric: ranking for metric, ranking in rankings.items() if not is_sentinel(metric.name)
+        metric: ranking for metric, ranking in rankings.items() if not is_sentinel(metric.label)
     }
     sentences = _about_disagreement(judges, short)
     order = np.sign(edits[:, None] - edits)
@@ -179,7 +179,7 @@ def guidance(rankings: Mapping[Metric, SystemRanking], edits: Floats) -> list[st
 
 
 def _about_disagreement(
-    judges: Mapping[Metric, SystemRanking], short: Mapping[str, str]
+    judges: Mapping[BoundMetric, SystemRanking], short: Mapping[str, str]
 ) -> list[str]:
     """Return a sentence about the pair of systems that most metrics order differently, and what follows."""
     rankings = list(judges.values())
@@ -189,7 +189,7 @@ def _about_disagreement(
     if not disputed:
         return []
     (a, b), _ = Counter(disputed).most_common(1)[0]
-    sides: tuple[list[Metric], list[Metric]] = ([], [])
+    sides: tuple[list[BoundMetric], list[BoundMetric]] = ([], [])
     for metric, ranking in judges.items():
         if _differs(ranking, a, b):
             sides[int(ranking.scores[a] < ranking.scores[b])].append(metric)
@@ -200,7 +200,7 @@ def _about_disagreement(
     others = (
         f" This holds for {more} more pair{'s' if more > 1 else ''} of systems." if more else ""
     )
-    kinds = [{metric.needs_references for metric in side} for side in sides]
+    kinds = [{metric.metric.needs_references for metric in side} for side in sides]
     advice = f"{_ABOUT_REFERENCES} " if kinds[0] != kinds[1] else ""
     return [
         f"{labels[0]} {verbs[0]} {first} above {other}, and {labels[1]} {verbs[1]} {other} above {first}, "

@@ -6,16 +6,17 @@ from collections.abc import Collection, Sequence
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.evaluators.packages import learned_from, learned_hashes
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import tuned_on
+from learnedgec.scoring import BoundMetric
 
 
-def count_tuned_on(metric: Metric, sources: Sequence[str]) -> int:
+def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:
     """Return how many of the sources a metric, or a member of an ensemble, was tuned on.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> count_tuned_on(load_metric("gleu"), ["It was made for all of them ."])
+        >>> from learnedgec.scoring import bind_one
+        >>> count_tuned_on(bind_one("gleu"), ["It was made for all of them ."])
         0
     """
     return count_shared(tuned_on(metric.tuned_names), sources)
@@ -26,7 +27,7 @@ def count_shared(seen: Collection[bytes], sources: Sequence[str]) -> int:
     return sum(fingerprint(source) in seen for source in sources) if seen else 0
 
 
-def contamination(metric: Metric, tested: str, sources: Sequence[str] = ()) -> tuple[str, ...]:
+def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ()) -> tuple[str, ...]:
     """Return a warning for each evaluator of a metric that was trained on the data it is tested on.
 
     Datasets are compared by name, and the sources with the hashes in the evaluator's package.
@@ -39,12 +40,12 @@ def contamination(metric: Metric, tested: str, sources: Sequence[str] = ()) -> t
         sources: the sentences that it is tested on.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> contamination(load_metric("gleu"), "gmeg:fce")
+        >>> from learnedgec.scoring import bind_one
+        >>> contamination(bind_one("gleu"), "gmeg:fce")
         ()
     """
     warnings = []
-    for name in metric.evaluators():
+    for name in metric.evaluators:
         shared = [
             data for data in learned_from(name) if share_text(_dataset(data), _dataset(tested))
         ]

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from learnedgec.data.text import read_json
 from learnedgec.evaluators.packages import package_digest
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.scoring import BoundMetric
 from learnedgec.types import Floats
 
 
@@ -119,24 +119,24 @@ def explain_score(
     )
 
 
-def find_reference(metric: Metric) -> ScoreReference | None:
+def find_reference(metric: BoundMetric) -> ScoreReference | None:
     """Return the reference of exactly this metric, with exactly these evaluators, if there is one.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> find_reference(load_metric("gleu")) is None
+        >>> from learnedgec.scoring import bind_one
+        >>> find_reference(bind_one("gleu")) is None
         True
     """
     for reference in _released():
-        same = load_metric(reference.metric) == metric
+        same = load_metric(reference.metric) == metric.metric
         if same and reference.evaluators == evaluators_of(metric):
             return reference
     return None
 
 
-def evaluators_of(metric: Metric) -> dict[str, str]:
+def evaluators_of(metric: BoundMetric) -> dict[str, str]:
     """Return evaluator -> digest of its package (`package_digest`): configuration, weights and tokenizer."""
-    return {name: package_digest(name) for name in metric.evaluators()}
+    return {name: package_digest(name) for name in metric.evaluators}
 
 
 @cache

@@ -25,11 +25,11 @@ from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import checked_inputs
+from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.outcomes import win_counts, win_shares
 from learnedgec.stats.resampling import check_resampling, resample
 from learnedgec.stats.significance import (
@@ -310,7 +310,7 @@ class SystemRanking:
 
 
 def rank(
-    metric: str | Metric,
+    metric: AnyMetric,
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None = None,
@@ -353,23 +353,23 @@ def rank(
         >>> rank("length", ["a", "b"], systems)
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
-    metric = as_metric(metric).resolved()
-    inputs = checked_inputs([metric], sources, systems, references, runtime, references_by)
+    bound = bind_one(metric, runtime)
+    inputs = checked_inputs([bound], sources, systems, references, runtime, references_by)
     return rank_systems(
-        metric,
-        metric.compute_systems(*inputs, runtime),
+        bound,
+        bound.compute(inputs),
         baseline=baseline,
         by=by,
         significance=significance,
         resamples=resamples,
         level=level,
         seed=seed,
-        signature=metric.signature(inputs.references, runtime=runtime),
+        signature=bound.signature(inputs.references),
     )
 
 
 def rank_systems(
-    metric: str | Metric,
+    metric: AnyMetric,
     statistics: Mapping[str, Statistics],
     *,
     baseline: str | None = None,
@@ -384,7 +384,7 @@ def rank_systems(
 
     Args:
         metric: the metric that computed the statistics, or its name.
-        statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
+        statistics: by system, all of the same N sentences, as `BoundMetric.statistics` returns them.
         baseline: this and the following as for `rank`.
         by: how sentences become one score.
         significance: the test between two systems.
@@ -398,14 +398,13 @@ def rank_systems(
         InputError: too few systems or resamples, or permutation with another aggregation.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> metric = load_metric("length")
+        >>> metric = bind_one("length")
         >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
-        >>> ranking = rank_systems(metric, metric.statistics_of_systems(["a", "b"], systems))
+        >>> ranking = rank_systems(metric, metric.statistics(["a", "b"], systems))
         >>> [ranking.systems[number] for number in ranking.order]
         ['long', 'short']
     """
-    metric = as_metric(metric)
+    named = as_named(metric)
     if significance not in get_args(Significance):
         raise UnknownNameError("significance test", significance, get_args(Significance))
     if significance == "paired-permutation" and by != "mean":
@@ -415,9 +414,10 @@ def rank_systems(
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)
+    value = named.metric
     systems, of_system = tuple(statistics), list(statistics.values())
-    sentences = sentence_scores(metric, of_system)
-    scored = _scored(metric, sentences)
+    sentences = sentence_scores(value, of_system)
+    scored = _scored(named, sentences)
     if not scored.all():
         of_system = [rows.take(np.flatnonzero(scored)) for rows in of_system]
     pairs = [
@@ -428,16 +428,16 @@ def rank_systems(
     resamples = resamples or enough_resamples(len(pairs), level)
     size = len(of_system[0])
     differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])
-    scores = system_scores(metric, of_system, by)
+    scores = system_scores(value, of_system, by)
     samples = resample(size, resamples, seed)
-    many = system_scores_of_resamples(metric, of_system, samples, by)
+    many = system_scores_of_resamples(value, of_system, samples, by)
 
     def test(a: int, b: int) -> float:
         if size < 2:
             return float("nan")
         if differ[a, b] > FEW and significance == "paired-bootstrap":
             return paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
-        return paired_permutation(metric, of_system, (a, b), by=by, count=resamples, seed=seed)
+        return paired_permutation(value, of_system, (a, b), by=by, count=resamples, seed=seed)
 
     p_values = np.array([test(*pair) for pair in pairs])
     wins = win_counts(sentences[:, scored])
@@ -446,7 +446,7 @@ def rank_systems(
     settings += "" if baseline is None else f"|baseline:{baseline}"
     settings += f"|{significance}|resamples:{resamples}|level:{level:g}|seed:{seed}"
     return SystemRanking(
-        metric=metric.label,
+        metric=named.label,
         by=by,
         systems=systems,
         scores=scores,
@@ -460,12 +460,12 @@ def rank_systems(
         sentences=size,
         resamples=resamples,
         level=level,
-        signature=f"{signature or metric}|{settings}",
+        signature=f"{signature or named}|{settings}",
         baseline=baseline,
     )
 
 
-def _scored(metric: Metric, sentences: Floats) -> npt.NDArray[np.bool_]:
+def _scored(metric: NamedMetric, sentences: Floats) -> npt.NDArray[np.bool_]:
     """Return which sentences are compared, bool (N,): those that all systems have a score for.
 
     A system without any score does not count. A warning says how many sentences are left out.

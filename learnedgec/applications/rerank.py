@@ -23,10 +23,10 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import checked_inputs
-from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.registry import NamedMetric, load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class MinimumBayesRisk:
         return f"mbr({self.utility.label})"
 
 
-Selector: TypeAlias = Metric | MinimumBayesRisk
+Selector: TypeAlias = AnyMetric | MinimumBayesRisk
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def check_candidates(sources: Sequence[str], candidates: Candidates) -> None:
             )
 
 
-def as_selector(metric: Selector | str) -> Selector:
+def as_selector(metric: Selector) -> NamedMetric | MinimumBayesRisk:
     """Return a selector, or the metric or the minimum Bayes risk by a metric that a name denotes.
 
     Raises:
@@ -223,7 +223,7 @@ def as_selector(metric: Selector | str) -> Selector:
     if isinstance(metric, MinimumBayesRisk):
         return metric
     utility = _MBR.fullmatch(metric) if isinstance(metric, str) else None
-    return MinimumBayesRisk(load_metric(utility[1])) if utility else as_metric(metric)
+    return MinimumBayesRisk(load_metric(utility[1])) if utility else as_named(metric)
 
 
 def candidate_scores(
@@ -253,7 +253,8 @@ def candidate_scores(
         LengthError: sources and references differ in number.
     """
     check_candidates(sources, candidates)
-    metric = by.utility if isinstance(by, MinimumBayesRisk) else by
+    bound = bind_one(by.utility if isinstance(by, MinimumBayesRisk) else by, runtime)
+    metric = bound.metric
     metric.check_alone()
     rows = [
         [*row, source] if with_sources else row
@@ -268,15 +269,15 @@ def candidate_scores(
         used = References(tuple((Reference(other),) for other in others))
         scored = [(number, text) for number, text in scored for _ in candidates[number]]
     originals, texts = [sources[number] for number, _ in scored], [text for _, text in scored]
-    statistics = metric.statistics(originals, texts, used, runtime=runtime)
-    values = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
+    statistics = bound.statistics(originals, {"": texts}, used)
+    values = np.asarray(metric.sentence_scores(statistics[""]), dtype=np.float64)
     if isinstance(by, MinimumBayesRisk):
         values = np.add.reduceat(values, np.cumsum(counts) - counts) / counts
     return tuple(np.split(values, np.cumsum([len(row) for row in rows])[:-1]))
 
 
 def rerank(
-    metric: Selector | str,
+    metric: Selector,
     sources: Sentences,
     systems: Systems | Candidates,
     references: ReferenceRows | None = None,
@@ -328,7 +329,7 @@ def rerank(
         chosen.append(place)
     scores = tuple(values[: len(row)] for values, row in zip(scores, candidates, strict=True))
     return Reranking(
-        by=selector.label if isinstance(selector, Metric) else str(selector),
+        by=str(selector) if isinstance(selector, MinimumBayesRisk) else selector.label,
         systems=tuple(systems) if isinstance(systems, Mapping) else (),
         texts=tuple(texts),
         chosen=np.array(chosen, dtype=np.intp),

@@ -20,14 +20,13 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import checked_inputs
+from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.metrics.similarity_gate import kept_shares
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
 from learnedgec.types import Floats
 
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
@@ -147,31 +146,29 @@ class Reward:
             (`is_correction`): an empty, truncated, padded or unrelated one.
         watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
             trainer that gives its reward functions `log_metric` (TRL).
-        runtime: how to run.
         history: one entry for each call.
 
     Example: `reward`.
     """
 
-    metric: Metric
+    metric: BoundMetric
     source: str = "source"
     references: str | None = None
     extract: Callable[[str], str] = extract_correction
     centre: bool = False
     edit_penalty: float = 0.0
     floor: float | None = None
-    watch: Metric | None = None
-    runtime: Runtime = field(default_factory=Runtime)
+    watch: BoundMetric | None = None
     history: list[Watched] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         # Trainers log a reward under its name.
-        self.__name__ = self.metric.name
+        self.__name__ = self.metric.metric.name
         if self.edit_penalty < 0:
             raise ConfigError("edit_penalty is charged; give 0 or more.")
         for metric in filter(None, (self.metric, self.watch)):
-            metric.check_alone()
-            if metric.needs_references and self.references is None:
+            metric.metric.check_alone()
+            if metric.metric.needs_references and self.references is None:
                 raise ConfigError(
                     f"{metric.label} needs references; name the column that holds them by references=…"
                 )
@@ -210,37 +207,35 @@ class Reward:
             )
         if not self.history:
             # What looks like a mistake is said once, not at each step.
-            inputs = (sources, {"completions": texts}, references, self.runtime)
+            inputs = (sources, {"completions": texts}, references, self.metric.runtime)
             checked_inputs([self.metric], *inputs)
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
-        statistics = self.metric.statistics_of_systems(
-            sources, systems, references, runtime=self.runtime
-        )
+        statistics = self.metric.statistics(sources, systems, references)
         scores = _sentence_scores(self.metric, statistics["completions"])
         rewards = scores.copy()
         if self.centre:
             rewards -= _sentence_scores(self.metric, statistics["sources"])
         if self.edit_penalty:
-            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
+            edits = EditCount().compute(sources, texts, None, Runtime())["score"]
             sizes = np.array([max(len(source.split()), 1) for source in sources])
             rewards -= self.edit_penalty * edits / sizes
         rejected = ~is_correction(sources, texts)
-        if isinstance(self.metric, Gated):
-            rejected |= ~self.metric.accepted(statistics["completions"])
+        if isinstance(self.metric.metric, Gated):
+            rejected |= ~self.metric.metric.accepted(statistics["completions"])
         if self.floor is not None:
             rewards[rejected] = self.floor
         watched = np.array([np.nan])
         if self.watch is not None:
-            seen = self.watch.statistics(sources, texts, references, runtime=self.runtime)
-            watched = _sentence_scores(self.watch, seen)
+            seen = self.watch.statistics(sources, {"": texts}, references)
+            watched = _sentence_scores(self.watch, seen[""])
         means = (rewards, scores, watched, rejected)
         step = Watched(*(float(np.mean(values)) for values in means))
         self.history.append(step)
         if callable(log := columns.get("log_metric")):
-            log(f"{self.metric.name}/score", step.score)
-            log(f"{self.metric.name}/floored", step.floored)
+            log(f"{self.__name__}/score", step.score)
+            log(f"{self.__name__}/floored", step.floored)
             if self.watch is not None:
-                log(f"{self.watch.name}/watched", step.watched)
+                log(f"{self.watch.metric.name}/watched", step.watched)
         return list(map(float, rewards))
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
@@ -257,7 +252,7 @@ class Reward:
         return column
 
 
-def reward(metric: Metric | str, **options: Any) -> Reward:
+def reward(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -> Reward:
     """Return a metric as a reward function for TRL's trainers, or any other.
 
     It is called with a step's completions and the data set's columns, scores them in one batch, each
@@ -266,6 +261,7 @@ def reward(metric: Metric | str, **options: Any) -> Reward:
 
     Args:
         metric: a metric or its name.
+        runtime: how to run.
         options: the attributes of `Reward`; `watch` may be a name too.
 
     Raises:
@@ -281,13 +277,13 @@ def reward(metric: Metric | str, **options: Any) -> Reward:
         1.5
     """
     if options.get("watch") is not None:
-        options["watch"] = as_metric(options["watch"], "watch")
-    return Reward(as_metric(metric), **options)
+        options["watch"] = bind_one(options["watch"], runtime)
+    return Reward(bind_one(metric, runtime), **options)
 
 
-def _sentence_scores(metric: Metric, statistics: Statistics) -> Floats:
+def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:
     """Return a system's sentence scores, float64 (N,)."""
-    return np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
+    return np.asarray(metric.metric.sentence_scores(statistics), dtype=np.float64)
 
 
 def _text(completion: Completion) -> str:

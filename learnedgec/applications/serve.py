@@ -22,12 +22,11 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, MissingDependencyError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs, checked_inputs
+from learnedgec.metrics.inputs import as_inputs, checked_inputs
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.notices import collected
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import score_metrics
+from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics
 
 try:
     import uvicorn
@@ -80,7 +79,7 @@ class ScoreResponse(BaseModel):
 
 
 def application(
-    metrics: Sequence[Metric],
+    metrics: AnyMetric | Sequence[AnyMetric],
     *,
     request_sentences: int = 256,
     text_characters: int = 4000,
@@ -94,17 +93,17 @@ def application(
         request_sentences: the most sentences in a request.
         text_characters: the longest text.
         waiting_requests: the most requests that are scored or wait at a time; others are refused.
-        runtime: how scoring runs; progress is not shown.
+        runtime: how scoring runs.
 
     Raises:
         ConfigError: there is no metric.
         InputError: a metric's score of a sentence depends on other sentences.
     """
-    if not metrics:
+    served = {metric.label: metric for metric in bind(metrics, runtime)}
+    if not served:
         raise ConfigError("there is no metric to serve; name one or more, such as impara.")
-    for metric in metrics:
-        metric.check_alone()
-    served = {metric.label: metric for metric in metrics}
+    for metric in served.values():
+        metric.metric.check_alone()
     summary = f"Scores of corrections, by {', '.join(served)}"
     app = FastAPI(title="learnedgec", summary=summary, version=__version__, redoc_url=None)
     scoring = asyncio.Lock()
@@ -128,9 +127,9 @@ def application(
         rows = request.references
         references = None if rows is None else References.from_rows(rows)
 
-        def score_texts() -> dict[Metric, Scores[Score]]:
-            inputs = checked_inputs(chosen, request.sources, systems, references, runtime)
-            return score_metrics(chosen, inputs, runtime)
+        def score_texts() -> dict[str, Scores[Score]]:
+            texts = (request.sources, systems, references)
+            return score_metrics(chosen, checked_inputs(chosen, *texts, chosen[0].runtime))
 
         waiting += 1
         try:
@@ -141,7 +140,7 @@ def application(
             waiting -= 1
         return JSONResponse(
             {
-                "scores": {m.label: scores[m]["hypotheses"].to_dict() for m in chosen},
+                "scores": {label: of["hypotheses"].to_dict() for label, of in scores.items()},
                 "notices": list(dict.fromkeys(map(str, notices))),
             }
         )
@@ -150,7 +149,11 @@ def application(
     async def scorers() -> list[dict[str, Any]]:
         """List the served metrics, and whether they need references."""
         return [
-            {"name": name, "metric": str(metric), "needs_references": metric.needs_references}
+            {
+                "name": name,
+                "metric": str(metric),
+                "needs_references": metric.metric.needs_references,
+            }
             for name, metric in served.items()
         ]
 
@@ -194,15 +197,14 @@ def _check_size(request: ScoreRequest, sentences: int, characters: int) -> None:
         )
 
 
-def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:
+def prepare(metrics: Sequence[BoundMetric]) -> None:
     """Load the models of the metrics by scoring one sentence, so that no request waits for them.
 
     Raises:
         LearnedgecError: a metric cannot be used: a model is missing, an endpoint does not answer, ….
     """
     text = ["He goes home ."]
-    inputs = as_inputs(metrics, text, {"hypotheses": text}, [text], runtime)
-    score_metrics(metrics, inputs, runtime)
+    score_metrics(metrics, as_inputs(metrics, text, {"hypotheses": text}, [text], Runtime()))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -35,20 +35,20 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser, plot=False)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, baseline="old.txt")
-    scoring = inputs.read_scoring(options)
-    baseline, *_ = scoring.inputs.systems
+    task = inputs.read_task(options)
+    baseline, *_ = task.inputs.systems
     rows: list[BaselineComparison] = []
     table_rows: list[dict[str, Any]] = []
-    for metric, statistics in scoring.statistics():
+    for metric, statistics in task.statistics():
         resampling = flags.read_resampling(options)
         compared = compare_systems(
             metric, statistics, baseline, all_pairs=options.all_pairs, **resampling
         )
         rows += compared
-        table_rows += _table_rows(compared, alone=len(scoring.metrics) == 1)
-    first, names = rows[0], short_labels(scoring.labels)
+        table_rows += _table_rows(compared, alone=len(task.metrics) == 1)
+    first, names = rows[0], short_labels(task.labels)
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
-    signatures = {label: signature + test for label, signature in scoring.signatures.items()}
+    signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
     output.emit(
         records,

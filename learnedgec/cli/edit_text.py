@@ -8,15 +8,16 @@ from operator import itemgetter
 from typing import Any
 
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.cli.inputs import Inputs, Scoring
+from learnedgec.cli.inputs import Task
 from learnedgec.data.m2 import Edit
 from learnedgec.data.rows import Row
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.scores import Score
+from learnedgec.scoring import BoundMetric
 
 _SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
@@ -27,37 +28,38 @@ _PLACED = (
 )
 
 
-def edit_rows(metric: Metric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
+def edit_rows(bound: BoundMetric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
     """Return a row for each edit that a metric counts, by system.
 
     Raises:
         InputError: the metric does not compare edits.
     """
+    metric = bound.metric
     if not isinstance(metric, ShowsEdits):
         raise InputError(
-            f"{metric.label} does not compare edits; --show edits works for m2, errant, cleme and "
+            f"{bound.label} does not compare edits; --show edits works for m2, errant, cleme and "
             "similar metrics."
         )
     return [
-        {"system": system, "metric": metric.label, **row}
+        {"system": system, "metric": bound.label, **row}
         for system, score in scores.items()
         for row in metric.edit_rows(score.statistics)
     ]
 
 
 def edit_text(
-    rows: Sequence[Row], metric: Metric, scores: Mapping[str, Score], inputs: Inputs
+    rows: Sequence[Row], bound: BoundMetric, scores: Mapping[str, Score], inputs: Inputs
 ) -> str:
     """Return the edits that a metric counts for a reader; sentences without any are left out.
 
     Args:
         rows: the metric's `edit_rows`.
-        metric: the metric.
+        bound: the metric.
         scores: system -> its score.
         inputs: the texts.
     """
-    assert isinstance(metric, ShowsEdits)
-    counted = metric.counted
+    assert isinstance(bound.metric, ShowsEdits)
+    counted = bound.metric.counted
 
     def heading(row: Row) -> str:
         details = scores[row["system"]].sentence_details
@@ -111,27 +113,27 @@ def _under_sentences(
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, Any]]:
+def attribution_rows(task: Task, annotator: str | None) -> list[dict[str, Any]]:
     """Attribute every system's edits, as ERRANT finds them; return a row per metric, system and edit.
 
     Args:
-        scoring: the metrics, whose scores are attributed, and the sentences.
+        task: the metrics, whose scores are attributed, and the sentences.
         annotator: what extracts the edits.
 
     Raises:
         UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
-    inputs, runtime = scoring.inputs, scoring.runtime
+    references, runtime = task.inputs.references, task.metrics[0].runtime
     # All systems are scored in one call.
-    names, numbers, sources, hypotheses = inputs.outputs()
-    references = inputs.references and inputs.references.select([n - 1 for n in numbers])
+    names, numbers, sources, hypotheses = task.outputs()
+    references = references and references.select([n - 1 for n in numbers])
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
     return [
         {"system": name, "metric": metric.label, "sentence": number}
         | edit_cells(source, edit)
         | dict(zip(_WORTH, worth, strict=True))
-        for metric in scoring.metrics
+        for metric in task.metrics
         for name, number, source, attribution in zip(
             names,
             numbers,

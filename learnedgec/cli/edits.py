@@ -73,19 +73,19 @@ def main(arguments: Sequence[str]) -> None:
 
 def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
-    inputs = read_inputs(options)
+    task = read_inputs(options)
     annotator = options.annotator or default_annotator()
-    _, _, sources, hypotheses = inputs.outputs()
+    _, _, sources, hypotheses = task.outputs()
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
     output.remark(
         "|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options
     )
-    size = len(inputs.sources)
+    size = len(task.inputs.sources)
     return [
         AnnotatedSentence(source, dict(enumerate(edits[row::size])))
-        for row, source in enumerate(inputs.sources)
+        for row, source in enumerate(task.inputs.sources)
     ]
 
 

@@ -1,12 +1,12 @@
-"""`learnedgec evaluators [NAME…]`, and `push`, `pull` and `export`: trained evaluators here and on a hub."""
+"""`learnedgec evaluators [NAME…]`, and `push` and `pull`: trained evaluators here and on a hub."""
 
 from __future__ import annotations
 
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
 from learnedgec.cli import flags, output
 from learnedgec.data.catalog.licences import materials
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
-        "data and licence too. `evaluators push`, `pull` and `export` share evaluators, and have a --help "
+        "data and licence too. `evaluators push` and `pull` share evaluators, and have a --help "
         "of their own.",
     )
     flags.add_names(parser, "evaluators whose cards to print")
@@ -100,21 +100,6 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
     output.emit(rows, options, table_rows=shown)
 
 
-@dataclass
-class _Export:
-    """What is written, and where.
-
-    Attributes:
-        format: class of the models in transformers.
-        heads: heads to export (default: all).
-        out: output folder; each head is written to a subfolder.
-    """
-
-    format: Literal["sequence-classification"] = "sequence-classification"
-    heads: list[str] | None = None
-    out: str | None = None
-
-
 def _push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
     from learnedgec.applications.hub import push_evaluator
@@ -149,23 +134,7 @@ def _pull(arguments: Sequence[str]) -> None:
     )
 
 
-def _export(arguments: Sequence[str]) -> None:
-    """Run `evaluators export`, and print the folder of each head."""
-    parser = flags.make_parser(
-        "evaluators export", "Write an evaluator's heads as models that work without learnedgec."
-    )
-    parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
-    flags.add_fields(parser, _Export)
-    options = parser.parse_args(arguments)
-    flags.require(options, out="exported")
-    from learnedgec.applications.export import export_evaluator
-
-    folders = export_evaluator(options.name, options.out, heads=options.heads)
-    write_text("-", "".join(f"{folder}\n" for folder in folders.values()))
-
-
 _COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "push": _push,
     "pull": _pull,
-    "export": _export,
 }

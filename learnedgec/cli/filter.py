@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     options.hyp = [options.hyp]
     from learnedgec.applications.confidence import edit_confidence
 
-    inputs = read_inputs(options)
+    inputs = read_inputs(options).inputs
     if len(inputs.systems) > 1:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = inputs.systems.values()

@@ -6,7 +6,7 @@ import re
 from argparse import ArgumentError
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -18,15 +18,14 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
-from learnedgec.errors import ConfigError, InputError, LearnedgecError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED, open_package
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.protocols import Reannotates
-from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.registry import NamedMetric, read_name
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
+from learnedgec.scoring import BoundMetric, bind
 
 _Fields = TypeVar("_Fields")
 
@@ -245,7 +244,7 @@ def add_runtime(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, `--quiet` and `--profile`."""
     about = "how to run; only --dtype and --tokenise affect scores"
     kinds = (Runtime, _Running)
-    add_fields(parser, *kinds, title="runtime", description=about, leave_out=["progress"])
+    add_fields(parser, *kinds, title="runtime", description=about, leave_out=["progress", "opened"])
 
 
 def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
@@ -257,25 +256,32 @@ def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     add_output_flags(parser)
 
 
-def read_metrics(options: Namespace) -> list[Metric]:
-    """Return the metrics that `--metric` names, at least one."""
+def read_metrics(options: Namespace) -> list[NamedMetric]:
+    """Return the metrics that `--metric` names, at least one, each label once."""
     require(options, metric="gleu some")
-    metrics = [load_metric(name) for name in options.metric]
-    introduce_evaluator(metrics, options)
+    metrics = list({named.label: named for named in map(read_name, options.metric)}.values())
     if not options.get("reannotate"):
         return metrics
-    if not any(isinstance(metric, Reannotates) for metric in metrics):
+    if not any(isinstance(named.metric, Reannotates) for named in metrics):
         raise InputError("--reannotate is for errant, which is not among the metrics.")
-    return [m.reannotated() if isinstance(m, Reannotates) else m for m in metrics]
+    return [
+        replace(named, metric=named.metric.reannotated())
+        if isinstance(named.metric, Reannotates)
+        else named
+        for named in metrics
+    ]
 
 
-def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
+def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> None:
     """Say what the released evaluator is, and its licence, when a metric reads it for the first time.
 
     A file in the cache's folder remembers that it was said.
     """
     said = cache_folder() / f"introduced-{RELEASED}"
-    if options.quiet or said.exists() or not any(map(_reads_released, metrics)):
+    if options.quiet or said.exists():
+        return
+    evaluators = (name for metric in metrics for name in metric.evaluators)
+    if all(open_package(name).manifest["name"] != RELEASED for name in evaluators):
         return
     licence = open_package(RELEASED).manifest["license"]
     remark(
@@ -287,13 +293,6 @@ def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
     with suppress(OSError):
         said.parent.mkdir(parents=True, exist_ok=True)
         said.touch()
-
-
-def _reads_released(metric: Metric) -> bool:
-    """Return whether a metric reads the released evaluator, by its name or by another path."""
-    with suppress(LearnedgecError):  # `check_metrics` says what is wrong
-        return any(open_package(name).manifest["name"] == RELEASED for name in metric.evaluators())
-    return False
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:
@@ -318,8 +317,9 @@ def read_runtime(options: Namespace) -> Runtime:
     return read_fields(Runtime, options, progress=not options.quiet)
 
 
-def read_checked_metrics(options: Namespace) -> tuple[list[Metric], Runtime]:
-    """Return the metrics, whose models are available, and the runtime."""
-    metrics, runtime = read_metrics(options), read_runtime(options)
-    check_metrics(metrics, runtime)
+def read_bound(options: Namespace) -> tuple[list[BoundMetric], Runtime]:
+    """Return the metrics that `--metric` names, bound, and the runtime."""
+    runtime = read_runtime(options).bound()
+    metrics = bind(read_metrics(options), runtime)
+    introduce_evaluator(metrics, options)
     return metrics, runtime

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,10 @@ from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
-from learnedgec.metrics import engine
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.inputs import Inputs, checked_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import statistics_of_metrics
+from learnedgec.scoring import BoundMetric, shared_statistics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""
@@ -67,37 +66,19 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a command scores: N sources, systems of N hypotheses by name, their references, and the files."""
+class Task:
+    """What a command scores.
 
-    sources: list[str]
-    systems: dict[str, list[str]]
-    references: References | None
-    files: list[str]
+    Attributes:
+        inputs: the texts, checked and tokenised.
+        files: the files that they were read from.
+        metrics: the metrics.
+        baseline: the system that others are compared with, which is the first; `None` if there is none.
+    """
 
-    @property
-    def texts(self) -> engine.Inputs:
-        """What is scored, without the files."""
-        return engine.Inputs(self.sources, self.systems, self.references)
-
-    def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
-        """Return the system, the number of the sentence, the source and the text of every output."""
-        names, size = list(self.systems), len(self.sources)
-        return (
-            [name for name in names for _ in self.sources],
-            [*range(1, size + 1)] * len(names),
-            self.sources * len(names),
-            [text for texts in self.systems.values() for text in texts],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """Metrics, what they score, and how; the first system is the baseline, if there is one."""
-
-    metrics: list[Metric]
     inputs: Inputs
-    runtime: Runtime
+    files: list[str]
+    metrics: list[BoundMetric] = field(default_factory=list)
     baseline: str | None = None
 
     @property
@@ -105,15 +86,24 @@ class Scoring:
         """The metrics' labels."""
         return [metric.label for metric in self.metrics]
 
-    def statistics(self) -> Iterator[tuple[Metric, Mapping[str, Statistics]]]:
-        """Yield each metric with the statistics of each system, after checking that its models are there."""
-        return statistics_of_metrics(self.metrics, self.inputs.texts, self.runtime)
+    def statistics(self) -> Iterator[tuple[BoundMetric, Mapping[str, Statistics]]]:
+        """Yield each metric with the statistics of each system."""
+        return shared_statistics(self.metrics, lambda metric: metric.compute(self.inputs))
 
     @property
     def signatures(self) -> dict[str, str]:
         """The signature of each metric's scores, by label."""
-        references, runtime = self.inputs.references, self.runtime
-        return {m.label: m.signature(references, runtime=runtime) for m in self.metrics}
+        return {m.label: m.signature(self.inputs.references) for m in self.metrics}
+
+    def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
+        """Return the system, the number of the sentence, the source and the text of every output."""
+        sources, systems, _ = self.inputs
+        return (
+            [name for name in systems for _ in sources],
+            [*range(1, len(sources) + 1)] * len(systems),
+            sources * len(systems),
+            [text for texts in systems.values() for text in texts],
+        )
 
 
 def add_inputs(parser: ArgumentParser) -> None:
@@ -127,15 +117,16 @@ def add_scoring(parser: ArgumentParser) -> None:
     add_inputs(parser)
 
 
-def read_scoring(options: Namespace) -> Scoring:
+def read_task(options: Namespace) -> Task:
     """Read what the flags name; a baseline comes first among the systems."""
-    metrics = [metric.resolved() for metric in flags.read_metrics(options)]
-    runtime = flags.read_runtime(options)
+    metrics, runtime = flags.read_bound(options)
     baseline = _put_baseline_first(options) if options.get("baseline") else None
-    return Scoring(metrics, read_inputs(options, metrics), runtime, baseline)
+    return replace(read_inputs(options, metrics, runtime), baseline=baseline)
 
 
-def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
+def read_inputs(
+    options: Namespace, metrics: Sequence[BoundMetric] = (), runtime: Runtime = Runtime()
+) -> Task:
     """Read and check the files that the input flags name, for these metrics.
 
     Raises:
@@ -143,18 +134,19 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
             references.
         LengthError: the files are not parallel.
     """
-    inputs = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
-    runtime = Runtime(tokenise=options.tokenise)
+    texts, files = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
+    runtime = replace(runtime, tokenise=options.tokenise)
     # Commands print the texts that are scored, so they are tokenised here.
-    inputs = Inputs(*engine.checked_inputs(metrics, *inputs.texts, runtime), inputs.files)
+    inputs = checked_inputs(metrics, *texts, runtime)
+    sources = inputs.sources
     for metric in metrics:
-        if tuned := count_tuned_on(metric, inputs.sources):
+        if tuned := count_tuned_on(metric, sources):
             notice(
-                f"{metric.label} was tuned on {tuned} of the {len(inputs.sources)} sentences; there it may "
+                f"{metric.label} was tuned on {tuned} of the {len(sources)} sentences; there it may "
                 "agree with people better than elsewhere."
             )
-        notice(*contamination(metric, "", inputs.sources))
-    return inputs
+        notice(*contamination(metric, "", sources))
+    return Task(inputs, files, list(metrics))
 
 
 def _put_baseline_first(options: Namespace) -> str:
@@ -179,7 +171,7 @@ def _put_baseline_first(options: Namespace) -> str:
 # -- text files ------------------------------------------------------------------------------------
 
 
-def _read_files(options: Namespace) -> Inputs:
+def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
     src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
@@ -207,7 +199,7 @@ def _read_files(options: Namespace) -> Inputs:
         references = References.from_files(*ref)
         check_lengths(named_sources, (ref[0], references.texts()))
     files = [path for path in (src, *paths, *(ref or ()), gold) if path]
-    return Inputs(sources, systems, references, files)
+    return Inputs(sources, systems, references), files
 
 
 def system_files(paths: Sequence[str]) -> list[str]:
@@ -288,7 +280,7 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
 # -- JSONL -----------------------------------------------------------------------------------------
 
 
-def _read_jsonl(options: Namespace) -> Inputs:
+def _read_jsonl(options: Namespace) -> tuple[Inputs, list[str]]:
     """Read one JSONL file per system; all must have the same sources and references."""
     flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
     paths: list[str] = options.jsonl
@@ -306,4 +298,4 @@ def _read_jsonl(options: Namespace) -> Inputs:
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    return Inputs(sources, systems, references, paths)
+    return Inputs(sources, systems, references), paths

@@ -19,10 +19,9 @@ from learnedgec.analysis.meta.measures import Measurement, Protocol, measure_nam
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import UnknownNameError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import BoundMetric
 from learnedgec.stats.correlation import ranks
 
 # The measures in the table by default, as far as a benchmark has them.
@@ -96,9 +95,9 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
-    metrics = flags.read_metrics(options) if options.metric else []
-    runtime = flags.read_runtime(options)
-    check_metrics(metrics, runtime)
+    metrics, runtime = (
+        flags.read_bound(options) if options.metric else ([], flags.read_runtime(options))
+    )
     evaluations = _evaluate(options, metrics, runtime)
     if options.plot:
         for evaluation in evaluations:
@@ -106,7 +105,9 @@ def main(arguments: Sequence[str]) -> None:
     _emit(evaluations, metrics, options)
 
 
-def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -> list[Evaluation]:
+def _evaluate(
+    options: Namespace, metrics: Sequence[BoundMetric], runtime: Runtime
+) -> list[Evaluation]:
     """Return the evaluations, one a benchmark, human score and aggregation; print each notice once."""
     settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
     protocols = [
@@ -128,7 +129,9 @@ def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -
     return evaluations
 
 
-def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options: Namespace) -> None:
+def _emit(
+    evaluations: Sequence[Evaluation], metrics: Sequence[BoundMetric], options: Namespace
+) -> None:
     """Print the table that was chosen."""
     level = f"{100 * options.confidence:g}"
     caption = f"Metrics and human judgements: {options.show}."

@@ -20,8 +20,8 @@ from learnedgec.analysis.ranking import (
 )
 from learnedgec.cli import flags, inputs, output
 from learnedgec.metrics.labels import is_sentinel, short_labels
-from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting.scores import plot_ranking
+from learnedgec.scoring import bind_one
 
 
 @dataclass
@@ -47,24 +47,24 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Ranking, title="ranking")
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
-    scoring = inputs.read_scoring(options)
-    signatures = scoring.signatures
+    task = inputs.read_task(options)
+    signatures = task.signatures
     rankings = [
         rank_systems(
             metric,
             statistics,
-            baseline=scoring.baseline,
+            baseline=task.baseline,
             by=options.by,
             significance=options.significance,
             **flags.read_resampling(options),
             signature=signatures[metric.label],
         )
-        for metric, statistics in scoring.statistics()
+        for metric, statistics in task.statistics()
     ]
     if options.plot:
         for ranking in rankings:
             output.tell_written(plot_ranking(ranking, options.plot), options)
-    advice = _guidance(scoring, rankings)
+    advice = _guidance(task, rankings)
     for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
     output.emit(
         [row | {"signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
@@ -74,21 +74,19 @@ def main(arguments: Sequence[str]) -> None:
         table_rows=for_readers,
         latex_rows=[_row_for_paper(row, options) for row in for_readers],
         groups=("metric",),
-        metrics=scoring.labels,
+        metrics=task.labels,
         notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
     )
     output.notice(*rankings[0].too_few)
 
 
-def _guidance(scoring: inputs.Scoring, rankings: Sequence[SystemRanking]) -> list[str]:
+def _guidance(task: inputs.Task, rankings: Sequence[SystemRanking]) -> list[str]:
     """Return where the metrics disagree or only count edits, and what follows (`guidance`)."""
-    count = load_metric("edit-count")
-    counts = count.compute_systems(
-        scoring.inputs.sources, scoring.inputs.systems, None, scoring.runtime
-    )
-    edits = np.array([count.aggregate(rows) for rows in counts.values()])
-    return guidance(dict(zip(scoring.metrics, rankings, strict=True)), edits)
+    count = bind_one("edit-count")
+    counts = count.compute(task.inputs).values()
+    edits = np.array([count.metric.aggregate(rows) for rows in counts])
+    return guidance(dict(zip(task.metrics, rankings, strict=True)), edits)
 
 
 def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:

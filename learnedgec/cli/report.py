@@ -13,11 +13,11 @@ from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_free, check_out, remark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.needs import check_metrics
-from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.registry import read_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import check_report, write_report
 from learnedgec.runtime.digests import file_digest
+from learnedgec.scoring import bind
 
 
 @dataclass
@@ -66,13 +66,13 @@ def main(arguments: Sequence[str]) -> None:
     check_report()
     check_out(options.out)
     check_free(Path(options.out), options)
-    attributed = [load_metric(name) for name in options.attribution or ()]
+    attributed = [read_name(name) for name in options.attribution or ()]
     build: Callable[..., dict[str, Any]]
     files: Sequence[str] = ()
     if options.benchmark:
         names = ("src", "hyp", "jsonl", "ref", "gold")
         flags.check_absent(options, names, "a benchmark contains its own sentences")
-        metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
+        metrics, runtime = flags.read_bound(options)
         # A benchmark's baseline is one of its systems.
         baseline = options.baseline
         benchmark = load_benchmark(options.benchmark)
@@ -80,14 +80,13 @@ def main(arguments: Sequence[str]) -> None:
     elif options.human:
         raise InputError("--human needs a benchmark; name one with --benchmark.")
     else:
-        scoring = inputs.read_scoring(options)
-        metrics, runtime, baseline = scoring.metrics, scoring.runtime, scoring.baseline
-        texts, files = scoring.inputs, scoring.inputs.files
-        build = partial(build_report, metrics, texts.sources, texts.systems, texts.references)
-    check_metrics([*metrics, *attributed], runtime)
+        task = inputs.read_task(options)
+        metrics, baseline, files = task.metrics, task.baseline, task.files
+        runtime = metrics[0].runtime
+        build = partial(build_report, metrics, *task.inputs)
     settings = ReportSettings(
         title=options.title,
-        attribution=attributed,
+        attribution=bind(attributed, runtime),
         annotator=options.annotator,
         baseline=baseline,
         **flags.read_resampling(options),

@@ -13,9 +13,8 @@ from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.text import write_lines
 from learnedgec.edits.parsing import available_annotator
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 _FORMATS = ("text", "json", "csv", "tsv")
 
@@ -66,18 +65,18 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     """Return the best candidate of each sentence."""
     selector = as_selector(options.by)
     guards = flags.read_fields(Guards, options)
-    metrics = [selector.utility if isinstance(selector, MinimumBayesRisk) else selector]
-    check_metrics(metrics, runtime)
-    flags.introduce_evaluator(metrics, options)
-    texts = inputs.read_inputs(options, [selector] if isinstance(selector, Metric) else [])
-    return rerank(
-        selector, texts.sources, texts.systems, texts.references, guards=guards, runtime=runtime
-    )
+    if isinstance(selector, MinimumBayesRisk):
+        metric = bind_one(selector.utility, runtime)
+    else:
+        selector = metric = bind_one(selector, runtime)
+    flags.introduce_evaluator([metric], options)
+    texts = inputs.read_inputs(options, [metric] if selector is metric else []).inputs
+    return rerank(selector, *texts, guards=guards, runtime=runtime)
 
 
 def _vote(options: Namespace, runtime: Runtime) -> list[str]:
     """Return each sentence with the edits that enough candidates share."""
-    texts = inputs.read_inputs(options)
+    texts = inputs.read_inputs(options).inputs
     return vote(
         texts.sources,
         texts.systems,

@@ -246,7 +246,7 @@ def _systems(arguments: Sequence[str]) -> None:
         write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options))])
         return
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
-    metrics, runtime = flags.read_checked_metrics(options)
+    metrics, runtime = flags.read_bound(options)
     settings, parts = _read_settings(options), _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
@@ -310,7 +310,7 @@ def _metrics(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser)
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
-    metrics, runtime = flags.read_checked_metrics(options)
+    metrics, runtime = flags.read_bound(options)
     parts = _read_parts(options)
     for name in _expanded(options.case):
         for metric in metrics:
@@ -358,7 +358,7 @@ def _attack(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, attack="conll14")
-    metrics, runtime = flags.read_checked_metrics(options)
+    metrics, runtime = flags.read_bound(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":
@@ -371,8 +371,7 @@ def _attack(arguments: Sequence[str]) -> None:
         references: References | None = corpus.references
         honest = inputs.read_systems(options.hyp) if options.hyp else honest_outputs()
     else:
-        texts = inputs.read_inputs(options, metrics)
-        sources, references, honest = texts.sources, texts.references, texts.systems
+        sources, honest, references = inputs.read_inputs(options, metrics, runtime).inputs
     attacks: Mapping[str, Sequence[str]] = (
         load_outputs(f"attack:{name}")
         if name in ("conll14", "bea19-dev")

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.analysis.explanation import explain_score, find_reference
 from learnedgec.applications.corpus.scoring import CorpusScore
 from learnedgec.cli import flags, output, score_corpus
 from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
-from learnedgec.cli.inputs import Scoring, add_inputs, read_scoring
-from learnedgec.data.catalog.registry import DATASETS, dataset
+from learnedgec.cli.inputs import Task, add_inputs, read_task
 from learnedgec.data.rows import Row
-from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.error_types import Tier
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.protocols import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.scores import Score
-from learnedgec.scoring import score_metrics
-
-SystemScores = Mapping[Metric, Mapping[str, Score]]
+from learnedgec.scoring import BoundMetric, score_metrics
 
 
 @dataclass
@@ -37,15 +32,11 @@ class _Shown:
         by: print counts by error type instead: R:VERB:SVA (type), VERB:SVA (category) or R (operation).
         show: print every edit with the gold edits instead (edits: m2, errant, …), or the contribution of
             each edit to the score (attribution: added alone, left out, and Shapley value).
-        explain: also explain each score on stderr: the place of its sentences among rated ones, and the share
-            of similar changes that human raters preferred (some, impara and preference with the released
-            evaluator).
     """
 
     level: Literal["corpus", "sentence"] = "corpus"
     by: Tier | None = None
     show: Literal["edits", "attribution"] | None = None
-    explain: bool = False
 
 
 @dataclass
@@ -70,41 +61,40 @@ def main(arguments: Sequence[str]) -> int:
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if score_corpus.wants_blocks(options):
-        corpus = score_corpus.score_blocks(flags.read_metrics(options), options)
+        metrics, _ = flags.read_bound(options)
+        corpus = score_corpus.score_blocks(metrics, options)
         if corpus.scores:
-            _emit_scores(corpus.scores, options, corpus.scored, corpus.to_dict())
+            _emit_scores(metrics, corpus.scores, options, corpus.scored, corpus.to_dict())
         return score_corpus.report_failures(corpus, options.out_dir)
-    scoring = read_scoring(options)
-    scoring = replace(scoring, metrics=_prepared(scoring.metrics, options))
-    inputs = scoring.inputs
+    task = read_task(options)
+    task = replace(task, metrics=_prepared(task.metrics, options))
+    metrics, inputs = task.metrics, task.inputs
     if options.dry_run:
-        output.emit_text("".join(_plan(metric, scoring) for metric in scoring.metrics), options)
+        output.emit_text("".join(_plan(metric, inputs) for metric in metrics), options)
         return 0
     if options.show == "attribution":
-        rows = attribution_rows(scoring, options.annotator)
+        rows = attribution_rows(task, options.annotator)
         caption = "Contribution of each edit to the score."
         text = partial(attribution_text, rows, inputs)
-        _emit_rows("attribution", rows, scoring, options, caption=caption, text=text)
+        _emit_rows("attribution", rows, task, options, caption=caption, text=text)
         return 0
     if options.save_weights:
-        _save_weights(scoring, options.save_weights)
-    scores = score_metrics(scoring.metrics, inputs.texts, scoring.runtime)
+        _save_weights(metrics, inputs, options.save_weights)
+    scores = score_metrics(metrics, inputs)
     if options.show:
-        of_metrics = {metric: edit_rows(metric, systems) for metric, systems in scores.items()}
+        of_metrics = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
         rows = [row for of_metric in of_metrics.values() for row in of_metric]
 
         def as_text() -> str:
-            parts = (edit_text(rows, m, scores[m], inputs) for m, rows in of_metrics.items())
+            parts = (edit_text(rows, m, scores[m.label], inputs) for m, rows in of_metrics.items())
             return "\n".join(parts)
 
-        _emit_rows("edits", rows, scoring, options, text=as_text)
+        _emit_rows("edits", rows, task, options, text=as_text)
     elif options.by:
         caption = f"Counts by {options.by} of error."
-        _emit_rows("types", _type_rows(scores, options.by), scoring, options, caption=caption)
+        _emit_rows("types", _type_rows(metrics, scores, options.by), task, options, caption=caption)
     else:
-        _emit_scores(scores, options, len(inputs.sources))
-    if options.explain:
-        output.notice(*_explanations(scores, scoring))
+        _emit_scores(metrics, scores, options, len(inputs.sources))
     return 0
 
 
@@ -127,41 +117,44 @@ def _build_parser() -> ArgumentParser:
 # -- options of single metrics ---------------------------------------------------------------------
 
 
-def _prepared(metrics: Sequence[Metric], options: Namespace) -> list[Metric]:
+def _prepared(metrics: Sequence[BoundMetric], options: Namespace) -> list[BoundMetric]:
     """Return the metrics, with error types if the options ask for them."""
     if not options.by:
         return list(metrics)
     prepared = []
-    for metric in metrics:
-        if not isinstance(metric, CountsByType):
+    for bound in metrics:
+        if not isinstance(bound.metric, CountsByType):
             raise InputError(
-                f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
+                f"{bound.label} does not compare edits; --by works for errant, m2 and similar metrics."
             )
-        prepared.append(metric.typed())
+        prepared.append(bound.replaced(bound.metric.typed()))
     return prepared
 
 
-def _save_weights(scoring: Scoring, path: str) -> None:
+def _save_weights(metrics: Sequence[BoundMetric], inputs: Inputs, path: str) -> None:
     """Learn a metric's weights from the systems and write them."""
-    inputs, runtime = scoring.inputs, scoring.runtime
-    learning = [metric for metric in scoring.metrics if isinstance(metric, LearnsWeights)]
+    learning = [bound for bound in metrics if isinstance(bound.metric, LearnsWeights)]
     if not learning or inputs.references is None:
         raise InputError(
             "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
         )
-    weights = learning[0].learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime)
+    metric = learning[0].metric
+    assert isinstance(metric, LearnsWeights)
+    weights = metric.learn(
+        inputs.sources, inputs.systems, inputs.references, runtime=learning[0].runtime
+    )
     weights.save(path)
 
 
-def _plan(metric: Metric, scoring: Scoring) -> str:
+def _plan(bound: BoundMetric, inputs: Inputs) -> str:
     """Return the plan of a language-model metric: one prompt, and the number of requests."""
-    if not isinstance(metric, PlansRequests):
+    if not isinstance(bound.metric, PlansRequests):
         raise InputError(
-            f"{metric.label} does not use a language model; --dry-run is for llm-s and llm-e."
+            f"{bound.label} does not use a language model; --dry-run is for llm-s and llm-e."
         )
-    plan = metric.plan(scoring.inputs.sources, scoring.inputs.systems, runtime=scoring.runtime)
+    plan = bound.metric.plan(inputs.sources, inputs.systems, runtime=bound.runtime)
     return (
-        f"{metric.label}: {plan.requests} requests, {plan.cached} of them cached, "
+        f"{bound.label}: {plan.requests} requests, {plan.cached} of them cached, "
         f"{plan.characters} characters of prompts in all. The first prompt:\n\n{plan.prompt}\n"
     )
 
@@ -170,7 +163,8 @@ def _plan(metric: Metric, scoring: Scoring) -> str:
 
 
 def _emit_scores(
-    scores: Mapping[Metric, Mapping[str, Score | CorpusScore]],
+    metrics: Sequence[BoundMetric],
+    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
     options: Namespace,
     size: int,
     payload: Any = None,
@@ -179,9 +173,9 @@ def _emit_scores(
     by_sentence = options.level == "sentence"
     rows: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
-    for metric, systems in scores.items():
+    for label, systems in scores.items():
         for system, score in systems.items():
-            head: dict[str, Any] = {"system": system, "metric": metric.label}
+            head: dict[str, Any] = {"system": system, "metric": label}
             value, tail = {"score": score.value}, {"signature": score.signature}
             records.append(head | value | {"details": score.details} | tail)
             if by_sentence and isinstance(score, Score):
@@ -192,36 +186,40 @@ def _emit_scores(
                 ]
             else:
                 rows.append({**head, **value, **score.details, **tail})
-    labels = [metric.label for metric in scores]
+    labels = list(scores)
     names = list(next(iter(scores.values())))
+    aside = frozenset[str]().union(*(named.metric.side_details for named in metrics))
+    hidden = frozenset() if options.wide else aside
     output.emit(
         rows,
         options,
         payload=payload or {"scores": records},
         caption=f"Scores by {', '.join(short_labels(labels).values())} of {len(names)} systems on "
         f"{size:,} sentences.",
-        table_rows=[row for name in names for row in _wide_rows(name, scores, options)],
+        table_rows=[row for name in names for row in _wide_rows(name, scores, options, hidden)],
         metrics=labels,
         signatures=[record["signature"] for record in records],
     )
 
 
 def _wide_rows(
-    system: str, scores: Mapping[Metric, Mapping[str, Score | CorpusScore]], options: Namespace
+    system: str,
+    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
+    options: Namespace,
+    hidden: frozenset[str],
 ) -> list[dict[str, Any]]:
     """Return a row of a system with a column for each metric, and one of each sentence if asked for."""
     row: dict[str, Any] = {"system": system}
-    for metric, systems in scores.items():
-        row[metric.label] = systems[system].value
+    for label, systems in scores.items():
+        row[label] = systems[system].value
         if len(scores) == 1:
-            aside = frozenset() if options.wide else metric.side_details
             details = systems[system].details
-            row |= {key: value for key, value in details.items() if key not in aside}
+            row |= {key: value for key, value in details.items() if key not in hidden}
     if options.level == "corpus":
         return [row]
     columns = {
-        metric.label: score.sentences
-        for metric, systems in scores.items()
+        label: score.sentences
+        for label, systems in scores.items()
         if isinstance(score := systems[system], Score)
     }
     return [
@@ -233,55 +231,33 @@ def _wide_rows(
     ]
 
 
-def _explanations(scores: SystemScores, scoring: Scoring) -> Iterator[str]:
-    """Yield a sentence per metric and system, and one about each benchmark that scores are compared with."""
-    inputs = scoring.inputs
-    described: set[str] = set()
-    for metric, systems in scores.items():
-        reference = find_reference(metric)
-        if reference is None:
-            yield f"{metric.label}: no human ratings are known beside its values with these parameters."
-            continue
-        sources = metric.score(
-            inputs.sources, inputs.sources, inputs.references, runtime=scoring.runtime
-        )
-        for system, score in systems.items():
-            changed = changed_sentences(inputs.sources, inputs.systems[system])
-            meaning = explain_score(
-                reference, score.value, score.sentences, sources.sentences, changed
-            )
-            yield f"{system}: {metric.label} {meaning}"
-        name = reference.benchmark.partition(":")[0]
-        if reference.benchmark not in described and name in DATASETS:
-            yield f"{reference.benchmark}: {dataset(name).about}."
-        described.add(reference.benchmark)
-
-
 # -- edits and error types -------------------------------------------------------------------------
 
 
-def _type_rows(scores: SystemScores, tier: Tier) -> list[dict[str, Any]]:
+def _type_rows(
+    metrics: Sequence[BoundMetric], scores: Mapping[str, Mapping[str, Score]], tier: Tier
+) -> list[dict[str, Any]]:
     """Return one row per metric, system and error type."""
     return [
-        {"system": system, "metric": metric.label, tier: kind, **counts}
-        for metric, systems in scores.items()
-        if isinstance(metric, CountsByType)
-        for system, score in systems.items()
-        for kind, counts in metric.by_type(score.statistics, tier).items()
+        {"system": system, "metric": bound.label, tier: kind, **counts}
+        for bound in metrics
+        if isinstance(bound.metric, CountsByType)
+        for system, score in scores[bound.label].items()
+        for kind, counts in bound.metric.by_type(score.statistics, tier).items()
     ]
 
 
 def _emit_rows(
     name: str,
     rows: Sequence[Row],
-    scoring: Scoring,
+    task: Task,
     options: Namespace,
     *,
     caption: str = "",
     text: Callable[[], str] | None = None,
 ) -> None:
     """Print rows of several metrics, by this name in JSON, or the text for readers of a narrow table."""
-    signatures = list(scoring.signatures.values())
+    signatures = list(task.signatures.values())
     if text and options.format == "table" and not options.wide:
         output.emit_text(text(), options, signatures)
         return
@@ -291,6 +267,6 @@ def _emit_rows(
         payload={name: rows},
         caption=caption,
         groups=("metric",),
-        metrics=scoring.labels,
+        metrics=task.labels,
         signatures=signatures,
     )

@@ -17,11 +17,11 @@ from learnedgec.cli import flags
 from learnedgec.cli.inputs import by_system, system_files
 from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.scoring import BoundMetric
 
 # Options that need blocks, and those that need all sentences at once.
 _WITH_BLOCKS = ("out_dir", "sentences", "parquet")
-_WITHOUT_BLOCKS = ("gold", "by", "show", "explain", "dry_run", "save_weights")
+_WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run", "save_weights")
 
 # The maximum number of notices about inputs that are printed; scores.json has all of them.
 _MAX_NOTICES = 3
@@ -86,9 +86,9 @@ def wants_blocks(options: Namespace) -> bool:
     return True
 
 
-def score_blocks(metrics: Sequence[Metric], options: Namespace) -> CorpusScores:
+def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusScores:
     """Score a corpus in blocks."""
-    runtime = flags.read_runtime(options)
+    runtime = metrics[0].runtime
     with _open_corpus(options) as corpus, _start_runner(options) as runner:
         return score_corpus(
             metrics,

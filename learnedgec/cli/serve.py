@@ -10,6 +10,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice, remark
+from learnedgec.scoring import bind
 
 
 @dataclass
@@ -42,8 +43,9 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Service, title="service")
     flags.add_runtime(parser)
     options = parser.parse_args(arguments)
-    metrics, runtime = flags.read_checked_metrics(options)
-    runtime = replace(runtime, progress=False)
+    runtime = replace(flags.read_runtime(options), progress=False)
+    metrics = bind(flags.read_metrics(options), runtime)
+    flags.introduce_evaluator(metrics, options)
     from learnedgec.applications import serve
 
     app = serve.application(
@@ -51,10 +53,9 @@ def main(arguments: Sequence[str]) -> None:
         request_sentences=options.request_sentences,
         text_characters=options.text_characters,
         waiting_requests=options.waiting_requests,
-        runtime=runtime,
     )
     with serve.listen(options.host, options.port) as listening:
-        serve.prepare(metrics, runtime)
+        serve.prepare(metrics)
         host, port = listening.getsockname()[:2]
         if not ipaddress.ip_address(host).is_loopback:
             notice("Everyone who can reach this machine over the network can use the service.")

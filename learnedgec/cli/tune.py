@@ -15,10 +15,10 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.plotting.tuning import plot_tuning
 from learnedgec.runtime.writing import check_writable
+from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
         {name: load_benchmark(name) for name in expand_benchmarks(names)}
         for names in ([options.benchmark], options.compare)
     )
-    metric, *more = flags.read_metrics(options)
+    named, *more = flags.read_metrics(options)
     if more:
         raise InputError(
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
@@ -98,18 +98,19 @@ def main(arguments: Sequence[str]) -> None:
     runtime = flags.read_runtime(options)
     names = {}
     for typed, benchmark in benchmarks.items():
-        _, on_test = search.check_task(metric, benchmark, goal, plan, **task)
+        _, on_test = search.check_task(named, benchmark, goal, plan, **task)
         names[typed] = search.tuned_name(
-            metric,
+            named,
             typed,
             options.name or "",
             goal=goal,
-            tuned_on_test=on_test or metric.tuned_on_test,
+            tuned_on_test=on_test or named.tuned_on_test,
         )
         path = tuned_file(Path(options.output), names[typed])
         check_writable(path)
         output.check_free(path, options)
-    check_metrics([metric], runtime)
+    metric = bind_one(named, runtime)
+    flags.introduce_evaluator([metric], options)
     _announce_comparisons(benchmarks, others, goal)
     announce = None if options.quiet else output.notice
     results = []

@@ -21,17 +21,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
 from learnedgec.runtime.digests import file_digest, files_digest, folder_state
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path, lookup_folders
+from learnedgec.types import Floats
+
+if TYPE_CHECKING:
+    from learnedgec.evaluators.precision import Precision
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -114,19 +119,104 @@ def _read_manifest(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Package:
-    """An evaluator package whose files are those that its manifest lists.
+    """An evaluator package whose files are those that its manifest lists; what a metric reads.
 
     Attributes:
         path: its directory.
         digest: the first 12 digits of the SHA-256 of the files that scores depend on (`package_digest`).
         manifest: its `manifest.json`.
         config: its `config.json`.
+        name: the name by which it was found; packages are equal if their files are.
     """
 
+    packaged: ClassVar[bool] = True
     path: Path
     digest: str
     manifest: dict[str, Any] = field(compare=False, repr=False)
     config: dict[str, Any] = field(compare=False, repr=False)
+    name: str = field(default="", compare=False)
+
+    @property
+    def gate(self) -> str:
+        """The gate of the metrics that it was trained for; see `EvaluatorConfig`."""
+        return str(self.config.get("gate", "characters"))
+
+    @property
+    def encoder(self) -> str:
+        """The pretrained encoder that its training started from."""
+        return str(self.manifest["encoder"])
+
+    def precision(self, runtime: Runtime) -> Precision:
+        """Return the precision in which it computes."""
+        from learnedgec.evaluators.precision import evaluator_precision
+
+        return evaluator_precision(runtime)
+
+    def check(self, outputs: Sequence[str]) -> None:
+        """Raise `ModelError` if it lacks one of the outputs; loads no weights."""
+        names = output_names(self.config)
+        for output in outputs:
+            if output not in names:
+                raise ModelError(
+                    f"the evaluator {self.name} has the heads {', '.join(names)} but not {output}, "
+                    "which this metric reads; name an evaluator that has it, or score a head by itself: "
+                    f"head(model={self.name!r}, name={names[0]!r})."
+                )
+
+    def range(self, weights: Mapping[str, float]) -> tuple[float, float] | None:
+        """Return the range of the ratings that a weighted sum of outputs predicts.
+
+        It is the sum of the ranges of all heads in it that learned from ratings; `None` if there is no such
+        head, or the package does not say the range of one.
+        """
+        from learnedgec.evaluators.evaluator import HeadConfig
+
+        ends: list[list[float]] = []
+        for output, weight in weights.items():
+            for name, factor in (self._terms(output) or {output: 1.0}).items():
+                head = HeadConfig(**self.config["heads"][name])
+                if not head.rated:
+                    continue
+                if head.range is None:
+                    return None
+                ends.append(sorted(weight * factor * rating for rating in head.range))
+        return (sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None
+
+    def sums(self, outputs: Sequence[str]) -> dict[str, str]:
+        """Return the terms of those outputs that are sums, such as `0.5*fluency+0.5*meaning`."""
+        return {
+            output: "+".join(f"{weight:g}*{head}" for head, weight in terms.items())
+            for output in outputs
+            if (terms := self._terms(output))
+        }
+
+    def predict(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        outputs: Sequence[str],
+        runtime: Runtime,
+    ) -> dict[str, Floats]:
+        """Return the values of each output for N (source, hypothesis) rows, float64 (N,).
+
+        Args:
+            sources: N sources.
+            hypotheses: N hypotheses.
+            outputs: names of the outputs.
+            runtime: how to run.
+
+        Raises:
+            ModelError: see `check`.
+            PackageError: the model cannot be loaded.
+        """
+        from learnedgec.evaluators.evaluator import Evaluator
+
+        self.check(outputs)
+        return Evaluator.of(self, runtime).predict(sources, hypotheses, outputs, runtime=runtime)
+
+    def _terms(self, output: str) -> dict[str, float]:
+        """Return the weights of the heads in an output; empty for a head."""
+        return dict((self.config.get("sums") or {}).get(output, {}))
 
 
 def open_package(name: str) -> Package:
@@ -139,7 +229,7 @@ def open_package(name: str) -> Package:
         PackageError: see `check_package`.
     """
     path = find_evaluator(name)
-    return _open(path, folder_state(path))
+    return replace(_open(path, folder_state(path)), name=name)
 
 
 @lru_cache(maxsize=32)

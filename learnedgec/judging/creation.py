@@ -18,7 +18,7 @@ from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.judging.sampling import group_equal, spread
 from learnedgec.judging.settings import StudySettings
-from learnedgec.metrics.engine import checked_inputs
+from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 
 # How many times the sentences that are wanted are looked at for their types of errors.

@@ -18,37 +18,31 @@ as a bootstrap needs). A new metric is one frozen dataclass with two methods:
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
 `aggregate`. The fields are the parameters, so the printed name is the whole configuration, and `registry`
-parses it back to an equal metric. `engine` checks the inputs and computes each distinct row once. `protocols`
-has what some metrics can do besides scoring.
+parses it back to an equal metric. `learnedgec.scoring` checks the inputs, stores statistics and signs scores.
+`protocols` has what some metrics can do besides scoring.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec._version import __version__
-from learnedgec.data.references import ReferenceRows, References
+from learnedgec.data.references import Reference, ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
-from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, ParameterError, PluginError
-from learnedgec.metrics.engine import as_inputs, checked_inputs, distinct_statistics
-from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.tuned import TEST_MARK
-from learnedgec.runtime.digests import key_of
-from learnedgec.runtime.notices import InputWarning, collected, warn_of_inputs
-from learnedgec.runtime.plugins import origin
+from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.store import Store
 from learnedgec.types import Array, Floats
+
+if TYPE_CHECKING:
+    from learnedgec.metrics.scores import Score, Scores
 
 _Own = TypeVar("_Own", bound="Metric")
 
@@ -80,8 +74,8 @@ class Metric(ABC):
     """Details that tables leave out unless every column is requested."""
     citation: ClassVar[str] = ""
     """BibTeX entries to cite, for a metric from outside learnedgec; learnedgec's own have cards."""
-    _tuned: ClassVar[tuple[str, Metric] | None] = None
-    """Of a tuned metric, a value's own: its name, and the metric as its file defines it."""
+    stores_statistics: ClassVar[bool] = True
+    """Whether a system's statistics may be stored, since they depend on its own texts alone."""
 
     # -- what a metric implements ------------------------------------------------------------
 
@@ -177,14 +171,6 @@ class Metric(ABC):
         """
         self.describe(runtime)
 
-    def resolved(self: _Own) -> _Own:
-        """Return an equal metric that keeps the trained packages which its parameters name now.
-
-        Each call that scores begins with it, so that statistics and signature are those of one package. A
-        metric that reads none is its own.
-        """
-        return self
-
     def caveats(self, references: References) -> list[str]:
         """Return why scores with these references are not what one may take them for, a sentence each.
 
@@ -196,7 +182,7 @@ class Metric(ABC):
         """Return what else the score depends on that the references decide; the end of the signature."""
         return {}
 
-    def evaluators(self) -> tuple[str, ...]:
+    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
         """Return the names of the evaluator packages that it scores with."""
         return ()
 
@@ -209,52 +195,48 @@ class Metric(ABC):
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems whose inputs have been checked.
 
-        Each distinct row (source, hypothesis, references) is computed once, since systems often agree. With
-        `runtime.cache_dir`, the statistics of a system are read from the store if they were computed
-        before, with the same signature and for the same texts, and their warnings are repeated. New
-        statistics are stored there, unless the signature has changed in the meantime because a model was
-        replaced. A metric that needs all systems together, or that combines other metrics, overrides this.
+        Each distinct row (source, hypothesis, references) is computed once, since systems often agree. A
+        metric that needs all systems together overrides this.
 
         Args:
             sources: N sentences.
             systems: system -> N hypotheses.
-            references: references of the sentences, if there are any.
+            references: references of the sentences; `None` if the metric needs none.
             runtime: how to run.
+
+        Raises:
+            PluginError: `compute` does not return one row of an array for each sentence.
         """
-        used = references if self.needs_references else None
-        for caveat in self.caveats(used) if used is not None else ():
-            warnings.warn(caveat, stacklevel=3)
-        if runtime.cache_dir is None:
-            return distinct_statistics(self, sources, systems, used, runtime)
-        store = Store(runtime.cache_dir)
-        signature = self.for_statistics.signature(references, runtime=runtime)
-        shared = ["with notices", signature, repr(used and used.rows)]
-        keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
-        entries = {name: store.load(key) for name, key in keys.items()}
-        missing = {name: systems[name] for name, entry in entries.items() if entry is None}
-        computed: dict[str, Statistics] = {}
-        with collected() as notices:
-            if missing:
-                computed = distinct_statistics(self, sources, missing, used, runtime)
-        if missing and self.for_statistics.signature(references, runtime=runtime) != signature:
-            # It is unknown which model computed these statistics; one pass over all systems uses one model.
-            return distinct_statistics(self, sources, systems, used, runtime)
-        # A warning may concern any of the systems that were computed together, so each stores all warnings.
-        new_notices = list(dict.fromkeys(map(str, notices)))
-        for name, statistics in computed.items():
-            store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
-        stored_notices: dict[str, None] = {}
-        for name, entry in entries.items():
-            if entry is not None:
-                arrays, (texts, *records) = entry
-                computed[name] = Statistics(arrays, tuple(records))
-                stored_notices |= dict.fromkeys(texts)
-        for notice in notices:
-            warn_of_inputs(notice)
-        for text in stored_notices:
-            if text not in new_notices:
-                warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
-        return {name: computed[name] for name in systems}
+        # In a row, the number of the first sentence with the same references replaces the references.
+        first: dict[tuple[Reference, ...], int] = {}
+        reference_numbers = [0] * len(sources)
+        if references is not None:
+            reference_numbers = [
+                first.setdefault(row, number) for number, row in enumerate(references)
+            ]
+        places: dict[tuple[str, str, int], int] = {}
+        places_of = {
+            system: [
+                places.setdefault(row, len(places))
+                for row in zip(sources, hypotheses, reference_numbers, strict=True)
+            ]
+            for system, hypotheses in systems.items()
+        }
+        PROFILE.rows += len(sources) * len(systems)
+        PROFILE.distinct += len(places)
+        computed = self.compute(
+            [source for source, _, _ in places],
+            [hypothesis for _, hypothesis, _ in places],
+            None if references is None else references.select(number for _, _, number in places),
+            runtime,
+        )
+        arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]
+        if not all(isinstance(array, np.ndarray) and len(array) == len(places) for array in arrays):
+            raise PluginError(
+                f"{self.label}: compute did not return Statistics of NumPy arrays with one row for each of "
+                f"{len(places)} sentences."
+            )
+        return {system: computed.take(rows) for system, rows in places_of.items()}
 
     # -- its name, which is its whole configuration ----------------------------------------------
 
@@ -273,46 +255,30 @@ class Metric(ABC):
         return dict(parameters)
 
     def __str__(self) -> str:
-        return self._format(dataclasses.fields(self))
+        return self.printed()
 
     @property
     def label(self) -> str:
-        """The name with only the parameters that differ from their defaults or tuned values."""
-        usual = {
-            field: getattr(self._tuned[1], field.name) if self._tuned else field.default
-            for field in dataclasses.fields(self)
-        }
-        return self._format(
-            [field for field, value in usual.items() if getattr(self, field.name) != value]
-        )
+        """The name with only the parameters that differ from their defaults."""
+        return self.printed(usual={field.name: field.default for field in dataclasses.fields(self)})
 
-    @property
-    def tuned_names(self) -> tuple[str, ...]:
-        """The names of the tuned metrics that it scores with."""
-        return (self._tuned[0],) if self._tuned else ()
-
-    @property
-    def tuned_on_test(self) -> bool:
-        """Whether the name of a tuned metric that it scores with says that test data were used."""
-        return any(name.endswith(TEST_MARK) for name in self.tuned_names)
-
-    def named(self: _Own, tuned: str, original: Metric) -> _Own:
-        """Return the metric under the name of a tuned one.
-
-        The name belongs to this value: a copy with other parameters (`dataclasses.replace`) loses it unless
-        `named_like` passes it on. Equality ignores the name.
+    def printed(self, name: str = "", usual: Mapping[str, Any] | None = None) -> str:
+        """Return the name with every parameter, or with those that have another value than usual.
 
         Args:
-            tuned: the name, such as `some@jfleg`.
-            original: the tuned metric as its file defines it; `label` prints only the differences from it.
+            name: in place of the metric's own, that of a tuned metric.
+            usual: parameter -> the value with which it is left out; every parameter is printed if absent.
         """
-        copy = dataclasses.replace(self)
-        object.__setattr__(copy, "_tuned", (tuned, original))
-        return copy
+        fields = [
+            field
+            for field in dataclasses.fields(self)
+            if usual is None or getattr(self, field.name) != usual[field.name]
+        ]
+        return self._format(fields, name or vars(type(self)).get("import_path", self.name))
 
-    def named_like(self: _Own, other: Metric) -> _Own:
-        """Return the metric, a changed copy of `other`, under the tuned name of `other` if it has one."""
-        return self if other._tuned is None else self.named(*other._tuned)
+    def _format(self, fields: Sequence[dataclasses.Field[Any]], name: str) -> str:
+        inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
+        return f"{name}({inner})" if inner else name
 
     @property
     def for_statistics(self: _Own) -> _Own:
@@ -325,57 +291,9 @@ class Metric(ABC):
             for field in dataclasses.fields(self)
             if field.name in self.aggregate_parameters
         }
-        # A tuned metric shares its statistics with the untuned one: the copy drops the tuned name.
-        return dataclasses.replace(self, **defaults) if defaults or self._tuned else self
+        return dataclasses.replace(self, **defaults) if defaults else self
 
-    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
-        inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
-        # The name that `load_metric` knows: of a tuned metric, of an imported class, or its own.
-        name = self._tuned[0] if self._tuned else vars(type(self)).get("import_path", self.name)
-        return f"{name}({inner})" if inner else name
-
-    # -- what every metric can do --------------------------------------------------------------
-
-    def statistics(
-        self,
-        sources: Sentences,
-        hypotheses: Sentences,
-        references: ReferenceRows | None = None,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> Statistics:
-        """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
-        system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        [computed] = self.statistics_of_systems(
-            sources, system, references, runtime=runtime
-        ).values()
-        return computed
-
-    def statistics_of_systems(
-        self,
-        sources: Sentences,
-        systems: Systems,
-        references: ReferenceRows | None = None,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems on the same sources, sharing common work.
-
-        It checks the texts, but gives no warning of what looks like a mistake in them, as scoring does.
-
-        Args:
-            sources: N texts: a list, a tuple, a NumPy array, a column of a table, ….
-            systems: N texts each, by the system's name.
-            references: `References`, or each sentence's texts: `[[references of a sentence], …]`.
-            runtime: how to run.
-
-        Raises:
-            LengthError: sources, hypotheses and references differ in length.
-            InputError: there are no sentences, an item is not a text, or a reference that the metric needs
-                is missing; the message names the argument and the index.
-        """
-        inputs = as_inputs([self], sources, systems, references, runtime)
-        return self.resolved().compute_systems(*inputs, runtime)
+    # -- shorthands for `learnedgec.scoring` --------------------------------------------------------
 
     def score(
         self,
@@ -385,7 +303,7 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Score:
-        """Score one system; see `statistics_of_systems` for arguments and errors.
+        """Score one system; see `learnedgec.score`.
 
         Example:
             >>> from learnedgec import load_metric
@@ -393,8 +311,9 @@ class Metric(ABC):
             >>> score.sentences.tolist()
             [1.0]
         """
-        system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        return self.score_systems(sources, system, references, runtime=runtime)["hypotheses"]
+        from learnedgec.scoring import score
+
+        return score(self, sources, hypotheses, references, runtime=runtime)
 
     def score_systems(
         self,
@@ -404,71 +323,24 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
-        """Score several systems on the same sources; see `statistics_of_systems`."""
-        inputs = checked_inputs([self], sources, systems, references, runtime)
-        metric = self.resolved()
-        computed = metric.compute_systems(*inputs, runtime)
-        return metric.scores_of(computed, inputs.references, runtime)
+        """Score several systems on the same sources; see `learnedgec.score`."""
+        from learnedgec.scoring import score
 
-    def scores_of(
+        return score(self, sources, systems, references, runtime=runtime)
+
+    def statistics(
         self,
-        statistics: Mapping[str, Statistics],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Scores[Score]:
-        """Return the signed scores of systems whose statistics are computed.
+        sources: Sentences,
+        hypotheses: Sentences,
+        references: ReferenceRows | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Statistics:
+        """Return the statistics of one system's N hypotheses; see `learnedgec.scoring.BoundMetric`."""
+        from learnedgec.scoring import bind_one
 
-        Args:
-            statistics: system -> its statistics.
-            references: references of the sentences, if there are any, for the signature.
-            runtime: how the statistics were computed, for the signature.
-        """
-        signed = self.signature(references, runtime=runtime)
-        return Scores(
-            {name: self.score_of(rows, signature=signed) for name, rows in statistics.items()}
-        )
-
-    def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
-        """Return the score aggregated from statistics; warn if every sentence's is NaN.
-
-        Raises:
-            PluginError: the sentence scores are not one number per sentence.
-        """
-        size = len(statistics)
-        try:
-            sentences = np.asarray(self.sentence_scores(statistics), dtype=np.float64).reshape(size)
-        except (TypeError, ValueError):
-            raise PluginError(
-                f"{self.label}: sentence_scores did not return an array of one number for each of {size} "
-                "sentences."
-            ) from None
-        if np.isnan(sentences).all():
-            warnings.warn(f"{self.label}: no sentence has a score, all are NaN.", stacklevel=3)
-        return Score(
-            metric=str(self),
-            value=self.aggregate(statistics),
-            sentences=sentences,
-            details=self.details(statistics),
-            sentence_details=self.sentence_details(statistics),
-            signature=signature,
-            statistics=statistics,
-        )
-
-    def signature(
-        self, references: References | None = None, *, runtime: Runtime = Runtime()
-    ) -> str:
-        """Return one line that names everything the score depends on besides the sentences."""
-        parts = {**self.resolved().describe(runtime), **origin(type(self))}
-        if self.needs_references and references is not None:
-            counts = {len(row) for row in references}
-            low, high = min(counts, default=0), max(counts, default=0)
-            parts["references"] = low if low == high else f"{low}-{high}"
-        if runtime.tokenise == "spacy":
-            parts["tokens"] = describe_tokens()
-        parts["learnedgec"] = __version__
-        if references is not None:
-            parts |= self.describe_references(references)
-        return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
+        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+        return bind_one(self, runtime).statistics(sources, systems, references)["hypotheses"]
 
 
 class ResampledMetric(Metric):

@@ -246,7 +246,7 @@ class TypedOverlap(EditOverlap):
     def typed(self) -> Metric:
         """Return the metric with types for the edits of systems."""
         # Its subclasses have the field.
-        return replace(self, types=True).named_like(self)  # type: ignore[call-arg]
+        return replace(self, types=True)  # type: ignore[call-arg]
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric, ResampledMetric
-from learnedgec.metrics.needs import check_metrics
-from learnedgec.metrics.registry import REGISTRY, is_metric_name, load_metric
+from learnedgec.metrics.registry import REGISTRY, NamedMetric, is_metric_name, read_name
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
@@ -56,7 +54,7 @@ class Ensemble(ResampledMetric):
 
     def __post_init__(self) -> None:
         # The full names, so that two spellings of one ensemble are equal.
-        object.__setattr__(self, "members", tuple(map(str, self.metrics)))
+        object.__setattr__(self, "members", tuple(map(str, self.named)))
         size = len(self.members)
         if not size or len(set(self.members)) < size:
             raise ParameterError("an ensemble needs one or more members, each of them different.")
@@ -97,9 +95,14 @@ class Ensemble(ResampledMetric):
         return expanded
 
     @cached_property
+    def named(self) -> tuple[NamedMetric, ...]:
+        """The members under their names, some of which may be those of tuned metrics."""
+        return tuple(map(read_name, self.members))
+
+    @property
     def metrics(self) -> tuple[Metric, ...]:
         """The members."""
-        return tuple(map(load_metric, self.members))
+        return tuple(member.metric for member in self.named)
 
     @property
     def needs_references(self) -> bool:  # type: ignore[override]  # one kind does, the next does not
@@ -109,9 +112,7 @@ class Ensemble(ResampledMetric):
     @property
     def label(self) -> str:
         """The short name: the members' labels with their weights, and the scales."""
-        if self._tuned:
-            return super().label
-        labels = [metric.label for metric in self.metrics]
+        labels = [member.label for member in self.named]
         # A member with parameters is easier to read in quotes.
         keys = [repr(label) if "(" in label else label for label in labels]
         inner = [f"{key}={weight!r}" for key, weight in zip(keys, self._weights, strict=True)]
@@ -121,8 +122,8 @@ class Ensemble(ResampledMetric):
 
     @property
     def tuned_names(self) -> tuple[str, ...]:
-        """The names of the ensemble and its members, where these are tuned metrics."""
-        return super().tuned_names + tuple(n for m in self.metrics for n in m.tuned_names)
+        """The names of those members that are tuned metrics."""
+        return tuple(name for member in self.named for name in member.tuned_names)
 
     def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
         """Return the ensemble with scales computed from statistics, such as those of a benchmark's systems.
@@ -131,10 +132,10 @@ class Ensemble(ResampledMetric):
             InputError: a member gives every sentence the same score, so it has no scale.
         """
         scores = np.concatenate([self._sentences(rows) for rows in statistics], axis=1)
-        for metric, values in zip(self.metrics, scores, strict=True):
+        for member, values in zip(self.named, scores, strict=True):
             if np.ptp(values) == 0:
                 raise InputError(
-                    f"{metric.label} gives every sentence the same score here, so it cannot be scaled "
+                    f"{member.label} gives every sentence the same score here, so it cannot be scaled "
                     "like the other members; leave it out."
                 )
         scales = [(float(values.mean()), float(values.std())) for values in scores]
@@ -144,21 +145,27 @@ class Ensemble(ResampledMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
-        [computed] = self.compute_systems(sources, {"": hypotheses}, references, runtime).values()
-        return computed
+        return self.joined(
+            [
+                metric.compute(
+                    sources, hypotheses, references if metric.needs_references else None, runtime
+                )
+                for metric in self.metrics
+            ]
+        )
 
-    def compute_systems(
-        self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: References | None,
-        runtime: Runtime,
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; each member computes or caches its own."""
-        by_member = [
-            metric.compute_systems(sources, systems, references, runtime) for metric in self.metrics
-        ]
-        return {name: _joined([computed[name] for computed in by_member]) for name in systems}
+    @staticmethod
+    def joined(parts: Sequence[Statistics]) -> Statistics:
+        """Return the members' statistics side by side."""
+        arrays = {
+            f"{number}:{name}": array
+            for number, part in enumerate(parts)
+            for name, array in part.arrays.items()
+        }
+        if not any(part.records for part in parts):
+            return Statistics(arrays)
+        columns = [part.records or (None,) * len(part) for part in parts]
+        return Statistics(arrays, tuple(map(list, zip(*columns, strict=True))))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the members' scaled sentence scores."""
@@ -171,39 +178,35 @@ class Ensemble(ResampledMetric):
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return each member's own corpus score."""
-        return {metric.label: metric.aggregate(part) for metric, part in self._parts(statistics)}
+        parts = zip(self.named, self._parts(statistics), strict=True)
+        return {member.label: metric.aggregate(part) for member, (metric, part) in parts}
 
     @property
     def statistics_depend_on_others(self) -> str:
         """What the first member says whose statistics depend on others."""
-        reasons = ((m.label, m.statistics_depend_on_others) for m in self.metrics)
+        reasons = ((m.label, m.metric.statistics_depend_on_others) for m in self.named)
         return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
         """What the first member says whose sentence scores depend on others."""
-        reasons = ((m.label, m.sentence_scores_depend_on_others) for m in self.metrics)
+        reasons = ((m.label, m.metric.sentence_scores_depend_on_others) for m in self.named)
         return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each member's own sentence scores."""
-        labels = [metric.label for metric in self.metrics]
+        labels = [member.label for member in self.named]
         return dict(zip(labels, self._sentences(statistics), strict=True))
 
-    def evaluators(self) -> tuple[str, ...]:
+    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
         """Return the evaluators of all members."""
-        names = (name for metric in self.metrics for name in metric.evaluators())
+        names = (name for metric in self.metrics for name in metric.evaluators(runtime))
         return tuple(dict.fromkeys(names))
-
-    def resolved(self) -> Ensemble:
-        """Return an equal ensemble of resolved members."""
-        ensemble = copy.copy(self)
-        object.__setattr__(ensemble, "metrics", tuple(metric.resolved() for metric in self.metrics))
-        return ensemble
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every member's models are available."""
-        check_metrics(self.metrics, runtime)
+        for metric in self.metrics:
+            metric.check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the members depend on, under names that start with `k:`."""
@@ -247,16 +250,3 @@ class Ensemble(ResampledMetric):
         ]
         total: Floats = np.sum(terms, axis=0)
         return total
-
-
-def _joined(parts: Sequence[Statistics]) -> Statistics:
-    """Return the members' statistics side by side."""
-    arrays = {
-        f"{number}:{name}": array
-        for number, part in enumerate(parts)
-        for name, array in part.arrays.items()
-    }
-    if not any(part.records for part in parts):
-        return Statistics(arrays)
-    columns = [part.records or (None,) * len(part) for part in parts]
-    return Statistics(arrays, tuple(map(list, zip(*columns, strict=True))))

@@ -211,7 +211,7 @@ class Errant(TypedOverlap):
 
     def reannotated(self) -> Errant:
         """Return the metric that extracts the edits of references again."""
-        return replace(self, reannotate=True).named_like(self)
+        return replace(self, reannotate=True)
 
 
 def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:

@@ -244,6 +244,7 @@ class GotoScorer(EditOverlap):
     """
 
     name: ClassVar[str] = "gotoscorer"
+    stores_statistics: ClassVar[bool] = False
     weights: str | None = None
     annotator: str | None = None
 
@@ -263,9 +264,7 @@ class GotoScorer(EditOverlap):
         runtime: Runtime = Runtime(),
     ) -> Difficulties:
         """Return the difficulties learned from these systems, to save or inspect them."""
-        counted = self.unweighted.statistics_of_systems(
-            sources, systems, references, runtime=runtime
-        )
+        counted = self.unweighted.compute_systems(sources, systems, references, runtime)
         return Difficulties.learn(sources, counted)
 
     def compute_systems(

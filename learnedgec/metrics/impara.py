@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import expit
 
 from learnedgec.data.references import References
+from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import RELEASED
-from learnedgec.evaluators.predictor import MAX_LENGTH, find_predictor
 from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
@@ -80,9 +80,9 @@ class Impara(GatedMetric):
         `characters`, bool (N,), is whether the similarity is that of characters, and `threshold`, float64
         (N,), the default of the parameter `threshold`.
         """
-        metric = self.resolved()
-        quality = metric.predictor.predict(sources, hypotheses, ["quality"], runtime)
-        encoder = metric._encoder
+        runtime = runtime.bound()
+        quality = self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+        encoder = self._encoder(runtime)
         if encoder == _CHARACTERS:
             similarity = character_similarities(sources, hypotheses)
         else:
@@ -92,7 +92,7 @@ class Impara(GatedMetric):
                 **quality,
                 "similarity": similarity,
                 "characters": np.full(len(sources), encoder == _CHARACTERS),
-                "threshold": np.full(len(sources), metric.usual_threshold),
+                "threshold": np.full(len(sources), self.usual_threshold(runtime)),
             }
         )
 
@@ -113,42 +113,39 @@ class Impara(GatedMetric):
         """Return the raw quality and the similarity."""
         return {name: statistics[name] for name in ("quality", "similarity")}
 
-    def find_readings(self) -> list[Reading]:
+    def readings(self, runtime: Runtime) -> list[Reading]:
         """Return the quality estimator."""
-        return [Reading(find_predictor(self.quality), {"quality": 1.0})]
+        return [Reading(runtime.open(find_predictor, self.quality), {"quality": 1.0})]
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""
         super().check(runtime)
-        if (encoder := self._encoder) != _CHARACTERS:
+        if (encoder := self._encoder(runtime)) != _CHARACTERS:
             need_model(self, "similarity", encoder)
 
-    def describe_rest(self) -> dict[str, str | int | float]:
+    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the gate and, if an encoder measures similarity, which one it is."""
-        rest, encoder = super().describe_rest(), self._encoder
+        rest, encoder = super().describe_rest(runtime), self._encoder(runtime)
         if rest and encoder != _CHARACTERS:
             rest |= {"encoder": encoder, "encoder-sha256": checkpoint_digest(encoder)}
         return rest
 
-    @property
-    def measure(self) -> str:
-        """What measures the similarity."""
-        return _CHARACTERS if self._encoder == _CHARACTERS else "cosine"
+    def measure(self, runtime: Runtime) -> str:
+        """Return what measures the similarity."""
+        return _CHARACTERS if self._encoder(runtime) == _CHARACTERS else "cosine"
 
-    @property
-    def _encoder(self) -> str:
-        """The name of the encoder that measures similarity, or `characters`."""
+    def _encoder(self, runtime: Runtime) -> str:
+        """Return the name of the encoder that measures similarity, or `characters`."""
         if self.similarity:
             return self.similarity
-        predictor = self.predictor
+        predictor = self.predictor(runtime)
         return predictor.encoder if predictor.gate == "cosine" else _CHARACTERS
 
-    @property
-    def usual_threshold(self) -> float:
-        """The default of `threshold`, by the similarity and by what the package was trained for."""
-        if self.similarity is None and self.predictor.gate == "none":
+    def usual_threshold(self, runtime: Runtime) -> float:
+        """Return the default of `threshold`, by the similarity and by what the package was trained for."""
+        if self.similarity is None and self.predictor(runtime).gate == "none":
             return OPEN
-        return GATE if self._encoder == _CHARACTERS else _PAPER_THRESHOLD
+        return GATE if self._encoder(runtime) == _CHARACTERS else _PAPER_THRESHOLD
 
 
 def _encoder_similarities(

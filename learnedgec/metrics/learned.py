@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import importlib.metadata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +19,14 @@ from scipy.special import expit
 from learnedgec.data.detokenisation import detokenise
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.evaluators.packages import RELEASED
-from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor, Predictor, find_package
+from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
+from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.metrics.similarity_gate import GATE, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-_Own = TypeVar("_Own", bound="LearnedMetric")
 
 
 class Reading(NamedTuple):
@@ -51,70 +48,50 @@ class LearnedMetric(Metric):
     """
 
     needs_references: ClassVar[bool] = False
-    _readings: ClassVar[list[Reading] | None] = None
-    """Of a resolved metric, a value's own: what it reads."""
 
     @abstractmethod
-    def find_readings(self) -> list[Reading]:
-        """Return what the metric reads; the predictors are looked up now."""
+    def readings(self, runtime: Runtime) -> list[Reading]:
+        """Return what the metric reads; the runtime opens the predictors."""
 
-    def describe_rest(self) -> dict[str, str | int | float]:
+    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the score depends on besides the predictors, such as a gate."""
         return {}
 
-    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+    def _format(self, fields: Sequence[dataclasses.Field[Any]], name: str) -> str:
         evaluator = getattr(self, self.evaluator_parameter, "")
         if not EVALUATOR.fullmatch(evaluator):
-            return super()._format(fields)
+            return super()._format(fields, name)
         rest = [field for field in fields if field.name != self.evaluator_parameter]
-        name, parenthesis, parameters = super()._format(rest).partition("(")
-        return f"{name}[{evaluator}]{parenthesis}{parameters}"
+        return super()._format(rest, f"{name}[{evaluator}]")
 
-    @property
-    def readings(self) -> list[Reading]:
-        """What the metric reads: for a resolved metric as it was found then, else looked up now."""
-        return self.find_readings() if self._readings is None else self._readings
-
-    @property
-    def predictor(self) -> Predictor:
-        """The predictor of a metric that reads only one."""
-        [reading] = self.readings
+    def predictor(self, runtime: Runtime) -> Predictor:
+        """Return the predictor of a metric that reads only one."""
+        [reading] = self.readings(runtime)
         return reading.predictor
 
-    @property
-    def outputs(self) -> dict[Predictor, list[str]]:
-        """The outputs that are read of each distinct predictor."""
+    def outputs(self, runtime: Runtime) -> dict[Predictor, list[str]]:
+        """Return the outputs that are read of each distinct predictor."""
         outputs: dict[Predictor, list[str]] = {}
-        for predictor, weights in self.readings:
+        for predictor, weights in self.readings(runtime):
             names = outputs.setdefault(predictor, [])
             names += [name for name in weights if name not in names]
         return outputs
 
-    def resolved(self: _Own) -> _Own:
-        """Return an equal metric that keeps the predictors which its parameters name now."""
-        return _with_readings(self, self.find_readings()) if self._readings is None else self
-
-    @property
-    def for_statistics(self: _Own) -> _Own:
-        """See `Metric.for_statistics`; it keeps the predictors of a resolved metric."""
-        metric: _Own = super().for_statistics
-        return metric if self._readings is None else _with_readings(metric, self._readings)
-
-    def evaluators(self) -> tuple[str, ...]:
+    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
         """Return the packages in use."""
-        return tuple(predictor.name for predictor in self.outputs if predictor.packaged)
+        return tuple(predictor.name for predictor in self.outputs(runtime) if predictor.packaged)
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every predictor is available and has the outputs that are read."""
         try:
-            for predictor, names in self.outputs.items():
+            for predictor, names in self.outputs(runtime).items():
                 predictor.check(names)
         except ModelError as error:
             raise ModelError(f"{self.label}: {error}") from None
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return digests of the predictors, terms of sums, `describe_rest` and precisions."""
-        outputs = self.outputs
+        outputs = self.outputs(runtime)
         return {
             "sha256": ",".join(dict.fromkeys(predictor.digest for predictor in outputs)),
             **{
@@ -122,7 +99,7 @@ class LearnedMetric(Metric):
                 for predictor, names in outputs.items()
                 for output, terms in predictor.sums(names).items()
             },
-            **self.describe_rest(),
+            **self.describe_rest(runtime),
             "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
         }
 
@@ -136,14 +113,12 @@ class GatedMetric(LearnedMetric):
     if TYPE_CHECKING:
         threshold: float | None
 
-    @property
-    def usual_threshold(self) -> float:
-        """The default of `threshold`, where that is `None`; the statistics then have it, too."""
+    def usual_threshold(self, runtime: Runtime) -> float:
+        """Return the default of `threshold`, where that is `None`; the statistics then have it, too."""
         return GATE
 
-    @property
-    def measure(self) -> str:
-        """What measures the similarity, as signatures name it."""
+    def measure(self, runtime: Runtime) -> str:
+        """Return what measures the similarity, as signatures name it."""
         return "characters"
 
     def thresholds(self, statistics: Statistics) -> float | Floats:
@@ -174,17 +149,10 @@ class GatedMetric(LearnedMetric):
         """Return the share of hypotheses that were rejected."""
         return {"rejected": float(np.mean(~self.accepted(statistics)))}
 
-    def describe_rest(self) -> dict[str, str | int | float]:
+    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the gate; nothing where everything is accepted."""
-        threshold = self.usual_threshold if self.threshold is None else self.threshold
-        return {"gate": f"{self.measure}>{threshold:g}"} if threshold >= 0 else {}
-
-
-def _with_readings(metric: _Own, readings: list[Reading]) -> _Own:
-    """Return a copy of a metric that keeps its readings."""
-    resolved = copy.copy(metric)
-    object.__setattr__(resolved, "_readings", readings)
-    return resolved
+        threshold = self.usual_threshold(runtime) if self.threshold is None else self.threshold
+        return {"gate": f"{self.measure(runtime)}>{threshold:g}"} if threshold >= 0 else {}
 
 
 @dataclass(frozen=True)
@@ -249,8 +217,6 @@ class Head(LearnedMetric):
     @property
     def label(self) -> str:
         """The short name: the model, and its head or heads."""
-        if self._tuned:
-            return super().label
         if self.weights == (1.0,):
             return f"{self.name}(model={self.model!r}, name={self.heads[0]!r})"
         return f"{self.name}(model={self.model!r}, weights={self._head_weights!r})"
@@ -259,7 +225,7 @@ class Head(LearnedMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        return Statistics(self.predictor.predict(sources, hypotheses, self.heads, runtime))
+        return Statistics(self.predictor(runtime).predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""
@@ -276,9 +242,9 @@ class Head(LearnedMetric):
         """Return the values of each head if there are several; a single head's are the scores themselves."""
         return {head: statistics[head] for head in self.heads} if len(self.heads) > 1 else {}
 
-    def find_readings(self) -> list[Reading]:
+    def readings(self, runtime: Runtime) -> list[Reading]:
         """Return the package and its outputs."""
-        return [Reading(find_package(self.model), self._head_weights)]
+        return [Reading(runtime.open(open_package, self.model), self._head_weights)]
 
     @property
     def _head_weights(self) -> dict[str, float]:
@@ -326,7 +292,7 @@ class Preference(GatedMetric):
         # The difference is 0 for an unchanged source, which need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        values = self.predictor.predict(
+        values = self.predictor(runtime).predict(
             [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
         )["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
@@ -341,9 +307,9 @@ class Preference(GatedMetric):
         """Return the similarity."""
         return {"similarity": statistics["similarity"]}
 
-    def find_readings(self) -> list[Reading]:
+    def readings(self, runtime: Runtime) -> list[Reading]:
         """Return the package and its output."""
-        return [Reading(find_package(self.model), {"preference": 1.0})]
+        return [Reading(runtime.open(open_package, self.model), {"preference": 1.0})]
 
 
 @dataclass(frozen=True)
@@ -394,18 +360,21 @@ class Classifier(LearnedMetric):
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
-        return Statistics(self.predictor.predict(sources, hypotheses, ["quality"], runtime))
+        return Statistics(
+            self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the activated output."""
         quality: Floats = statistics["quality"]
         return expit(quality) if self.activation == "sigmoid" else quality
 
-    def find_readings(self) -> list[Reading]:
+    def readings(self, runtime: Runtime) -> list[Reading]:
         """Return the model."""
-        model = ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
+        names = (self.model, self.reads, self.pooling, self.max_tokens)
+        model = runtime.open(PublishedClassifier, *names)
         return [Reading(model, {"quality": 1.0})]
 
-    def describe_rest(self) -> dict[str, str | int | float]:
+    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the detokeniser's version."""
         return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}

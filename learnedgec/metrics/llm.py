@@ -13,7 +13,7 @@ import numpy as np
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
-from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import describe_annotator
@@ -28,8 +28,6 @@ from learnedgec.evaluators.chat import (
     import_openai,
 )
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs, distinct_statistics
-from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.progress import track
@@ -135,17 +133,16 @@ class LlmS(Metric):
     is the number of concurrent requests. The API key is read from the environment variable LEARNEDGEC_API_KEY
     or, for OpenAI's own endpoint, OPENAI_API_KEY. Endpoints need the extra `llm`.
 
-    With `endpoint=None` the model is a local causal language model (hub id or directory). It answers
-    under the schema too: each rating is the most likely of the five digits after the prompt and the
-    ratings before it; `output`, `temperature` and `seed` are then ignored.
+    A model on this machine is served by any OpenAI-compatible server, such as vLLM's or llama.cpp's:
+    `endpoint='http://localhost:8000/v1'`.
 
     Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
     Correction" (BEA 2024). The prompt's wording is this project's own (the signature has its digest), and the
     source is shown alone; the study also showed the surrounding sentences.
 
     Attributes:
-        model: the model's name at the endpoint, or a hub id or directory where `endpoint` is `None`.
-        endpoint: base address of an OpenAI-compatible service, without a key, or `None` for a local model.
+        model: the model's name at the endpoint.
+        endpoint: base address of an OpenAI-compatible service, without a key.
         criterion: `overall` quality, `grammaticality`, `fluency` or `meaning` preservation alone.
         group_size: the most corrections that one request shows; 5 in the study.
         output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
@@ -162,6 +159,8 @@ class LlmS(Metric):
     """
 
     name: ClassVar[str] = "llm-s"
+    # Answers, not systems, are stored, because the corrections of a group are rated together.
+    stores_statistics: ClassVar[bool] = False
     needs_references: ClassVar[bool] = False
     criteria: ClassVar[Mapping[str, str]] = {
         "overall": "its overall quality",
@@ -173,7 +172,7 @@ class LlmS(Metric):
     rule: ClassVar[str] = ""
 
     model: str = "gpt-4o-mini-2024-07-18"
-    endpoint: str | None = OPENAI
+    endpoint: str = OPENAI
     criterion: str = "overall"
     group_size: int = 5
     output: OutputFormat = "json-schema"
@@ -183,8 +182,7 @@ class LlmS(Metric):
 
     def __post_init__(self) -> None:
         # First, so that no other message shows an address with a key in it.
-        if self.endpoint is not None:
-            Endpoint(self.endpoint, self.model)
+        Endpoint(self.endpoint, self.model)
         if self.criterion not in self.criteria:
             raise ParameterError(
                 f"{self.name}(criterion={self.criterion!r}): one of "
@@ -194,19 +192,6 @@ class LlmS(Metric):
             raise ParameterError(f"{self}: group_size must be from 1 to 20; the paper's is 5.")
 
     # -- the contract ----------------------------------------------------------------------------
-
-    def compute_systems(
-        self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: References | None,
-        runtime: Runtime,
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; see `Metric.compute_systems`.
-
-        Answers, not systems, are cached on disk, because the corrections of a group are rated together.
-        """
-        return distinct_statistics(self, sources, systems, None, runtime)
 
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
@@ -260,22 +245,19 @@ class LlmS(Metric):
         return {"refused": ~statistics["answered"]}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the annotator, and a local model or the client of the endpoint, are available."""
-        if self.endpoint is None:
-            need_model(self, "model", self.model)
-        else:
-            import_openai()
+        """Raise unless the annotator and the client of the endpoint are available."""
+        import_openai()
         super().check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the prompt's digest, and for a local model its weights' and the precision."""
+        """Return the prompt's digest, and whether corrections share requests."""
         prompt = "".join([_PROMPT, self.shown, self.rule, self.criteria[self.criterion]])
         parts: dict[str, str | int | float] = {
             "prompt": hashlib.sha256(prompt.encode()).hexdigest()[:8]
         }
         if self.group_size > 1:
             parts["groups"] = "of all corrections scored together"
-        return parts if self.endpoint else parts | describe_model(self.model, runtime)
+        return parts
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -290,7 +272,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        sources, systems, _ = as_inputs([self], sources, systems, None, runtime)
+        sources, systems = as_sentences(sources, "sources"), as_systems(systems)
         every = [source for _ in systems for source in sources]
         texts = [text for lines in systems.values() for text in lines]
         requests = self._requests(every, texts, runtime)
@@ -339,10 +321,7 @@ class LlmS(Metric):
 
     def _keys(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Request]:
         """Return the requests by their keys in the store, which cover all that an answer depends on."""
-        if self.endpoint is None:
-            about = ["local", *map(str, describe_model(self.model, runtime).values())]
-        else:
-            about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
+        about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
         return {key_of("answer", *about, request.prompt): request for request in requests}
 
     def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
@@ -371,11 +350,7 @@ class LlmS(Metric):
     def _ask(
         self, requests: Sequence[Request], runtime: Runtime
     ) -> Iterator[tuple[Request, Answer]]:
-        """Ask the local model, or the endpoint several requests at a time."""
-        if self.endpoint is None:
-            from learnedgec.metrics.llm_local import ask_local
-
-            return ask_local(self.model, requests, runtime)
+        """Ask the endpoint several requests at a time."""
         endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
 
         def ask(request: Request) -> Answer:

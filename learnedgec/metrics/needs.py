@@ -5,7 +5,6 @@ Availability is checked before hours of work rather than after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from learnedgec.errors import ModelError
@@ -27,15 +26,6 @@ class PretrainedMetric(Metric):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the model's weights, and the precision."""
         return describe_model(getattr(self, self.model_parameter), runtime)
-
-
-def check_metrics(metrics: Iterable[Metric], runtime: Runtime) -> list[Metric]:
-    """Return the metrics resolved, or raise unless the models of all are available; see `Metric.check`."""
-    resolved = []
-    for metric in metrics:
-        resolved.append(metric.resolved())
-        resolved[-1].check(runtime)
-    return resolved
 
 
 def need_model(metric: Metric, parameter: str, name: str, layer: int | None = None) -> None:

@@ -37,7 +37,7 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.tuned import read_tuned
+from learnedgec.metrics.tuned import TEST_MARK, read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
@@ -52,6 +52,47 @@ class MetricEntry:
 
     target: str
     parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NamedMetric:
+    """A metric under the name by which it was asked for.
+
+    Attributes:
+        metric: the metric.
+        tuned: the name of a tuned metric, such as `some@jfleg`; empty for any other.
+        original: the tuned metric as its file defines it; labels print only the differences from it.
+    """
+
+    metric: Metric
+    tuned: str = ""
+    original: Metric | None = None
+
+    def __str__(self) -> str:
+        """The name with every parameter, which parses back."""
+        return self.metric.printed(self.tuned) if self.tuned else str(self.metric)
+
+    @property
+    def label(self) -> str:
+        """The name with only the parameters that differ from their defaults or tuned values."""
+        if self.original is None:
+            return self.metric.label
+        usual = {
+            field.name: getattr(self.original, field.name)
+            for field in dataclasses.fields(self.original)
+        }
+        return self.metric.printed(self.tuned, usual)
+
+    @property
+    def tuned_names(self) -> tuple[str, ...]:
+        """The names of the tuned metrics that it scores with, itself or as a member of an ensemble."""
+        members: tuple[str, ...] = getattr(self.metric, "tuned_names", ())
+        return (self.tuned, *members) if self.tuned else members
+
+    @property
+    def tuned_on_test(self) -> bool:
+        """Whether the name of a tuned metric that it scores with says that test data were used."""
+        return any(name.endswith(TEST_MARK) for name in self.tuned_names)
 
 
 # The classes of this folder by the names of their metrics; `sent…` is the alias for the level of sentences.
@@ -189,20 +230,33 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
         True
     """
+    return read_name(name, **parameters).metric
+
+
+def read_name(name: str, /, **parameters: Any) -> NamedMetric:
+    """Return the metric that a name describes, as `load_metric` does, with the name of a tuned metric.
+
+    Example:
+        >>> read_name("gleu(n=4, iterations=10)").label
+        'gleu(iterations=10)'
+    """
     base, evaluator, in_name = split_name(name)
     if "@" in base:
         try:
             original = load_metric(read_tuned(base).metric)
-            parameters = {**_with_evaluator(type(original), base, evaluator, in_name), **parameters}
-            return with_parameters(original, original.expand(parameters)).named(base, original)
         except RecursionError:
             raise BadNameError(f"{base} contains itself; tune it again.") from None
+        parameters = {**_with_evaluator(type(original), base, evaluator, in_name), **parameters}
+        metric = with_parameters(original, original.expand(parameters))
+        return NamedMetric(metric, base, original)
     kind = metric_class(base)
     parameters = {**_with_evaluator(kind, base, evaluator, in_name), **parameters}
-    if ":" in base:
-        return _build(base, kind, kind.expand(parameters))
-    base = REGISTRY.spelt(base)
-    return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
+    if ":" not in base:
+        base = REGISTRY.spelt(base)
+        parameters = {**REGISTRY.find(base).parameters, **kind.expand(parameters)}
+    else:
+        parameters = kind.expand(parameters)
+    return NamedMetric(_build(base, kind, parameters))
 
 
 def _with_evaluator(
@@ -234,7 +288,7 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
         ParameterError: a parameter is unknown or has the wrong type.
     """
     former = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
-    return _build(metric.name, type(metric), {**former, **parameters}).named_like(metric)
+    return _build(metric.name, type(metric), {**former, **parameters})
 
 
 def _imported(path: str) -> type[Metric]:

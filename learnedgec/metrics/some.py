@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.packages import RELEASED
-from learnedgec.evaluators.predictor import find_package, find_predictor
+from learnedgec.evaluators.classifier import find_predictor
+from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.learned import GatedMetric, Head, Reading
 from learnedgec.metrics.registry import load_metric
@@ -89,16 +89,17 @@ class Some(GatedMetric):
         """Whether a dimension has no model of its own, so that `model` is read."""
         return None in (self.grammaticality, self.fluency, self.meaning)
 
-    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+    def _format(self, fields: Sequence[dataclasses.Field[Any]], name: str) -> str:
         # No package is in brackets if none is read.
-        return super()._format(fields) if self._shares else Metric._format(self, fields)
+        return super()._format(fields, name) if self._shares else Metric._format(self, fields, name)
 
-    def __str__(self) -> str:
-        """The name with only the models in use."""
-        values = vars(self) if self._shares else {**vars(self), "model": None}
-        return self._format(
-            [field for field in dataclasses.fields(self) if values[field.name] is not None]
-        )
+    def printed(self, name: str = "", usual: Mapping[str, Any] | None = None) -> str:
+        """Return the name with only the models in use; see `Metric.printed`."""
+        if usual is None:
+            usual = {field.name: None for field in dataclasses.fields(self)}
+            if not self._shares:
+                usual["model"] = self.model
+        return super().printed(name, usual)
 
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
@@ -107,20 +108,20 @@ class Some(GatedMetric):
 
         `threshold`, float64 (N,), is the default of the parameter `threshold`.
         """
-        metric = self.resolved()
+        runtime = runtime.bound()
         values = {
             predictor: predictor.predict(sources, hypotheses, outputs, runtime)
-            for predictor, outputs in metric.outputs.items()
+            for predictor, outputs in self.outputs(runtime).items()
         }
         scaled: dict[str, Array] = {}
-        for dimension, (predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
+        for dimension, (predictor, weights) in zip(DIMENSIONS, self.readings(runtime), strict=True):
             rating = np.sum(
                 [weight * values[predictor][output] for output, weight in weights.items()], axis=0
             )
             low, high = predictor.range(weights) or _RATINGS
             scaled[dimension] = (rating - low) / (high - low)
         scaled["similarity"] = character_similarities(sources, hypotheses)
-        scaled["threshold"] = np.full(len(sources), metric.usual_threshold)
+        scaled["threshold"] = np.full(len(sources), self.usual_threshold(runtime))
         return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -137,15 +138,14 @@ class Some(GatedMetric):
         """Return each dimension and the similarity."""
         return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
-    @property
-    def usual_threshold(self) -> float:
-        """The default of `threshold`, by what the packages were trained for."""
-        gates = {predictor.gate for predictor, _ in self.readings}
+    def usual_threshold(self, runtime: Runtime) -> float:
+        """Return the default of `threshold`, by what the packages were trained for."""
+        gates = {predictor.gate for predictor, _ in self.readings(runtime)}
         return GATE if "characters" in gates else OPEN
 
-    def find_readings(self) -> list[Reading]:
+    def readings(self, runtime: Runtime) -> list[Reading]:
         """Return the predictor of each dimension, and the weights of its outputs that are summed."""
-        shared = find_package(self.model) if self._shares else None
+        shared = runtime.open(open_package, self.model) if self._shares else None
         readings = []
         for dimension in DIMENSIONS:
             name = getattr(self, dimension)
@@ -155,8 +155,9 @@ class Some(GatedMetric):
             elif re.match(r"\s*head\s*\(", name):
                 head = load_metric(name)
                 assert isinstance(head, Head)
-                readings += head.readings
+                readings += head.readings(runtime)
             else:
-                predictor = find_predictor(name, "pair" if dimension == "meaning" else "hypothesis")
+                reads = "pair" if dimension == "meaning" else "hypothesis"
+                predictor = runtime.open(find_predictor, name, reads)
                 readings.append(Reading(predictor, {dimension: 1.0}))
         return readings

@@ -34,8 +34,6 @@ _Target: TypeAlias = tuple[str, tuple[Edit, ...]]
 _Problem: TypeAlias = tuple[Floats, Floats]
 
 _MAX_TOKENS = 128
-# A scaling vector above this is absorbed by the released solver, and 1e-16 is added to what it divides by.
-_ABSORBED, _TINY = 1e5, 1e-16
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,8 @@ class UotErrant(TypedOverlap):
     A perfect hypothesis does not score 1: one edit of mass m has P = R = m^(1/3), which is above 1
     for m > 1.
 
-    Equal to the authors' code over `gec-metrics` 0.1 where its solver converges. With `official=True`, it is
-    also equal where the solver does not converge: the solver stops at once if no mass reaches some edit of
-    the reference, because its mass is 0 or all costs are too large for 32 bits. The plan is then
-    aᵢ·bⱼ·exp(−costᵢⱼ/reg), times up to 1e16.
+    Equal to the authors' code over `gec-metrics` 0.1 where its solver converges. That solver stops at once if
+    no mass reaches some edit of the reference, because its mass is 0 or all costs are too large for 32 bits.
 
     Deviations:
     - Edits of zero mass (such as changes of case, if the encoder ignores case) take no part in transport. The
@@ -69,7 +65,7 @@ class UotErrant(TypedOverlap):
     - The plan is solved to 1e-9 in logarithms. The released solver stops when the plan changes by 1e-6, which
       may leave an error of 5e-5 in mass where costs reach 6, and adds 1e-16 to divisors.
     - Costs are the vectors' distances in 64 bits. The released code's can be 5e-4 between equal
-      vectors, which moves tp by up to 0.6 %; `official=True` computes them as it does.
+      vectors, which moves tp by up to 0.6 %.
     - A vector of zeros is orthogonal to all others (cosine); the F of the released code is NaN there.
     - Gold edits of an M2 file are taken as they are; the released code annotates the reference's text again.
     - Runs of spaces in a source are one space; the released code misplaces edits there.
@@ -85,7 +81,6 @@ class UotErrant(TypedOverlap):
         cost: `euclidean` or `cosine` (1 − cos).
         reg: the weight of entropy in the transport problem.
         reg_m: the weight of mass that is not transported.
-        official: follow the released code where its solver fails.
         annotator: the spaCy pipeline that finds edits: see `errant`.
         types: classify a system's edits even if the score does not need their types, for `by_type`.
 
@@ -102,7 +97,6 @@ class UotErrant(TypedOverlap):
     cost: Literal["euclidean", "cosine"] = "euclidean"
     reg: float = 0.1
     reg_m: float = 0.1
-    official: bool = False
     annotator: str = field(default_factory=default_annotator)
     types: bool = False
 
@@ -201,12 +195,6 @@ class UotErrant(TypedOverlap):
         by_shape: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
         for plan, (ours, theirs) in zip(plans, problems, strict=True):
             a, b = self._masses(ours), self._masses(theirs)
-            if self.official and plan.size:
-                ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
-                failed = self._failed_plan(ours, theirs)
-                if failed is not None:
-                    plan[:] = failed
-                    continue
             rows, columns = np.flatnonzero(a), np.flatnonzero(b)
             if len(rows) and len(columns):
                 costs = self._costs(ours[rows], theirs[columns])
@@ -223,35 +211,8 @@ class UotErrant(TypedOverlap):
 
     def _costs(self, ours: Array, theirs: Array) -> Array:
         """Return the cost of transport between vectors, float (E, G)."""
-        costs: Array
-        if self.cost == "cosine":
-            costs = np.nan_to_num(cdist(ours, theirs, "cosine"), nan=1.0)
-        elif self.official:
-            squares = (ours**2).sum(axis=1)[:, None] + (theirs**2).sum(axis=1)
-            costs = np.sqrt(np.maximum(squares - 2 * (ours @ theirs.T), 0))
-        else:
-            costs = cdist(ours, theirs)
-        return costs
-
-    def _failed_plan(self, ours: Array, theirs: Array) -> Floats | None:
-        """Return the released solver's plan if it stops in its first iteration, else `None`.
-
-        Args:
-            ours: the hypothesis' vectors, float32 (E, H).
-            theirs: the reference's, float32 (G, H).
-        """
-        a, b = (self._masses(vectors) for vectors in (ours, theirs))
-        share = self.reg_m / (self.reg_m + self.reg)
-        with np.errstate(divide="ignore", over="ignore"):
-            kernel = np.exp(np.log(a[:, None] * b) - self._costs(ours, theirs) / self.reg)
-        u = (a / (kernel.sum(axis=1) + _TINY)) ** share
-        reached = kernel.T @ u
-        if reached.all():
-            return None
-        v = (b / (reached + _TINY)) ** share
-        scale = float(u.max()) * float(v.max()) if max(u.max(), v.max()) > _ABSORBED else 1.0
-        plan: Floats = scale * kernel.astype(np.float64)
-        return plan
+        costs: Array = cdist(ours, theirs, self.cost)
+        return np.nan_to_num(costs, nan=1.0) if self.cost == "cosine" else costs
 
 
 def _corrected(edits: Sequence[Edit]) -> tuple[Edit, ...]:

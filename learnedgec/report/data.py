@@ -23,18 +23,15 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.parsing import available_annotator
-from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import card_name, summary
-from learnedgec.metrics.engine import Inputs, as_inputs, checked_inputs
+from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
-from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.report import overview, provenance, sentences
 from learnedgec.report.judgements import describe_evaluation, describe_misjudged
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metrics, shared_statistics
+from learnedgec.scoring import AnyMetric, BoundMetric, bind, bind_one, shared_statistics
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class ReportSettings:
     """
 
     title: str = ""
-    attribution: Sequence[str | Metric] = ()
+    attribution: Sequence[AnyMetric] = ()
     annotator: str | None = None
     baseline: str | None = None
     resamples: int | None = None
@@ -67,7 +64,7 @@ class ReportSettings:
 
 
 def build_report(
-    metric: str | Metric | Sequence[str | Metric],
+    metric: AnyMetric | Sequence[AnyMetric],
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None = None,
@@ -95,13 +92,13 @@ def build_report(
         >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
         (['ours'], [[3.0]])
     """
-    metrics = as_metrics(metric)
+    metrics = bind(metric, runtime)
     inputs = checked_inputs(metrics, sources, systems, references, runtime)
     return _build(metrics, Benchmark("", **_texts(inputs)), settings, runtime)
 
 
 def build_benchmark_report(
-    metric: str | Metric | Sequence[str | Metric],
+    metric: AnyMetric | Sequence[AnyMetric],
     benchmark: Benchmark,
     human: Sequence[str] = (),
     *,
@@ -128,7 +125,7 @@ def build_benchmark_report(
         >>> report["evaluations"][0]["human"], report["evaluations"][0]["metrics"][0]["metric"]
         ('EW', 'gleu')
     """
-    metrics, names = as_metrics(metric), list(human) or default_human(benchmark)
+    names = list(human) or default_human(benchmark)
     inputs = as_inputs([], benchmark.sources, benchmark.systems, benchmark.references, runtime)
     benchmark = replace(benchmark, **_texts(inputs))
     # All human scores must cover a system for it to be in every table.
@@ -142,6 +139,7 @@ def build_benchmark_report(
     with tempfile.TemporaryDirectory() as folder:
         # What was scored for the tables is read again for the meta-evaluation.
         runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
+        metrics = bind(metric, runtime)
         report = _build(metrics, benchmark, settings, runtime)
         short = {metric["label"]: metric["short"] for metric in report["metrics"]}
         for name in names:
@@ -171,29 +169,26 @@ def _texts(inputs: Inputs) -> dict[str, Any]:
 
 
 def _build(
-    metrics: Sequence[Metric], benchmark: Benchmark, settings: ReportSettings, runtime: Runtime
+    metrics: Sequence[BoundMetric],
+    benchmark: Benchmark,
+    settings: ReportSettings,
+    runtime: Runtime,
 ) -> dict[str, Any]:
     """Return everything but the meta-evaluation."""
-    if not metrics:
-        raise InputError("a report shows at least one metric, and none was given.")
     annotator = settings.annotator or available_annotator()
-    attributed = as_metrics(settings.attribution)
+    attributed = bind(settings.attribution, runtime) if settings.attribution else []
     systems = list(benchmark.systems)
     types: sentences.TypeTable = {"": 0}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        statistics = dict(
-            shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime))
-        )
+        statistics = dict(shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark)))
         scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
         annotated, edits = sentences.annotate(benchmark, annotator, runtime)
         texts = sentences.describe_texts(annotated, edits, types)
-        meaning = [overview.describe_meaning(m, scores[m], benchmark, runtime) for m in metrics]
+        meaning = [overview.describe_meaning(m, scores[m], benchmark) for m in metrics]
         attribution = [
             {"metric": metric.label}
-            | sentences.attribute(
-                metric, annotated, edits, texts["outputs"], runtime, settings.seed
-            )
+            | sentences.attribute(metric, annotated, edits, texts["outputs"], settings.seed)
             for metric in attributed
         ]
         rankings = {
@@ -204,15 +199,17 @@ def _build(
                 resamples=settings.resamples,
                 level=settings.level,
                 seed=settings.seed,
-                signature=metric.signature(benchmark.references, runtime=runtime),
+                signature=metric.signature(benchmark.references),
             )
             for metric, by_system in statistics.items()
         }
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    described = {metric: sentences.describe_scores(metric, scores[metric]) for metric in metrics}
+    described = {
+        metric: sentences.describe_scores(metric.metric, scores[metric]) for metric in metrics
+    }
     shown: dict[Any, Sequence[Score]] = {
-        metric: of for metric, of in scores.items() if isinstance(metric, ShowsEdits)
+        metric: of for metric, of in scores.items() if isinstance(metric.metric, ShowsEdits)
     }
     errors = None
     if annotated.references is not None:
@@ -220,9 +217,13 @@ def _build(
         compared = sentences.compare_edits(errant, annotated, edits, runtime)
         errors = sentences.describe_types(errant, compared)
         # Where no metric shows edits, ERRANT does.
-        shown = shown or {errant: [*map(errant.score_of, compared)]}
+        bound = bind_one(errant, runtime)
+        shown = shown or {bound: [*map(bound.score_of, compared)]}
     lenses = [
-        {"name": metric.label, **sentences.findings(metric, of_metric, annotated, edits, types)}
+        {
+            "name": metric.label,
+            **sentences.findings(metric.metric, of_metric, annotated, edits, types),
+        }
         for metric, of_metric in shown.items()
     ]
     by_metric = list(rankings.values())
@@ -239,7 +240,8 @@ def _build(
         *dict.fromkeys(str(warning.message) for warning in caught),
     ]
     names = short_labels([metric.label for metric in metrics])
-    edit_counts = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
+    count = bind_one("edit-count", runtime)
+    edit_counts = benchmark_statistics(count, benchmark)
     edited = np.stack([rows["score"] for rows in edit_counts])
     more = f" and {len(systems) - 3} more"
     named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
@@ -253,9 +255,9 @@ def _build(
                 "name": str(metric),
                 "label": metric.label,
                 "short": names[metric.label],
-                "summary": summary(metric.name) if card_name(metric.name) else "",
-                "references": metric.needs_references,
-                "sentinel": is_sentinel(metric.name),
+                "summary": summary(metric.metric.name) if card_name(metric.metric.name) else "",
+                "references": metric.metric.needs_references,
+                "sentinel": is_sentinel(metric.label),
             }
             for metric in metrics
         ],
@@ -264,7 +266,7 @@ def _build(
             "conclusions": [
                 {
                     "metric": names[metric.label],
-                    "sentences": conclusions(ranking, sentinel=is_sentinel(metric.name)),
+                    "sentences": conclusions(ranking, sentinel=is_sentinel(metric.label)),
                 }
                 for metric, ranking in rankings.items()
             ],

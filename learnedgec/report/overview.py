@@ -18,9 +18,8 @@ from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.rows import plain
 from learnedgec.data.sentences import changed_sentences
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import BoundMetric
 from learnedgec.stats.correlation import kendall, spearman
 from learnedgec.types import Floats, Indices
 
@@ -58,7 +57,7 @@ def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]
 
 
 def describe_meaning(
-    metric: Metric, scores: Sequence[Score], benchmark: Benchmark, runtime: Runtime
+    metric: BoundMetric, scores: Sequence[Score], benchmark: Benchmark
 ) -> dict[str, Any] | None:
     """Return the explanation of the score of every system, and the percentile of every output.
 
@@ -66,7 +65,6 @@ def describe_meaning(
         metric: the metric.
         scores: its scores of each system.
         benchmark: the texts of the systems.
-        runtime: how the unchanged sources are scored.
 
     Returns:
         `None` if the metric has no released reference, else
@@ -76,7 +74,9 @@ def describe_meaning(
     reference = find_reference(metric)
     if reference is None:
         return None
-    of_sources = metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
+    of_sources = metric.metric.sentence_scores(
+        metric.statistics(benchmark.sources, {"": benchmark.sources})[""]
+    )
     sentences = [
         explain_score(
             reference,

@@ -16,8 +16,8 @@ from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import find_evaluator, learned_from
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import input_notices
+from learnedgec.metrics.inputs import input_notices
+from learnedgec.scoring import BoundMetric
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
@@ -41,7 +41,7 @@ def software(annotator: str) -> dict[str, str]:
     return versions | {f"annotator {annotator}": describe_annotator(annotator)["annotator-version"]}
 
 
-def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, str]]:
+def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[str, str]]:
     """Return the data that are shown or were trained on, with the licences that their authors state.
 
     Args:
@@ -55,7 +55,7 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
     datasets = _BENCHMARKS.get(head, (head,) if head in DATASETS else ())
     shown = [*datasets, *(["reassess"] if "rewrites" in words else [])]
     roles = [("shown", name) for name in shown]
-    for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators()):
+    for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators):
         roles += [(f"{evaluator} has learned from it", data) for data in learned_from(evaluator)]
     rows = []
     for role, data in roles:
@@ -70,7 +70,7 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
 
 
 def text_notices(
-    metrics: Sequence[Metric],
+    metrics: Sequence[BoundMetric],
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
@@ -78,7 +78,7 @@ def text_notices(
     """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`.
 
     Args:
-        metrics: the metrics.
+        metrics: one or more metrics.
         sources: N sentences.
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
@@ -91,18 +91,22 @@ def text_notices(
             for name, hypotheses in systems.items()
             if not any(changed_sentences(sources, hypotheses))
         ),
-        *input_notices(metrics, sources, systems, references),
+        *input_notices(metrics, sources, systems, references, metrics[0].runtime),
     ]
 
 
-def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
+def annotator_notices(annotator: str, metrics: Sequence[BoundMetric]) -> list[str]:
     """Return a notice if edits are found by the annotator that is part of learnedgec.
 
     Args:
         annotator: annotator of the edits that the report shows.
         metrics: the metrics, which may have other annotators.
     """
-    members = [part for metric in metrics for part in (metric, *getattr(metric, "metrics", ()))]
+    members = [
+        part
+        for metric in metrics
+        for part in (metric.metric, *getattr(metric.metric, "metrics", ()))
+    ]
     if RELEASED not in (annotator, *(getattr(member, "annotator", None) for member in members)):
         return []
     return [
@@ -111,7 +115,7 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
     ]
 
 
-def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
+def gate_notices(described: Mapping[BoundMetric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
     return [
         f"{metric.label}: outputs that are too different from their source and get a low score (gate): "
@@ -121,11 +125,11 @@ def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:
+def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
     notices = []
     texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
-    for name in metric.evaluators():
+    for name in metric.evaluators:
         from learnedgec.evaluators.loading import load_tokenizer
 
         tokenizer: Any = load_tokenizer(str(find_evaluator(name)))

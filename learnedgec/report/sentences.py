@@ -24,6 +24,7 @@ from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import BoundMetric, bind_one
 
 # Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement.
 _OPERATIONS = ("M", "R", "U", "")
@@ -212,11 +213,10 @@ def _finding(rows: Sequence[Row], edits: Sequence[Edit], types: TypeTable) -> di
 
 
 def attribute(
-    metric: Metric,
+    metric: BoundMetric,
     benchmark: Benchmark,
     edits: EditTable,
     outputs: Sequence[Sequence[Mapping[str, Any]]],
-    runtime: Runtime,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Return the contribution of each edit of each distinct output to a metric's score, in one call.
@@ -226,7 +226,6 @@ def attribute(
         benchmark: the sentences.
         edits: of all outputs.
         outputs: the outputs of each sentence, from `describe_texts`.
-        runtime: how to run.
         seed: seed of sampled Shapley values.
 
     Returns:
@@ -244,7 +243,6 @@ def attribute(
         benchmark.references and benchmark.references.select(rows),
         edits=[edits[pair] for pair in zip(sources, texts, strict=True)],
         seed=seed,
-        runtime=runtime,
     )
     values: list[list[list[list[float]]]] = [[] for _ in outputs]
     of_sources = [0.0] * len(values)
@@ -359,7 +357,7 @@ def compare_edits(
         runtime: how to run.
     """
     if errant.reannotate:
-        return benchmark_statistics(errant, benchmark, runtime)
+        return benchmark_statistics(bind_one(errant, runtime), benchmark)
     compared: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
         assert references is not None

@@ -15,10 +15,9 @@ import numpy as np
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
+from learnedgec.metrics.inputs import as_inputs
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metrics, score_metrics
+from learnedgec.scoring import AnyMetric, bind, score_metrics
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.stats.resampling import Bootstrap, Estimate
 
@@ -68,7 +67,7 @@ def honest_outputs() -> dict[str, tuple[str, ...]]:
 
 
 def evaluate_attacks(
-    metric: str | Metric | Sequence[str | Metric],
+    metric: AnyMetric | Sequence[AnyMetric],
     sources: Sequence[str],
     attacks: Mapping[str, Sequence[str]],
     honest: Mapping[str, Sequence[str]],
@@ -109,12 +108,12 @@ def evaluate_attacks(
         raise InputError(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
         )
-    metrics = as_metrics(metric)
+    metrics = bind(metric, runtime)
     inputs = as_inputs(metrics, sources, {**attacks, **honest}, references, runtime)
-    scores = score_metrics(metrics, inputs, runtime)
+    scores = score_metrics(metrics, inputs)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
     results = []
-    for metric, by_system in scores.items():
+    for label, by_system in scores.items():
         values = {name: by_system[name].value for name in honest}
         for attack in attacks:
             attacked = by_system[attack]
@@ -129,7 +128,7 @@ def evaluate_attacks(
             ):
                 results.append(
                     AttackResult(
-                        metric=metric.label,
+                        metric=label,
                         attack=attack,
                         honest=name,
                         count=len(rows) * len(sources),

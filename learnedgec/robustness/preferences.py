@@ -19,12 +19,11 @@ import numpy.typing as npt
 
 from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
+from learnedgec.metrics.inputs import as_inputs
 from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metrics, score_metrics
+from learnedgec.scoring import AnyMetric, bind, score_metrics
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.stats.quotients import quotient
 from learnedgec.stats.resampling import Bootstrap, Estimate
@@ -89,7 +88,7 @@ class PreferenceRobustness:
 
 
 def evaluate_preferences(
-    metric: str | Metric | Sequence[str | Metric],
+    metric: AnyMetric | Sequence[AnyMetric],
     parts: Mapping[str, Sequence[Case]],
     *,
     frequencies: Mapping[str, float] | None = None,
@@ -131,16 +130,14 @@ def evaluate_preferences(
     sets = arrange_cases(usable, frequencies)
     pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    metrics = as_metrics(metric)
+    metrics = bind(metric, runtime)
     systems, references = {"target": targets, "source": sources}, References.from_texts(targets)
-    scores = score_metrics(
-        metrics, as_inputs(metrics, sources, systems, references, runtime), runtime
-    )
+    scores = score_metrics(metrics, as_inputs(metrics, sources, systems, references, runtime))
     return [
-        _evaluate(metric.label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
+        _evaluate(label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
         for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False)
         for bootstrap in [Bootstrap(len(case_set.sizes), resamples, level, seed)]
-        for metric, by_side in scores.items()
+        for label, by_side in scores.items()
     ]
 
 

@@ -34,12 +34,11 @@ from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats, Indices
 
@@ -120,7 +119,7 @@ class SystemRobustness:
 
 
 def evaluate_systems(
-    metric: str | Metric,
+    metric: AnyMetric,
     parts: Mapping[str, Sequence[Case]],
     systems: Mapping[str, Mapping[str, Sequence[str]]],
     *,
@@ -159,10 +158,11 @@ def evaluate_systems(
         >>> result.original.f.value, result.lower.f.value, result.p_crs["edits"].value
         (1.0, 0.0, 0.0)
     """
-    metric = as_metric(metric)
-    if not isinstance(metric, EditOverlap):
+    bound = bind_one(metric, runtime)
+    compared = bound.metric
+    if not isinstance(compared, EditOverlap):
         raise InputError(
-            f"{metric.label} does not compare edits; the robustness of systems is measured with errant, m2 "
+            f"{bound.label} does not compare edits; the robustness of systems is measured with errant, m2 "
             "or their kind."
         )
     sets = arrange_cases(parts, frequencies)
@@ -173,21 +173,29 @@ def evaluate_systems(
             check_lengths((name, sources), (f"{system} on {name}", outputs[name]))
     all_pairs = list(chain.from_iterable(pairs.values()))
     references = References.from_texts([pair.target for pair in all_pairs])
-    statistics = metric.statistics_of_systems(
+    statistics = bound.statistics(
         [pair.source for pair in all_pairs],
         {
             system: [text for name in parts for text in outputs[name]]
             for system, outputs in systems.items()
         },
         references,
-        runtime=runtime,
     )
-    signature = metric.signature(references, runtime=runtime)
+    signature = bound.signature(references)
     # Each sentence has one reference, its target.
-    counts = {system: metric.counts(rows)[..., 0] for system, rows in statistics.items()}
-    results = {system: _results(metric, rows) for system, rows in statistics.items()}
+    counts = {system: compared.counts(rows)[..., 0] for system, rows in statistics.items()}
+    results = {system: _results(compared, rows) for system, rows in statistics.items()}
     return [
-        _evaluate(system, metric, signature, cases, counts[system], results[system], bootstrap)
+        _evaluate(
+            system,
+            bound.label,
+            compared,
+            signature,
+            cases,
+            counts[system],
+            results[system],
+            bootstrap,
+        )
         for cases in sets
         for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
         for system in systems
@@ -209,6 +217,7 @@ def _results(
 
 def _evaluate(
     system: str,
+    label: str,
     metric: EditOverlap,
     signature: str,
     cases: CaseSet,
@@ -244,7 +253,7 @@ def _evaluate(
     return SystemRobustness(
         cases=cases.name,
         system=system,
-        metric=metric.label,
+        metric=label,
         count=len(cases.sizes),
         variants=int((cases.sizes - 1).sum()),
         original=original,

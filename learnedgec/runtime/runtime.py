@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 from learnedgec.errors import ConfigError
+
+_Opened = TypeVar("_Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Runtime:
             each sentence; `None` disables it.
         tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
             (`learnedgec.tokenise`); `none` splits at spaces, which is right for tokenised text.
+        opened: what names stand for in a bound runtime; `None` where each use of a name looks it up again.
 
     Example:
         >>> runtime = Runtime(device="cpu", jobs=2)
@@ -42,6 +47,7 @@ class Runtime:
     states_mb: int = 1024
     cache_dir: str | None = None
     tokenise: Literal["none", "spacy"] = "none"
+    opened: dict[tuple[Any, ...], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch_tokens < 1 or self.states_mb < 1:
@@ -55,3 +61,26 @@ class Runtime:
     def processes(self) -> int:
         """The number of worker processes for `jobs`."""
         return self.jobs or os.cpu_count() or 1
+
+    def bound(self) -> Runtime:
+        """Return the runtime with a memory of what it opens, so that one name is one model until the end."""
+        return self if self.opened is not None else dataclasses.replace(self, opened={})
+
+    def open(self, find: Callable[..., _Opened], *name: Any) -> _Opened:
+        """Return `find(*name)`; a bound runtime returns what it found the first time.
+
+        Args:
+            find: a function of a module, which opens what a name stands for.
+            name: its arguments.
+
+        Example:
+            >>> runtime = Runtime().bound()
+            >>> runtime.open(list, "ab") is runtime.open(list, "ab")
+            True
+        """
+        if self.opened is None:
+            return find(*name)
+        key = (find, *name)
+        if key not in self.opened:
+            self.opened[key] = find(*name)
+        return self.opened[key]  # type: ignore[no-any-return]

@@ -28,10 +28,11 @@ from learnedgec.data.rows import plain
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
 from learnedgec.stats.resampling import Estimate, interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.space import Simplex, read_space
@@ -155,7 +156,7 @@ def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 
 def tune(
-    metric: str | Metric,
+    metric: AnyMetric,
     benchmark: Benchmark,
     goal: Goal = Goal(),
     plan: SearchPlan = SearchPlan(),
@@ -203,22 +204,23 @@ def tune(
         >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())
         True
     """
-    metric = as_metric(metric)
+    bound = bind_one(metric, runtime)
     caveat, on_test = check_task(
-        metric, benchmark, goal, plan, space=space, tuned_on_test=tuned_on_test
+        bound, benchmark, goal, plan, space=space, tuned_on_test=tuned_on_test
     )
     # The metric or its members may already have been tuned, possibly on test data.
-    marked, seen = on_test or metric.tuned_on_test, tuned_on(metric.tuned_names)
+    marked, seen = on_test or bound.tuned_on_test, tuned_on(bound.tuned_names)
     # The parameters of a tuned metric are kept, but not its name.
-    metric = dataclasses.replace(metric)
+    bound = BoundMetric(bound.metric, runtime=bound.runtime)
     benchmark = goal.judged(benchmark)
     target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
-    trials_of = MetricTrials(metric, benchmark, runtime)
+    trials_of = MetricTrials(bound, benchmark)
     if announce:
         _announce_scoring(trials_of, announce)
-    if isinstance(metric, Ensemble) and metric.scales is None:
-        metric = trials_of.metric = metric.scaled_by(trials_of.statistics(metric))
-    ranges = read_space(metric, space)
+    value = bound.metric
+    if isinstance(value, Ensemble) and value.scales is None:
+        value = trials_of.metric = value.scaled_by(trials_of.statistics(value))
+    ranges = read_space(value, space)
     references = {"given": trials_of.tried(ranges.given, target)}
     for parameter, range_ in ranges.ranges.items():
         if isinstance(range_, Simplex) and "uniform" not in references:
@@ -227,7 +229,7 @@ def tune(
         _announce_trials(trials_of, target, ranges.given, plan, announce)
 
     def signature(metric: Metric) -> str:
-        return metric.signature(benchmark.references, runtime=runtime)
+        return bound.replaced(metric).signature(benchmark.references)
 
     settings = {
         "benchmark": benchmark.name,
@@ -239,17 +241,17 @@ def tune(
     }
     task = {
         **settings,
-        "metric": str(metric),
+        "metric": str(value),
         "space": str(ranges),
         "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
-        "signature": signature(metric.for_statistics),
+        "signature": signature(value.for_statistics),
     }
     trials = run_trials(
         trials_of,
         target,
         ranges,
         plan,
-        name=tuned_name(metric, benchmark.name, name, goal=goal, tuned_on_test=marked),
+        name=tuned_name(bound, benchmark.name, name, goal=goal, tuned_on_test=marked),
         task=task,
         progress=runtime.progress,
     )
@@ -264,7 +266,7 @@ def tune(
         benchmark=benchmark.name,
         notices=(
             *benchmark.notices,
-            *contamination(metric, benchmark.name, benchmark.sources),
+            *contamination(bound, benchmark.name, benchmark.sources),
             *filter(None, [caveat]),
         ),
         goal=goal,
@@ -281,7 +283,7 @@ def tune(
 
 
 def check_task(
-    metric: Metric,
+    metric: NamedMetric,
     benchmark: Benchmark,
     goal: Goal,
     plan: SearchPlan,
@@ -311,7 +313,7 @@ def check_task(
         if not tuned_on_test:
             raise
         on_test = True
-    read_space(metric, space)
+    read_space(metric.metric, space)
     benchmark = goal.judged(benchmark)
     check_validation(goal, benchmark, plan)
     # Without TrueSkill, which takes long, and whose judgements are those of expected wins.
@@ -333,12 +335,12 @@ def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) 
     for count in (2, 8):
         sample = benchmark.select(sentences=np.linspace(0, size - 1, count, dtype=int).tolist())
         start = time.monotonic()
-        benchmark_statistics(trials_of.metric, sample, trials_of.runtime)
+        benchmark_statistics(trials_of.bound, sample)
         seconds = (time.monotonic() - start) * size / count
     if seconds > _LONG:
         announce(
             f"scoring the {size * len(benchmark.systems):,} outputs of {benchmark.name} with "
-            f"{trials_of.metric.label} takes about {_duration(seconds)}, once; --cache-dir keeps the result."
+            f"{trials_of.bound.label} takes about {_duration(seconds)}, once; --cache-dir keeps the result."
         )
 
 
@@ -397,7 +399,8 @@ def compare(
     whole = Target(goal, benchmark, seed=seed, cache_dir=runtime.cache_dir)
     parts = Target(goal, benchmark, samples, seed=seed, cache_dir=runtime.cache_dir)
     metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
-    trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
+    bound = bind_one(tuning.best.metric, runtime)
+    trials_of = MetricTrials(bound, benchmark)
     if announce:
         _announce_scoring(trials_of, announce)
     of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
@@ -417,7 +420,7 @@ def compare(
 
 
 def tuned_name(
-    metric: Metric,
+    metric: NamedMetric,
     benchmark: str,
     name: str = "",
     *,
@@ -438,10 +441,9 @@ def tuned_name(
         tuned_on_test: whether the tuning data are test data.
 
     Example:
-        >>> from learnedgec import load_metric
-        >>> tuned_name(load_metric("length"), "gjg15:dev10")
+        >>> tuned_name(as_named("length"), "gjg15:dev10")
         'length@gjg15-dev10'
-        >>> tuned_name(load_metric("length"), "sample", goal=Goal("pearson"))
+        >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))
         'length@sample+pearson'
     """
     head, _, rest = benchmark.partition(":")
@@ -450,7 +452,7 @@ def tuned_name(
     # The name of a folder such as `.` is in its full path; a folder without a usable letter has none.
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
     if not name:
-        name = f"{metric.name}@{words}"
+        name = f"{metric.metric.name}@{words}"
         name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
     elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
         name += f"+{words}"

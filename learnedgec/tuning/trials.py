@@ -24,7 +24,7 @@ from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.progress import track
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import BoundMetric
 from learnedgec.stats.resampling import Estimate, interval, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
@@ -80,15 +80,14 @@ class TriedMetric:
 class MetricTrials:
     """A metric on a benchmark, with other parameters at each trial; statistics are computed once."""
 
-    def __init__(self, metric: Metric, benchmark: Benchmark, runtime: Runtime) -> None:
+    def __init__(self, bound: BoundMetric, benchmark: Benchmark) -> None:
         """Compute nothing yet.
 
         Args:
-            metric: the metric with its given parameters.
+            bound: the metric with its given parameters.
             benchmark: the human judgements.
-            runtime: how to run.
         """
-        self.metric, self.benchmark, self.runtime = metric, benchmark, runtime
+        self.bound, self.metric, self.benchmark = bound, bound.metric, benchmark
         self._held: dict[Metric, list[Statistics]] = {}
 
     def statistics(self, metric: Metric) -> list[Statistics]:
@@ -97,7 +96,7 @@ class MetricTrials:
         if key not in self._held:
             if len(self._held) >= _HELD:
                 del self._held[next(iter(self._held))]
-            self._held[key] = benchmark_statistics(metric, self.benchmark, self.runtime)
+            self._held[key] = benchmark_statistics(self.bound.replaced(metric), self.benchmark)
         return self._held[key]
 
     def values(self, metric: Metric, target: Target) -> Floats:

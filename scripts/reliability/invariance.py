@@ -23,6 +23,7 @@ from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 # How far scores of encoders may be apart; other scores are equal.
 TOLERANCE = 1e-5
@@ -62,12 +63,8 @@ class Rows:
 
     def statistics(self, metric: Metric, runtime: Runtime) -> dict[str, Statistics]:
         """Return the statistics of each system."""
-        return metric.statistics_of_systems(
-            self.sources,
-            self.systems,
-            self.references if metric.needs_references else None,
-            runtime=runtime,
-        )
+        references = self.references if metric.needs_references else None
+        return bind_one(metric, runtime).statistics(self.sources, self.systems, references)
 
 
 def same(

@@ -13,6 +13,7 @@ from learnedgec import load_metric
 from learnedgec.analysis.comparison import compare, compare_systems
 from learnedgec.analysis.ranking import rank
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.scoring import bind_one
 from learnedgec.stats.significance import holm
 
 
@@ -48,7 +49,7 @@ def test_differences_and_tests_are_those_of_a_ranking(all_pairs: bool, sample: S
 def test_the_sentence_says_what_was_found() -> None:
     metric = load_metric("length")
     systems = {"A": ["a"] * 40, "B": ["a b"] * 40, "C": ["a"] * 39 + ["a b"], "D": ["a"] * 40}
-    statistics = metric.statistics_of_systems(["a"] * 40, systems)
+    statistics = bind_one(metric).statistics(["a"] * 40, systems)
     better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
     assert better.significant
     assert better.sentence == (
@@ -102,7 +103,7 @@ def test_an_interval_holds_0_where_few_sentences_differ_and_the_test_says_so() -
 
 def test_bad_input() -> None:
     metric = load_metric("length")
-    statistics = metric.statistics_of_systems(["a"], {"A": ["a"], "B": ["b"]})
+    statistics = bind_one(metric).statistics(["a"], {"A": ["a"], "B": ["b"]})
     with pytest.raises(UnknownNameError, match="'C'"):
         compare_systems(metric, statistics, "C")
     with pytest.raises(InputError, match="no system beside"):

@@ -9,6 +9,7 @@ from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.report.overview import rank_agreement
+from learnedgec.scoring import bind, bind_one
 
 
 def ranked(
@@ -56,7 +57,7 @@ def test_conclusions() -> None:
     assert conclusions(ranked(5.0)) == ["s0 scores 5.0153, 95% CI [4.8731, 5.1433]."]
     assert "99.9% CI" in conclusions(ranked(5.0, level=0.999))[0]
     metric = load_metric("constant")
-    statistics = metric.statistics_of_systems(["a", "b"], {"x": ["a", "b"], "y": ["c", "d"]})
+    statistics = bind_one(metric).statistics(["a", "b"], {"x": ["a", "b"], "y": ["c", "d"]})
     assert conclusions(rank_systems(metric, statistics)) == ["x and y all score 0.0000."]
 
 
@@ -88,7 +89,8 @@ def test_metrics_that_disagree() -> None:
 
 def advice(edits: tuple[float, ...] = (1.0, 1.0, 1.0), **scores: tuple[float, ...]) -> list[str]:
     """Return the guidance for metrics that give systems these scores."""
-    metrics = {load_metric(name.replace("_", "-")): ranked(*of) for name, of in scores.items()}
+    names = [name.replace("_", "-") for name in scores]
+    metrics = dict(zip(bind(names), (ranked(*of) for of in scores.values()), strict=True))
     return guidance(metrics, np.array(edits))
 
 

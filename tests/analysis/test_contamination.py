@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import tiny
 
-from learnedgec import load_benchmark, load_metric
+from learnedgec import load_benchmark
 from learnedgec.analysis.contamination import contamination
 from learnedgec.cli.main import main
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.evaluators.evaluator import HeadConfig
+from learnedgec.scoring import bind_one
 
 SENTENCE = "its results here are no evidence of how it judges other texts."
 
@@ -50,7 +51,7 @@ def test_a_benchmark_that_was_learned_from_is_named(package: Path, tested: str, 
         f"preference(model='{package}')",
         f"ensemble(members={{\"preference(model='{package}')\": 1.0, 'length': 1.0}})",
     ):
-        notices = contamination(load_metric(metric), tested)
+        notices = contamination(bind_one(metric), tested)
         notice = f"{package} was trained on {met}; {SENTENCE}"
         assert notices == ((notice,) if met else ())
 
@@ -75,8 +76,8 @@ def test_sentences_that_were_learned_from_are_counted_and_marked(
         f"{package} was trained on {seen} of the {len(sources)} sentences; its results on them are no "
         "evidence of how it judges other texts."
     )
-    assert contamination(load_metric(metric), "mine", sources) == (notice,)
-    assert contamination(load_metric(metric), "mine", sources[20:]) == ()
+    assert contamination(bind_one(metric), "mine", sources) == (notice,)
+    assert contamination(bind_one(metric), "mine", sources[20:]) == ()
     assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
     printed = capsys.readouterr()
     assert f"sample: {notice}\n" in printed.err

@@ -24,6 +24,7 @@ from learnedgec.data.text import write_json
 from learnedgec.evaluators.packages import find_evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.digests import file_digest
+from learnedgec.scoring import bind_one
 
 SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000
 SCRIPT = Path(__file__).parents[2] / "scripts" / "calibrate_scores.py"
@@ -109,17 +110,17 @@ def test_words(reference: ScoreReference) -> None:
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
     for name in ("some", "impara", "preference"):
-        reference = find_reference(load_metric(name))
+        reference = find_reference(bind_one(name))
         assert reference is not None
         assert reference.benchmark == "gmeg:fce"
-        assert reference.evaluators == evaluators_of(load_metric(name))
+        assert reference.evaluators == evaluators_of(bind_one(name))
         assert reference.pairs > 3000
         # The released calibrations keep what they promise: no bin is far from what people said.
         for bin_ in reference.bins:
             assert abs(bin_.predicted - bin_.preferred) < 0.1
-    assert find_reference(load_metric("some(weights=(1.0, 0.0, 0.0))")) is None
-    assert find_reference(load_metric("some", model=str(tiny_evaluator))) is None
-    assert find_reference(load_metric("edit-count")) is None
+    assert find_reference(bind_one("some(weights=(1.0, 0.0, 0.0))")) is None
+    assert find_reference(bind_one(load_metric("some", model=str(tiny_evaluator)))) is None
+    assert find_reference(bind_one("edit-count")) is None
 
 
 def test_other_sums_of_the_same_weights_have_no_reference(
@@ -134,6 +135,6 @@ def test_other_sums_of_the_same_weights_have_no_reference(
     manifest = json.loads((package / "manifest.json").read_text())
     manifest["files"]["config.json"] = file_digest(package / "config.json")
     (package / "manifest.json").write_text(json.dumps(manifest))
-    assert find_reference(load_metric("impara")) is not None
+    assert find_reference(bind_one("impara")) is not None
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
-    assert find_reference(load_metric("impara")) is None
+    assert find_reference(bind_one("impara")) is None

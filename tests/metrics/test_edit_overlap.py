@@ -22,6 +22,7 @@ from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 Rows = Sequence[Sequence[tuple[float, float, float]]]
 
@@ -170,7 +171,7 @@ def test_published_scores_on_conll14(mirror: Path) -> None:
     references = References.from_m2(conll / "reference.m2", sources)
     systems = {f"task {name}": read_lines(task / name) for name in SHARED_TASK}
     systems |= {f"seeda {name}": read_lines(seeda / f"{name}.txt") for name in SEEDA}
-    statistics = M2().statistics_of_systems(sources, systems, references)
+    statistics = bind_one(M2()).statistics(sources, systems, references)
     for name, published in SHARED_TASK.items():
         rows = statistics[f"task {name}"]
         details = M2().details(rows)

@@ -11,6 +11,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 BOTH = "ensemble(gleu=0.75, length=0.25, scales=((0.5, 0.2), (12.0, 3.0)))"
 
@@ -48,7 +49,7 @@ def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:
     ensemble = load_metric("ensemble(length=0.5, random=0.5)")
     assert isinstance(ensemble, Ensemble)
     sources, systems = ["a b", "c"], {"x": ["a", "c d e"], "y": ["a b", "c"]}
-    scaled = ensemble.scaled_by(ensemble.statistics_of_systems(sources, systems).values())
+    scaled = ensemble.scaled_by(bind_one(ensemble).statistics(sources, systems).values())
     lengths = np.array([1, 3, 2, 1])
     assert scaled.scales is not None
     assert scaled.scales[0] == pytest.approx((lengths.mean(), lengths.std()))

@@ -20,6 +20,7 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
+from learnedgec.scoring import bind_one
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"
@@ -28,7 +29,9 @@ SOURCE = "a b c d e f"
 def scored(edits: Sequence[Edit], *gold: Sequence[Edit], **parameters: Any) -> Score:
     """Return the score of one sentence's edits against those of some annotators."""
     metric = Errant(annotator=NAME, **parameters)
-    return metric.score_of(metric.compare([SOURCE], [edits], references_of(SOURCE, *gold)))
+    return bind_one(metric).score_of(
+        metric.compare([SOURCE], [edits], references_of(SOURCE, *gold))
+    )
 
 
 def counts(score: Score) -> tuple[float, ...]:
@@ -131,7 +134,7 @@ def test_equals_errant_compare(
     references = References.from_annotated(gold)
     for system in sample.systems:
         edits = annotated[system]
-        score = metric.score_of(metric.compare(sample.sources, edits, references))
+        score = bind_one(metric).score_of(metric.compare(sample.sources, edits, references))
         sentence_blocks = [
             AnnotatedSentence(s, {0: e}) for s, e in zip(sample.sources, edits, strict=True)
         ]
@@ -171,7 +174,7 @@ def test_the_default_annotator_is_decided_when_the_metric_is_named(
 
 def test_signature_names_the_annotator() -> None:
     references = References.from_texts(["a c"])
-    signature = Errant(annotator=NAME).signature(references)
+    signature = bind_one(Errant(annotator=NAME)).signature(references)
     parts = r"annotator='en-ewt-sm'.*\|annotator-version:0\.1\.0 \(sha256 .*\|errant:.*\|spacy:"
     assert re.search(parts + r".*\|gold:aligned$", signature)
 

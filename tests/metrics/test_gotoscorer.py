@@ -12,6 +12,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 SOURCE = "he go to a school on foots"
 GOLD = (Edit(1, 2, "goes"), Edit(3, 4, ""), Edit(6, 7, "foot", alternatives=("feet",)))
@@ -119,7 +120,7 @@ def test_edits_may_be_those_of_errant() -> None:
         # Joined, "one" is wrong in the only edit; apart, its right one is made by both and weighs nothing.
         details = scores["one"].details
         assert (details["tp"], details["proposed"], details["gold"]) == (0.0, proposed, 0.5)
-    assert "|annotator-version:" in apart.signature(references)
+    assert "|annotator-version:" in bind_one(apart).signature(references)
 
 
 def test_saved_weights_give_the_same_scores(sample: Sample, tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_saved_weights_give_the_same_scores(sample: Sample, tmp_path: Path) -> N
     order = ["strong", "careful", "weak"]
     values = [together[name].value for name in order]
     assert values == sorted(values, reverse=True)
-    assert "|systems:4|" in saved.signature(sample.references)
+    assert "|systems:4|" in bind_one(saved).signature(sample.references)
     assert Difficulties.load(file) == metric.learn(
         sample.sources, sample.systems, sample.references
     )

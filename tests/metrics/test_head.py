@@ -13,6 +13,7 @@ from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
+from learnedgec.scoring import bind_one
 from learnedgec.tuning.space import read_space
 
 SOURCES = ["He go home .", "I has a dog .", "She are here ."]
@@ -46,7 +47,7 @@ def test_is_what_the_head_says(mine: str) -> None:
 
 
 def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
-    signature = load_metric("head(model='mine', name='both')").signature()
+    signature = bind_one(load_metric("head(model='mine', name='both')")).signature()
     assert "|sum-both:2*adequacy+1*style|" in signature
     assert f"|sha256:{Evaluator.load(mine).digest}|" in signature
 
@@ -73,7 +74,7 @@ def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
         plain.score(SOURCES, HYPOTHESES).sentence_details["fluency"]
     )
     assert some.evaluators() == (str(tiny_evaluator), "mine")
-    assert Evaluator.load(mine).digest in some.signature()
+    assert Evaluator.load(mine).digest in bind_one(some).signature()
     assert load_metric(str(some)) == some
     with pytest.raises(BadNameError, match="no parameter of head"):
         load_metric("some", meaning="head(model='mine', hed='a')").score(SOURCES, HYPOTHESES)

@@ -18,6 +18,7 @@ from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
 from learnedgec.metrics.language_models import Likelihood, Scribendi, as_written, token_sort_ratio
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 
 def load(folder: Path) -> tuple[Any, Any]:
@@ -216,11 +217,14 @@ def test_an_empty_hypothesis_is_worth_nothing(asano: Asano) -> None:
 
 
 def test_asano_signature_names_what_it_learned_from(asano: Asano, tmp_path: Path) -> None:
-    signature = asano.signature()
+    signature = bind_one(asano).signature()
     assert re.search(r"\|sha256:[0-9a-f]{12}\|ratings:[0-9a-f]{12}\|meteor:exact\+stem", signature)
     other = tmp_path / "ratings.csv"
     other.write_text("hypothesis,grammaticality\nHe go .,2\nHe goes .,4\n")
-    assert signature.split("|")[2] != Asano(asano.model, str(other)).signature().split("|")[2]
+    assert (
+        signature.split("|")[2]
+        != bind_one(Asano(asano.model, str(other))).signature().split("|")[2]
+    )
 
 
 def test_ratings_without_grammaticality_are_refused(asano: Asano, tmp_path: Path) -> None:

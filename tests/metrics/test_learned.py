@@ -26,7 +26,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.notices import InputWarning
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import score
+from learnedgec.scoring import BoundMetric, bind_one, score
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +137,11 @@ def test_the_signature_names_both_models(
     metric: Impara, tiny_regressor: Path, tiny_encoder: Path
 ) -> None:
     encoder = f"|encoder:{tiny_encoder}|encoder-sha256:{checkpoint_digest(str(tiny_encoder))}|"
-    signature = metric.signature(runtime=Runtime(dtype="bfloat16"))
+    signature = bind_one(metric, Runtime(dtype="bfloat16")).signature()
     assert signature.startswith(f"{metric}|sha256:{checkpoint_digest(str(tiny_regressor))}|")
     assert f"|gate:cosine>0.9{encoder}dtype:bfloat16|" in signature
     # The paper's encoder beside a bare classifier; its weights are named where they are at hand.
-    bare = Impara(quality=str(tiny_regressor)).signature()
+    bare = BoundMetric(Impara(quality=str(tiny_regressor))).signature()
     assert "|encoder:bert-base-cased|" in bare
 
 
@@ -154,7 +154,7 @@ def test_thresholds_and_activations_share_the_models_work(
     scores = score(metrics, sample.sources, sample.systems["eager"])
     assert compute.call_count == 1
     alone = [other.score(sample.sources, sample.systems["eager"]).value for other in metrics]
-    assert [score.value for score in scores.values()] == pytest.approx(alone, abs=1e-6)
+    assert [of.value for of in scores.values()] == pytest.approx(alone, abs=1e-6)
     assert len({round(value, 3) for value in alone}) == 3
 
 

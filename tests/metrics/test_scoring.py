@@ -16,6 +16,7 @@ from learnedgec import Metric, References, Score, Scores
 from learnedgec.cli.main import main
 from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
+from learnedgec.scoring import bind_one
 
 
 def test_one_metric_and_one_system_are_a_score(sample: Sample) -> None:
@@ -74,10 +75,10 @@ def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None
     )
     expected = learnedgec.rank_systems(
         metric,
-        metric.statistics_of_systems(sample.sources, sample.systems, sample.references),
+        bind_one(metric).statistics(sample.sources, sample.systems, sample.references),
         by="trueskill",
         resamples=10,
-        signature=metric.signature(sample.references),
+        signature=bind_one(metric).signature(sample.references),
     )
     assert ranking.to_dict() == expected.to_dict()
     test: Any = "bootstrap"

@@ -23,6 +23,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.some import Some
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.scoring import bind_one
 
 TEXTS = st.text("ab C\t", max_size=12)
 
@@ -137,18 +138,18 @@ def test_a_package_has_the_gate_that_it_was_trained_for(tiny_encoder: Path, tmp_
     # SOME's paper has no gate.
     for metric in both("none"):
         assert metric.score(sources, hypotheses).details["rejected"] == 0
-        assert "|gate:" not in metric.signature()
+        assert "|gate:" not in bind_one(metric).signature()
     # IMPARA's has the similarity by the encoder that training started from.
     some, impara = both("cosine")
     _, named = both("none", similarity=str(tiny_encoder))
     assert some.score(sources, hypotheses).details["rejected"] == 0
-    assert f"|gate:cosine>0.9|encoder:{tiny_encoder}|" in impara.signature()
+    assert f"|gate:cosine>0.9|encoder:{tiny_encoder}|" in bind_one(impara).signature()
     score, expected = (metric.score(sources, hypotheses) for metric in (impara, named))
     assert score.sentences == pytest.approx(expected.sentences)
     assert score.details == pytest.approx(expected.details)
     for metric in both("characters"):
         assert metric.score(sources, hypotheses).details["rejected"] == 0.5
-        assert "|gate:characters>0.25|" in metric.signature()
+        assert "|gate:characters>0.25|" in bind_one(metric).signature()
 
 
 @pytest.mark.parametrize("metric", ["some[mine]", "impara[mine]", "preference[mine]"])

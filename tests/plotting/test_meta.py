@@ -18,6 +18,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting import scores as figures
 from learnedgec.plotting.scores import plot_evaluation, plot_ranking
 from learnedgec.plotting.style import check_plotting, style
+from learnedgec.scoring import bind_one
 
 pytest.importorskip("matplotlib")
 
@@ -31,7 +32,7 @@ def evaluation() -> Evaluation:
 @pytest.fixture(scope="module")
 def ranking(sample: Sample) -> SystemRanking:
     metric = load_metric("gleu(iterations=1)")
-    statistics = metric.statistics_of_systems(sample.sources, sample.systems, sample.references)
+    statistics = bind_one(metric).statistics(sample.sources, sample.systems, sample.references)
     return rank_systems(metric, statistics, resamples=50)
 
 

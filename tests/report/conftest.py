@@ -72,7 +72,7 @@ def case(
         # The released references are of a model that takes long to run.
         patch.setattr(
             "learnedgec.report.overview.find_reference",
-            lambda metric: REFERENCE if metric.name == "edit-count" else None,
+            lambda metric: REFERENCE if metric.label == "edit-count" else None,
         )
         report = build_report(metrics, sources, systems, references, settings=settings)
     hypotheses = [str(folder / f"{name}.txt") for name in systems]

@@ -24,6 +24,7 @@ from learnedgec.report.overview import describe_effects
 from learnedgec.report.provenance import licences
 from learnedgec.report.sentences import operations
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 ERRANT = load_metric("errant(annotator='en-ewt-sm')")
 SETTINGS = ReportSettings(annotator="en-ewt-sm", resamples=50)
@@ -99,7 +100,7 @@ def test_worth_sums_to_the_gain(case: Any) -> None:
 
 def test_error_types_are_errants_own(case: Any) -> None:
     errant = load_metric("errant(annotator='en-ewt-sm', types=True)")
-    statistics = errant.statistics_of_systems(case.sources, case.systems, case.references)
+    statistics = bind_one(errant).statistics(case.sources, case.systems, case.references)
     errors = case.report["errors"]
     for tier in ("type", "category", "operation"):
         tables = [errant.by_type(arrays, tier) for arrays in statistics.values()]
@@ -147,7 +148,7 @@ def test_operations_pair_edits_that_touch() -> None:
 
 
 def test_rankings_are_rank_systems(case: Any) -> None:
-    statistics = case.metrics[0].statistics_of_systems(case.sources, case.systems, case.references)
+    statistics = bind_one(case.metrics[0]).statistics(case.sources, case.systems, case.references)
     expected = rank_systems(case.metrics[0], statistics, resamples=200)
     ranking = case.report["overview"]["rankings"][0]
     for name in ("scores", "intervals", "cluster", "adjusted"):
@@ -193,7 +194,7 @@ def test_the_title_names_the_systems() -> None:
 def test_provenance(case: Any) -> None:
     provenance = case.report["provenance"]
     for metric, signature in zip(case.metrics, provenance["signatures"], strict=True):
-        assert signature.startswith(metric.signature(case.references))
+        assert signature.startswith(bind_one(metric).signature(case.references))
         assert "resamples:200" in signature
     assert provenance["command"] == "learnedgec report --title '<script>'"
     notices = " ".join(provenance["notices"])

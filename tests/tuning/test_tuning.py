@@ -21,6 +21,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import as_named
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
@@ -317,7 +318,7 @@ def test_names_of_tuned_metrics(
 ) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
-    name = tuned_name(load_metric("gleu"), benchmark, output, tuned_on_test=test)
+    name = tuned_name(as_named("gleu"), benchmark, output, tuned_on_test=test)
     assert name == expected
 
 

@@ -29,12 +29,10 @@ from learnedgec.analysis.meta.measures import (
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import SENTINELS, is_sentinel
-from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metrics, shared_statistics
+from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
 from learnedgec.stats.correlation import (
     Correlation,
     among_best,
@@ -152,7 +150,7 @@ class Evaluation:
 
 
 def evaluate(
-    metric: str | Metric | Sequence[str | Metric],
+    metric: AnyMetric | Sequence[AnyMetric],
     benchmark: Benchmark,
     protocol: Protocol = Protocol(),
     *,
@@ -187,19 +185,21 @@ def evaluate(
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """
-    metrics = [each.resolved() for each in as_metrics(metric)]
+    # Without metrics, the sentinels are evaluated.
+    metrics = bind(metric, runtime) if metric else []
     if sentinels:
-        metrics += [m for m in map(load_metric, SENTINELS) if m not in metrics]
+        labels = {each.label for each in metrics}
+        metrics += bind([name for name in SENTINELS if name not in labels], runtime)
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
     # The edit count is computed first: measures of the others control for it.
     statistics = shared_statistics(
-        [load_metric("edit-count"), *metrics],
-        lambda m: benchmark_statistics(m, benchmark, runtime),
+        [*bind("edit-count", runtime), *metrics], lambda m: benchmark_statistics(m, benchmark)
     )
-    edits = sentence_scores(*next(statistics))
+    count, rows = next(statistics)
+    edits = sentence_scores(count.metric, rows)
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
-    entries = [_evaluate_metric(shared, metric, rows, runtime) for metric, rows in statistics]
+    entries = [_evaluate_metric(shared, metric, rows) for metric, rows in statistics]
     tested = [entry for entry in entries if not entry.sentinel or entry.metric == "edit-count"]
     pairs = len(tested) * (len(tested) - 1) // 2 if tests else 0
     return Evaluation(
@@ -221,7 +221,7 @@ def evaluate(
 
 
 def _notices(
-    benchmark: Benchmark, metrics: Sequence[Metric], entries: Sequence[MetricEvaluation]
+    benchmark: Benchmark, metrics: Sequence[BoundMetric], entries: Sequence[MetricEvaluation]
 ) -> Iterator[str]:
     """Yield caveats about the benchmark, and about what the metrics were trained and tuned on."""
     values = [each.value for entry in entries for each in entry.estimates.values()]
@@ -241,37 +241,32 @@ def _notices(
             )
 
 
-def benchmark_statistics(
-    metric: Metric, benchmark: Benchmark, runtime: Runtime
-) -> list[Statistics]:
+def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Statistics]:
     """Return the statistics of each system, leaving out references that are its own text.
 
     Args:
         metric: the metric.
         benchmark: the benchmark, with its systems.
-        runtime: how to run.
 
     Raises:
         InputError: the metric needs references and the benchmark has none.
     """
-    if metric.needs_references and benchmark.references is None:
+    if metric.metric.needs_references and benchmark.references is None:
         raise InputError(
             f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
             "metric or another benchmark."
         )
     statistics: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
-        statistics |= metric.statistics_of_systems(
-            benchmark.sources, systems, references, runtime=runtime
-        )
+        statistics |= metric.statistics(benchmark.sources, systems, references)
     return [statistics[system] for system in benchmark.systems]
 
 
 def _evaluate_metric(
-    shared: JudgedBenchmark, metric: Metric, statistics: Sequence[Statistics], runtime: Runtime
+    shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
 ) -> MetricEvaluation:
     """Return every measure of one metric."""
-    protocol, benchmark = shared.protocol, shared.benchmark
+    protocol, benchmark, metric = shared.protocol, shared.benchmark, bound.metric
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation)
     many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
@@ -296,12 +291,12 @@ def _evaluate_metric(
         curve(windows, width=protocol.window) if len(scores) >= protocol.window else ({}, {})
     )
     best, best_intervals = curve(among_best)
-    signature = metric.signature(benchmark.references, runtime=runtime)
+    signature = bound.signature(benchmark.references)
     return MetricEvaluation(
-        metric=metric.label,
+        metric=bound.label,
         sentinel=is_sentinel(metric.name),
-        tuned_here=count_tuned_on(metric, benchmark.sources),
-        trained_here=bool(contamination(metric, benchmark.name, benchmark.sources)),
+        tuned_here=count_tuned_on(bound, benchmark.sources),
+        trained_here=bool(contamination(bound, benchmark.name, benchmark.sources)),
         signature="|".join(
             [signature, f"benchmark:{benchmark.name}", f"human:{shared.human.name}", str(protocol)]
         ),

@@ -30,15 +30,13 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.rows import plain
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import checked_inputs
-from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.notices import collected
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_path, check_writable
-from learnedgec.scoring import shared_statistics
+from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
 from learnedgec.types import Array
 
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
@@ -87,14 +85,14 @@ class CorpusScores:
     """The result of scoring a corpus.
 
     Attributes:
-        scores: metric -> system -> score; empty if no block could be scored.
+        scores: label of a metric -> system -> score; empty if no block could be scored.
         size: number of sentences in the corpus.
         scored: number of sentences that were scored.
         failed: blocks with the sentences that were not scored.
         notices: warnings of metrics about blocks, such as truncated inputs, with their lines.
     """
 
-    scores: Mapping[Metric, Mapping[str, CorpusScore]]
+    scores: Mapping[str, Mapping[str, CorpusScore]]
     size: int
     scored: int
     failed: tuple[FailedBlock, ...]
@@ -105,12 +103,12 @@ class CorpusScores:
         scores = [
             {
                 "system": system,
-                "metric": metric.label,
+                "metric": label,
                 "score": score.value,
                 "details": score.details,
                 "signature": score.signature,
             }
-            for metric, systems in self.scores.items()
+            for label, systems in self.scores.items()
             for system, score in systems.items()
         ]
         content: dict[str, Any] = plain(
@@ -132,15 +130,13 @@ class BlockScorer:
     Attributes:
         metrics: the metrics.
         corpus: the corpus.
-        runtime: how to run.
         folder: folder of the run.
         sentences: format of the scores of sentences, if they are requested.
         retries: maximum number of further attempts after an error. Errors of the input are not retried.
     """
 
-    metrics: tuple[Metric, ...]
+    metrics: tuple[BoundMetric, ...]
     corpus: Corpus
-    runtime: Runtime
     folder: Path
     sentences: SentenceFormat | None
     retries: int
@@ -167,7 +163,7 @@ class BlockScorer:
         return self._arrays(block, "entry.") or None
 
     def statistics(
-        self, metric: Metric, system: str, blocks: Sequence[int]
+        self, metric: BoundMetric, system: str, blocks: Sequence[int]
     ) -> Iterator[Statistics]:
         """Yield the statistics of finished blocks.
 
@@ -198,7 +194,7 @@ class BlockScorer:
     def _score(self, block: int) -> None:
         content = self.corpus.read(block)
         counts = [len(row) for row in content.references] if content.references is not None else [0]
-        scores: dict[tuple[str, Metric], Any] = {}
+        scores: dict[tuple[str, str], Any] = {}
         arrays: dict[str, Array] = {}
         with collected() as notices:
             inputs = checked_inputs(
@@ -206,17 +202,17 @@ class BlockScorer:
                 content.sources,
                 content.systems,
                 content.references,
-                self.runtime,
+                self.metrics[0].runtime,
                 first=content.first,
             )
             for metric, statistics_of in shared_statistics(
-                self.metrics, lambda m: m.resolved().compute_systems(*inputs, self.runtime)
+                self.metrics, lambda m: m.compute(inputs)
             ):
                 for system, statistics in statistics_of.items():
                     prefix = self._prefix(metric, system)
                     arrays |= {prefix + name: array for name, array in statistics.arrays.items()}
                     if self.sentences:
-                        scores[system, metric] = metric.sentence_scores(statistics)
+                        scores[system, metric.label] = metric.metric.sentence_scores(statistics)
         if self.sentences:
             self._write_sentences(block, content, scores)
         arrays["entry.references"] = np.array([min(counts), max(counts)])
@@ -230,12 +226,12 @@ class BlockScorer:
     def _sentences_path(self, block: int) -> Path:
         return self.folder / "sentences" / f"{block:09}.{self.sentences}"
 
-    def _prefix(self, metric: Metric, system: str) -> str:
+    def _prefix(self, metric: BoundMetric, system: str) -> str:
         """Return the prefix of the names of a metric's and a system's arrays in a block's file."""
         return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
 
     def _write_sentences(
-        self, block: int, content: CorpusBlock, scores: Mapping[tuple[str, Metric], Any]
+        self, block: int, content: CorpusBlock, scores: Mapping[tuple[str, str], Any]
     ) -> None:
         """Write the scores of a block's sentences: a row for each sentence, system and metric."""
         rows = [
@@ -243,11 +239,11 @@ class BlockScorer:
                 "sentence": content.first + place,
                 "id": name,
                 "system": system,
-                "metric": metric.label,
+                "metric": label,
                 "score": float(values[place]),
             }
             for place, name in enumerate(content.ids)
-            for (system, metric), values in scores.items()
+            for (system, label), values in scores.items()
         ]
         path = self._sentences_path(block)
         if self.sentences == "jsonl":
@@ -265,7 +261,7 @@ Runner: TypeAlias = Callable[[BlockScorer, Sequence[int]], Iterable[tuple[int, s
 
 
 def score_corpus(
-    metrics: Sequence[Metric],
+    metrics: AnyMetric | Sequence[AnyMetric],
     corpus: Corpus,
     folder: Path,
     *,
@@ -294,12 +290,12 @@ def score_corpus(
         ModelError: a model does not exist.
     """
     folder = folder.absolute()
-    _check_blocks(metrics, corpus, sentences)
-    check_metrics(metrics, runtime)
+    quiet = dataclasses.replace(runtime, progress=False).bound()
+    bound = [dataclasses.replace(metric, runtime=quiet) for metric in bind(metrics, quiet)]
+    _check_blocks(bound, corpus, sentences)
     check_writable(folder / "run.json")
-    _check_run(folder / "run.json", metrics, corpus, runtime)
-    quiet = dataclasses.replace(runtime, progress=False)
-    scorer = BlockScorer(tuple(metrics), corpus, quiet, folder, sentences, retries)
+    _check_run(folder / "run.json", bound, corpus)
+    scorer = BlockScorer(tuple(bound), corpus, folder, sentences, retries)
     unscored = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
     results = runner(scorer, unscored) if unscored else ()
     errors = dict(track(results, "blocks", total=len(unscored), show=runtime.progress))
@@ -309,14 +305,15 @@ def score_corpus(
 
 
 def _check_blocks(
-    metrics: Sequence[Metric], corpus: Corpus, sentences: SentenceFormat | None
+    metrics: Sequence[BoundMetric], corpus: Corpus, sentences: SentenceFormat | None
 ) -> None:
     """Raise `InputError` unless the metrics can score blocks by themselves, and have what they need."""
-    for metric in metrics:
+    for bound in metrics:
+        metric = bound.metric
         if sentences is not None:
             metric.check_alone()
         elif metric.statistics_depend_on_others:
-            raise InputError(f"{metric.label}: {metric.statistics_depend_on_others}.")
+            raise InputError(f"{bound.label}: {metric.statistics_depend_on_others}.")
         if metric.needs_references and not corpus.has_references:
             raise InputError(
                 f"{metric.name} needs references, and there are none; give files of them, or records with "
@@ -346,24 +343,25 @@ def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
         scored += last - first + 1
         notices += [f"{_lines(first, last)}: {text}" for text in entry["notices"]]
         counts += entry["references"].tolist()
-    scores: dict[Metric, dict[str, CorpusScore]] = {}
+    scores: dict[str, dict[str, CorpusScore]] = {}
     for metric in scorer.metrics if done else ():
         # A signature says the least and the largest number of references of a sentence.
         ends = ((Reference(""),) * count for count in (min(counts), max(counts)))
         references = References(tuple(ends)) if max(counts) else None
-        signature = metric.signature(references, runtime=scorer.runtime)
+        signature = metric.signature(references)
         if failed:
             signature += f"|sentences:{scored}/{corpus.size}"
-        scores[metric] = {}
+        scores[metric.label] = {}
         for system in corpus.systems:
             read = partial(scorer.statistics, metric, system, done)
             with joined_statistics(read, str(scorer.folder)) as statistics:
-                value, details = metric.aggregate(statistics), metric.details(statistics)
-            scores[metric][system] = CorpusScore(value, details, signature)
+                value = metric.metric.aggregate(statistics)
+                details = metric.metric.details(statistics)
+            scores[metric.label][system] = CorpusScore(value, details, signature)
     return CorpusScores(scores, corpus.size, scored, tuple(failed), tuple(notices))
 
 
-def _check_run(path: Path, metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> None:
+def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: Corpus) -> None:
     """Write what a run's statistics depend on, or raise `ConfigError` if the folder has another run."""
     files = [
         {"path": file.path, "sha256": file.sha256, "sentences": file.size} for file in corpus.files
@@ -371,7 +369,7 @@ def _check_run(path: Path, metrics: Sequence[Metric], corpus: Corpus, runtime: R
     about = {
         "input": files,
         "systems": list(corpus.systems),
-        "metrics": [metric.signature(runtime=runtime) for metric in metrics],
+        "metrics": [metric.signature() for metric in metrics],
         "block size": corpus.files[0].block_size,
         "version": __version__,
     }

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from learnedgec.applications.reward import extract_correction
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_metric
+from learnedgec.scoring import AnyMetric, BoundMetric, bind_one, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +38,12 @@ class MetricAdapter:
         source: the key of a document's source.
         references: the key of its references, a text or a list of texts.
         extract: returns the correction in a completion.
-        runtime: how to run.
     """
 
-    metric: Metric
+    metric: BoundMetric
     source: str = "source"
     references: str = "references"
     extract: Callable[[str], str] = extract_correction
-    runtime: Runtime = field(default_factory=Runtime)
 
     def read(self, document: Mapping[str, Any], completion: str) -> Submission:
         """Return the source and references of a document with the correction that a completion holds.
@@ -55,16 +52,16 @@ class MetricAdapter:
             InputError: the document lacks the source or the references that the metric needs, or these are
                 `None`.
         """
-        keys = [self.source, *([self.references] if self.metric.needs_references else [])]
+        keys = [self.source, *([self.references] if self.metric.metric.needs_references else [])]
         for key in keys:
             if key not in document:
                 raise InputError(
                     f"the document has no {key!r} (it has {', '.join(map(str, document)) or 'nothing'}); "
                     "name the keys by source=… and references=…."
                 )
-        source = document[self.source]
+        source: str = document[self.source]
         references: tuple[str, ...] = ()
-        if self.metric.needs_references:
+        if self.metric.metric.needs_references:
             place = f"{self.references!r} of the document with the {self.source} {source!r}"
             references = tuple(references_of_record(document[self.references], place))
         return Submission(source, self.extract(completion), references)
@@ -76,17 +73,17 @@ class MetricAdapter:
             InputError: there are no submissions, or one lacks the references that the metric needs.
         """
         references = None
-        if self.metric.needs_references:
+        if self.metric.metric.needs_references:
             references = References.from_rows([submission.references for submission in submissions])
-        return self.metric.score(
+        return score(
+            self.metric,
             [submission.source for submission in submissions],
             [submission.text for submission in submissions],
             references,
-            runtime=self.runtime,
         )
 
 
-def adapter(metric: Metric | str, **options: Any) -> MetricAdapter:
+def adapter(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -> MetricAdapter:
     """Return the adapter of a metric or its name; `options` are the attributes of `MetricAdapter`.
 
     Example:
@@ -95,4 +92,4 @@ def adapter(metric: Metric | str, **options: Any) -> MetricAdapter:
         >>> gleu.score([gleu.read(document, "Corrected: He goes home .")]).value
         1.0
     """
-    return MetricAdapter(as_metric(metric), **options)
+    return MetricAdapter(bind_one(metric, runtime), **options)

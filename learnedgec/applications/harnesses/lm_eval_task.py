@@ -23,13 +23,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from learnedgec.applications.harnesses.adapter import Submission, adapter
-from learnedgec.metrics.base import Metric
+from learnedgec.scoring import AnyMetric
 
 ProcessResults: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Submission]]
 Aggregate: TypeAlias = Callable[[Sequence[Submission]], float]
 
 
-def task_functions(metric: Metric | str, **options: Any) -> tuple[ProcessResults, Aggregate]:
+def task_functions(metric: AnyMetric, **options: Any) -> tuple[ProcessResults, Aggregate]:
     """Return the functions that a task calls: the first for each document, the second for the corpus.
 
     Args:
@@ -47,7 +47,7 @@ def task_functions(metric: Metric | str, **options: Any) -> tuple[ProcessResults
     def process_results(
         document: Mapping[str, Any], completions: Sequence[str]
     ) -> dict[str, Submission]:
-        return {adapted.metric.name: adapted.read(document, completions[0])}
+        return {adapted.metric.metric.name: adapted.read(document, completions[0])}
 
     def aggregate(submissions: Sequence[Submission]) -> float:
         return adapted.score(submissions).value

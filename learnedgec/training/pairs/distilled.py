@@ -107,7 +107,7 @@ class DistilledPairs(PairSource):
             pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
         pairs = pairs[: self.number]
         store = RowStore(folder, ["teacher"], width=1)
-        quiet = replace(runtime, progress=False)
+        quiet = replace(runtime.bound(), progress=False)
 
         def score(rows: Sequence[tuple[str, str]]) -> list[float]:
             sources, texts = zip(*rows, strict=True)

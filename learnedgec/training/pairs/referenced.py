@@ -24,6 +24,7 @@ from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind
 from learnedgec.training.pairs.base import (
     BALANCE,
     PairSource,
@@ -87,7 +88,7 @@ class ReferencedPairs(PairSource):
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets, and everything that the metrics' scores depend on."""
-        return super().digests() | {str(metric): metric.signature() for metric in self.judges}
+        return super().digests() | {str(metric): metric.signature() for metric in bind(self.judges)}
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""

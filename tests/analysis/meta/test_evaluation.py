@@ -27,7 +27,7 @@ from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import correlate, pearson
 from learnedgec.stats.resampling import multiplicities, resample
 
@@ -300,7 +300,7 @@ def test_what_the_edit_count_reaches(
 ) -> None:
     benchmark = load_benchmark(name)
     metric = load_metric("edit-count")
-    sentences = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
+    sentences = sentence_scores(metric, benchmark_statistics(bind_one(metric), benchmark))
     people = np.array([benchmark.official[human][system] for system in benchmark.systems])
     means = sentences.mean(axis=1)
     assert correlate("pearson", people, means) == pytest.approx(r, abs=2e-3)

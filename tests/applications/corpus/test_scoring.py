@@ -19,11 +19,8 @@ from learnedgec.applications.corpus.scoring import score_corpus
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import score_metrics
+from learnedgec.scoring import score
 
 NAMES = ("gleu", "green", "m2", "sentm2", "hter", "length", "ensemble(gleu=0.5, edit-count=0.5)")
 
@@ -37,11 +34,11 @@ def records(sample: Sample, system: str, rows: References) -> list[dict[str, Any
     ]
 
 
-def values(scores: Mapping[Metric, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+def values(scores: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
     """Return the value, details and signature of each metric's score of each system."""
     return {
-        (metric.label, system): (score.value, score.details, score.signature)
-        for metric, systems in scores.items()
+        (label, system): (score.value, score.details, score.signature)
+        for label, systems in scores.items()
         for system, score in systems.items()
     }
 
@@ -60,8 +57,7 @@ def test_records_in_blocks_score_as_all_at_once(
     with open_records(paths, "jsonl", block_size, tmp_path) as corpus:
         scores = score_corpus(metrics, corpus, tmp_path / "run")
     systems = {name: sample.systems[name] for name in paths}
-    inputs = as_inputs(metrics, sample.sources, systems, rows.without_edits(), Runtime())
-    expected = score_metrics(metrics, inputs, Runtime())
+    expected = score(metrics, sample.sources, systems, rows.without_edits())
     assert values(scores.scores) == values(expected)
     assert (scores.size, scores.scored, scores.failed) == (72, 72, ())
 
@@ -86,8 +82,8 @@ def test_a_learned_metric_agrees_to_1e_6_and_its_warnings_are_named_with_their_l
                 f"lines 11 to 20: 1 of {text}",
                 f"lines 61 to 70: long: {blank}",
             )
-            assert scores.scores[metric]["long"].value == pytest.approx(score.value, abs=1e-6)
-            assert scores.scores[metric]["long"].signature == score.signature
+            assert scores.scores[metric.label]["long"].value == pytest.approx(score.value, abs=1e-6)
+            assert scores.scores[metric.label]["long"].signature == score.signature
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -118,7 +114,7 @@ def test_a_failed_block_is_tried_again_named_and_left_out(
     assert (failed.first, failed.last) == (21, 30)
     assert failed.error == "RuntimeError: too hard"
     lengths = [len(text) for n, text in enumerate(sample.systems["weak"]) if not 20 <= n < 30]
-    score = scores.scores[metric]["weak"]
+    score = scores.scores[metric.label]["weak"]
     assert score.value == np.mean(lengths)
     assert score.signature.endswith("|sentences:62/72")
     attempts = (tmp_path / "count").read_text().splitlines()

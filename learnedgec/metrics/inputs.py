@@ -1,36 +1,20 @@
-"""The two ends of a pass from texts to statistics.
-
-The inputs are normalised; each distinct row is computed once, and the rows are scattered to the systems.
-`Metric` reads and stores statistics, aggregates and signs them.
-"""
+"""The inputs of metrics, checked and tokenised once, with warnings of what looks like a mistake in them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from learnedgec.data.input_warnings import is_latin, text_notices
-from learnedgec.data.references import (
-    Reference,
-    ReferenceRows,
-    References,
-    ReferencesBy,
-    as_references,
-)
+from learnedgec.data.references import ReferenceRows, References, ReferencesBy, as_references
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import tokenise, tokenise_references
-from learnedgec.errors import InputError, PluginError
+from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import learned_languages
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.runtime.notices import TextWarning, warn_of_inputs
-from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
-
-if TYPE_CHECKING:
-    from learnedgec.metrics.base import Metric
 
 
 class Inputs(NamedTuple):
@@ -48,7 +32,7 @@ class Inputs(NamedTuple):
 
 
 def checked_inputs(
-    metrics: Sequence[Metric],
+    metrics: Sequence[NamedMetric],
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None,
@@ -63,16 +47,17 @@ def checked_inputs(
     itself, such as attacks, need no warning. In warnings, `first` is the number of the first line.
     """
     inputs = as_inputs(metrics, sources, systems, references, runtime, references_by)
-    for notice in input_notices(metrics, *inputs, first=first):
+    for notice in input_notices(metrics, *inputs, runtime, first=first):
         warn_of_inputs(TextWarning(notice))
     return inputs
 
 
 def input_notices(
-    metrics: Sequence[Metric],
+    metrics: Sequence[NamedMetric],
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
     references: References | None,
+    runtime: Runtime,
     *,
     first: int = 1,
 ) -> list[str]:
@@ -83,11 +68,15 @@ def input_notices(
         sources: N sentences.
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
+        runtime: how the metrics run.
         first: the number of the first line.
     """
-    by_character = bool(metrics) and all(getattr(m, "unit", "") == "char" for m in metrics)
+    units = [getattr(metric.metric, "unit", "") for metric in metrics]
+    by_character = bool(units) and set(units) == {"char"}
     notices = text_notices(sources, systems, references, by_character=by_character, first=first)
-    evaluators = dict.fromkeys(name for metric in metrics for name in metric.evaluators())
+    evaluators = dict.fromkeys(
+        name for metric in metrics for name in metric.metric.evaluators(runtime)
+    )
     if evaluators and not is_latin(sources):
         notices += [
             f"{name} has learned from English alone, and the sources are in another script; its scores of "
@@ -99,7 +88,7 @@ def input_notices(
 
 
 def as_inputs(
-    metrics: Sequence[Metric],
+    metrics: Sequence[NamedMetric],
     sources: Sentences,
     systems: Systems,
     references: ReferenceRows | None,
@@ -119,7 +108,7 @@ def as_inputs(
         references_by: what a row of references belongs to, where that is not clear.
 
     Raises:
-        InputError: see `Metric.statistics_of_systems`.
+        LengthError, InputError: see `score`.
     """
     by_system = as_systems(systems)
     sources = as_sentences(sources, "sources")
@@ -128,7 +117,7 @@ def as_inputs(
         raise InputError("there is no sentence to score; give at least one source.")
     for system, hypotheses in by_system.items():
         check_lengths(("sources", sources), (system, hypotheses))
-    needing = next((metric.name for metric in metrics if metric.needs_references), None)
+    needing = next((m.metric.name for m in metrics if m.metric.needs_references), None)
     if references is not None:
         check_lengths(("sources", sources), ("references", references))
     if needing and references is None:
@@ -150,52 +139,3 @@ def as_inputs(
         sources = tokenise(sources)
         by_system = {name: tokenise(texts) for name, texts in by_system.items()}
     return Inputs(sources, by_system, references)
-
-
-def distinct_statistics(
-    metric: Metric,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    references: References | None,
-    runtime: Runtime,
-) -> dict[str, Statistics]:
-    """Compute each distinct row (source, hypothesis, references) of all systems once.
-
-    Args:
-        metric: the metric.
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if the metric needs them.
-        runtime: how to run.
-
-    Raises:
-        PluginError: `compute` does not return one row of an array for each sentence.
-    """
-    # In a row, the number of the first sentence with the same references replaces the references.
-    first: dict[tuple[Reference, ...], int] = {}
-    reference_numbers = [0] * len(sources)
-    if references is not None:
-        reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
-    places: dict[tuple[str, str, int], int] = {}
-    places_of = {
-        system: [
-            places.setdefault(row, len(places))
-            for row in zip(sources, hypotheses, reference_numbers, strict=True)
-        ]
-        for system, hypotheses in systems.items()
-    }
-    PROFILE.rows += len(sources) * len(systems)
-    PROFILE.distinct += len(places)
-    computed = metric.compute(
-        [source for source, _, _ in places],
-        [hypothesis for _, hypothesis, _ in places],
-        None if references is None else references.select(number for _, _, number in places),
-        runtime,
-    )
-    arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]
-    if not all(isinstance(array, np.ndarray) and len(array) == len(places) for array in arrays):
-        raise PluginError(
-            f"{metric.label}: compute did not return Statistics of NumPy arrays with one row for each of "
-            f"{len(places)} sentences."
-        )
-    return {system: computed.take(rows) for system, rows in places_of.items()}

@@ -14,8 +14,9 @@ import tiny
 from learnedgec.errors import PackageError
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference, packages
+from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.predictor import find_package, find_predictor
+from learnedgec.evaluators.packages import open_package
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
@@ -49,7 +50,7 @@ def test_the_range_of_an_output_is_that_of_its_rated_heads(
         "both": {"fluency": 2.0, "style": 0.5},
         "mixed": {"fluency": 1.0, "meaning": 1.0},
     }
-    package = find_package(str(tiny.save_evaluator(tmp_path / "mine", heads=heads, sums=sums)))
+    package = open_package(str(tiny.save_evaluator(tmp_path / "mine", heads=heads, sums=sums)))
     assert package.range({output: 1.0}) == range_
     assert package.range({output: 0.5, "ranks": 2.0}) == (range_ and (0, range_[1] / 2))
     assert package.sums(["both", "style"]) == {"both": "2*fluency+0.5*style"}
@@ -79,12 +80,12 @@ def test_predictors_are_equal_if_their_files_are(
     assert first.packaged
     assert find_predictor(str(tiny_regressor), "pair") != find_predictor(str(tiny_regressor))
     package = tiny.save_evaluator(tmp_path / "copy")
-    before = find_package(str(package))
+    before = open_package(str(package))
     config = json.loads((package / "config.json").read_text())
     config["heads"]["fluency"]["scale"] = 5.0
     (package / "config.json").write_text(json.dumps(config))
     tiny.sign(package, "config.json")
-    assert find_package(str(package)) != before
+    assert open_package(str(package)) != before
     with pytest.raises(PackageError, match="was replaced before it was loaded"):
         before.predict(SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
 
