@@ -233,6 +233,8 @@ class Attempts:
         landed = 0
         while landed < 2:
             process = start(words, place)
+            # Also where this run ends before its kill.
+            words = self.job.again or self.job.words
             time.sleep(self.random.uniform(0.1, 1.0) * self.seconds)
             if not kill(process):
                 break
@@ -241,7 +243,6 @@ class Attempts:
                 if not self.job.partly:
                     assert digest(place / output) in (None, whole), f"{output} is half-written"
             self.job.check(place)
-            words = self.job.again or self.job.words
         TALLY[self.job.name] = TALLY.get(self.job.name, 0) + landed
         finish(words, place)
         (place / "done").touch()
