@@ -32,15 +32,20 @@ Grammatical Error Correction" (ACL 2025).
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from learnedgec.data.references import References
 from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
 
@@ -153,6 +158,8 @@ class Cleme2(ChunkOverlap):
     Deviations:
     - Systems and references without any edit are scored, where the official code stops.
     - Weights by length are those of `cleme`, with its deviations; M2 files are read as by `cleme`.
+    - A warning says that systems have blank outputs: a blank output changes all chunks together, and by this
+      rule may score above an unchanged sentence.
     - The encoder's fast tokenizer is used, and texts are encoded once; weights agree to about 1e-6.
 
     Source: Ye et al., "CLEME2.0: Towards Interpretable Evaluation by Disentangling Edits for
@@ -186,6 +193,29 @@ class Cleme2(ChunkOverlap):
             raise ParameterError(
                 f"{self}: the factors sum to {sum(self.factors):g}; give four that sum to 1."
             )
+
+    def compute_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None,
+        runtime: Runtime,
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems; warn of blank outputs (see `Metric.compute_systems`)."""
+        if blank := ", ".join(
+            name
+            for name, texts in systems.items()
+            if any(
+                source.strip() and not text.strip()
+                for source, text in zip(sources, texts, strict=True)
+            )
+        ):
+            warnings.warn(
+                f"{self.label}: {blank} has blank outputs, which by the rule of CLEME2.0 may score above "
+                "unchanged sentences; compare with another metric.",
+                stacklevel=3,
+            )
+        return super().compute_systems(sources, systems, references, runtime)
 
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return the score, and hit, wrong, under and over."""

@@ -8,6 +8,7 @@ systems that are wrong on it. M2 or ERRANT determines the system's edits and the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -217,8 +218,9 @@ class GotoScorer(EditOverlap):
     overlap. A chunk that every system gets right has weight 0; one that no system gets right has weight 1.
 
     Without `weights`, the difficulties are learned from all systems that are scored together: **scores then
-    depend on the other systems**, and are meaningless for a single system. With a file (`Difficulties.save`,
-    `learnedgec score --save-weights`) they do not; the file must cover every source with its gold edits.
+    depend on the other systems**, and are meaningless for a single system, for which there is a warning. With
+    a file (`Difficulties.save`, `learnedgec score --save-weights`) they do not; the file must cover every
+    source with its gold edits.
 
     By default edits are M2's, without unchanged words inside a system's edit, and plain references are
     aligned; with an `annotator` they are ERRANT's. This is the formula of the paper, but not its tool, which
@@ -278,6 +280,12 @@ class GotoScorer(EditOverlap):
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
         if self.weights is None:
+            if len({tuple(texts) for texts in systems.values()}) < 2:
+                warnings.warn(
+                    f"{self.label}: the weights are learned from the systems scored together, and one system "
+                    "alone has weight 0 wherever it is right; score it with others, or with weights='FILE'.",
+                    stacklevel=3,
+                )
             difficulties = Difficulties.learn(sources, counted)
         else:
             difficulties = Difficulties.load(self.weights)

@@ -15,6 +15,9 @@ from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 
+# What some metrics warn of: a system alone, blank outputs.
+pytestmark = pytest.mark.filterwarnings("ignore:gotoscorer", "ignore:(sent)?cleme2.*blank outputs")
+
 METRICS = [
     "gleu(iterations=20)",
     "m2",

@@ -223,6 +223,14 @@ def test_records_say_what_every_chunk_counts_as() -> None:
     ]
 
 
+def test_cleme2_warns_of_blank_outputs() -> None:
+    metric = load_metric("cleme2(edits='aligned', weights='none')")
+    references = References.from_texts(["He goes .", ""])
+    systems = {"kept": ["He go .", ""], "lost": [" ", ""]}
+    with pytest.warns(UserWarning, match="lost has blank outputs, which by the rule of CLEME2.0"):
+        metric.score_systems(["He go .", ""], systems, references)
+
+
 def test_plain_references_and_the_signature(sample: Sample) -> None:
     sources, hypothesis = ["He go to school ."], ["He went to school ."]
     references = References.from_texts(["He goes to school ."], ["He went to the school ."])

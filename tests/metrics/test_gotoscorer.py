@@ -97,6 +97,14 @@ def test_scores_worked_out_by_hand() -> None:
     assert "weights:of all systems scored together" in scores["fair"].signature
 
 
+def test_one_system_alone_is_warned_of() -> None:
+    for systems in ({"fair": SYSTEMS["fair"]}, {"fair": SYSTEMS["fair"], "same": SYSTEMS["fair"]}):
+        with pytest.warns(
+            UserWarning, match="gotoscorer: .* score it with others, or with weights='FILE'"
+        ):
+            GotoScorer().score_systems([SOURCE], systems, REFERENCES)
+
+
 def test_each_annotator_has_weights_of_its_own() -> None:
     references = References.from_texts(["he goes"], ["he went"])
     systems = {"a": ["he goes"], "b": ["he went"], "c": ["he goes"], "d": ["he go"]}
@@ -151,7 +159,8 @@ def test_statistics_are_cached_without_weights(tmp_path: Path) -> None:
         cached = GotoScorer().score_systems(["he go"], systems, references, runtime=runtime)
         assert cached["a"].details == fresh["a"].details
     # Another company, other weights.
-    alone = GotoScorer().score_systems(["he go"], {"a": ["he goes"]}, references, runtime=runtime)
+    others = {"a": ["he goes"], "b": ["she goes"]}
+    alone = GotoScorer().score_systems(["he go"], others, references, runtime=runtime)
     assert alone["a"].details["gold"] == 0.0
 
 
