@@ -22,7 +22,7 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 # What `make check` and `make test` need as well.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -e '.[asano,evaluate,llm,mini,plot,published,report,serve,tensorboard,dev]'
+	$(INSTALL) -e '.[asano,evaluate,judge,llm,mini,plot,published,report,serve,tensorboard,dev]'
 	@touch $(VENV)/.core $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
@@ -44,7 +44,7 @@ test-machine: $(VENV)/.installed
 # scripts/install_browser installs.
 test-browser: $(VENV)/.installed
 	$(INSTALL) -e '.[browser]'
-	LEARNEDGEC_BROWSER=insist scripts/test tests/report/test_browser.py
+	LEARNEDGEC_BROWSER=insist scripts/test tests/report/test_browser.py tests/judging/test_browser.py
 
 # A task of lm-evaluation-harness, which `make test` skips where that is not installed.
 test-harnesses: $(VENV)/.installed

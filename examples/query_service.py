@@ -10,7 +10,8 @@ from urllib.request import Request, urlopen
 import uvicorn
 
 from learnedgec import load_metric
-from learnedgec.applications.serve import application, listen
+from learnedgec.applications.serve import application
+from learnedgec.runtime.server import listen
 
 with listen("127.0.0.1", 0) as listening:  # 0 takes a free port
     app = application([load_metric("gleu"), load_metric("edit-count")])

@@ -9,7 +9,7 @@ from learnedgec.judging.study import Study
 SOURCES = [f"He go to place {number} ." for number in range(24)]
 SYSTEMS = {
     "good": [f"He goes to place {number} ." for number in range(24)],
-    "same": [f"He goes to place {number} ." for number in range(24)],
+    "twin": [f"He goes to place {number} ." for number in range(24)],
     "fair": [f"He go to the place {number} ." for number in range(24)],
     "poor": [f"Go he to place {number} ." for number in range(24)],
 }

@@ -14,8 +14,6 @@ loopback unless told otherwise, and its abilities are fixed when it starts.
 from __future__ import annotations
 
 import asyncio
-import signal
-import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +27,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics
 
 try:
-    import uvicorn
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
@@ -205,42 +202,3 @@ def prepare(metrics: Sequence[BoundMetric]) -> None:
     """
     text = ["He goes home ."]
     score_metrics(metrics, as_inputs(metrics, text, {"hypotheses": text}, [text], Runtime()))
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address; port 0 takes a free port.
-
-    Raises:
-        ConfigError: the address is in use, or is not an address of this machine.
-    """
-    if not 0 <= port < 65536:
-        raise ConfigError(f"the port is {port}; give one from 0 to 65535.")
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(
-            f"the service cannot listen on {host}, port {port} ({reason}); choose another address or port."
-        ) from None
-
-
-def run(app: FastAPI, listening: socket.socket, *, grace: int = 30) -> None:
-    """Serve until SIGINT or SIGTERM, then finish the requests taken so far, and return.
-
-    Args:
-        app: see `application`.
-        listening: see `listen`.
-        grace: seconds to finish these requests; those not done by then are cut off.
-    """
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
-    )
-    # After it has stopped, the server raises the signal that stopped it once more. Ignore this one.
-    signals = (signal.SIGINT, signal.SIGTERM)
-    handlers = [signal.signal(number, lambda *_: None) for number in signals]
-    try:
-        server.run(sockets=[listening])
-    finally:
-        for number, handler in zip(signals, handlers, strict=True):
-            signal.signal(number, handler)

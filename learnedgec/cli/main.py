@@ -21,6 +21,7 @@ COMMANDS = {
     "rank": "rank systems, with intervals and significance",
     "compare": "compare systems with a baseline, with intervals and tests",
     "meta": "meta-evaluate metrics against human judgements",
+    "judge": "collect human judgements, on a page in the browser",
     "report": "write an HTML report: scores, sentences, edits, error types",
     "robust": "evaluate robustness to changes of unrelated context, and to attacks",
     "train": "fine-tune an evaluator from a configuration",

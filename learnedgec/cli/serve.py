@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +9,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice, remark
+from learnedgec.runtime import server
 from learnedgec.scoring import bind
 
 
@@ -54,15 +54,12 @@ def main(arguments: Sequence[str]) -> None:
         text_characters=options.text_characters,
         waiting_requests=options.waiting_requests,
     )
-    with serve.listen(options.host, options.port) as listening:
+    with server.listen(options.host, options.port) as listening:
         serve.prepare(metrics)
-        host, port = listening.getsockname()[:2]
-        if not ipaddress.ip_address(host).is_loopback:
+        address, local = server.address(listening)
+        if not local:
             notice("Everyone who can reach this machine over the network can use the service.")
         names = ", ".join(metric.label for metric in metrics)
-        shown = f"[{host}]" if ":" in host else host
-        remark(
-            f"Serving {names} on http://{shown}:{port} (/docs); Ctrl-C or SIGTERM ends it.", options
-        )
-        serve.run(app, listening, grace=options.grace)
+        remark(f"Serving {names} on {address} (/docs); Ctrl-C or SIGTERM ends it.", options)
+        server.run(app, listening, grace=options.grace)
     remark("The service has stopped; all accepted requests are finished.", options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
@@ -71,7 +70,7 @@ class StudySettings:
     order: Order = "informative"
     scale: Scale = "1-4"
     source_is_candidate: bool = False
-    title: str = "Which correction is better?"
+    title: str = "Judge corrections"
     annotator: str | None = None
     seed: int = 0
 
@@ -102,7 +101,7 @@ class StudySettings:
     @property
     def own(self) -> int:
         """The number of questions that a rater answers alone."""
-        return math.ceil((self.different - self.shared) / self.raters)
+        return (self.different - self.shared) // self.raters
 
     @property
     def repeated(self) -> int:

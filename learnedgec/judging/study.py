@@ -263,7 +263,7 @@ class Study:
             return self._judgements(database)
 
     def write_tables(self) -> None:
-        """Write `rankings.csv`, `ratings.csv` and `edits.csv`, those that the task has, from the answers."""
+        """Write the tables that the task has, such as `rankings.csv` and `pairs.csv`, from the answers."""
         tables.write(self.folder, self.settings, self.sources, self.systems, self.judgements())
 
     def benchmark(self) -> Benchmark:
@@ -381,7 +381,9 @@ class Study:
             if found := database.execute(query, (slot,)).fetchone():
                 return _add_item(database, rater, found["question"], random)
         if (drawn := self._draw(database, random)) is None:
-            return None
+            query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
+            left = database.execute(query, (shared,)).fetchone()
+            return _add_item(database, rater, left["question"], random) if left else None
         sentence, groups, weight = drawn
         edits: Sequence[Edit] = ()
         if settings.task == "edits":

@@ -1,4 +1,4 @@
-"""Judgements as the tables of a benchmark folder: `rankings.csv`, `ratings.csv` and `edits.csv`.
+"""Judgements as tables: `rankings.csv` and `ratings.csv` of a benchmark, `edits.csv`, and `pairs.csv`.
 
 A judgement of a text counts for every system that wrote it. Repetitions tell how consistent a rater is and
 are not in the tables; nor are items that were skipped.
@@ -38,7 +38,9 @@ def write(
     else:
         _write(folder / "ratings.csv", rating_rows(judgements))
     if settings.task == "edits":
-        _write(folder / "edits.csv", edit_rows(judgements, sources, systems))
+        _write(folder / "edits.csv", edit_rows(judgements))
+    if settings.task != "ratings":
+        _write(folder / "pairs.csv", pair_rows(judgements, sources, systems))
 
 
 def counted(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
@@ -86,33 +88,48 @@ def rating_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
             yield {"id": each.sentence, "system": name, "annotator": each.rater, **values}
 
 
-def edit_rows(
-    judgements: Iterable[Judgement], sources: Sequence[str], systems: Mapping[str, Sequence[str]]
-) -> Iterator[Row]:
-    """Yield the rows of `edits.csv`: a row for each edit that was accepted or rejected.
-
-    Its columns `source`, `better` and `worse` make it a file of pairs (`read_ranked_pairs`): the output
-    with the edit is better than without it where the edit was accepted.
-    """
+def edit_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
+    """Yield the rows of `edits.csv`: a row for each edit that was accepted or rejected."""
     for each in counted(judgements):
-        source, output = sources[each.sentence], systems[each.groups[0][0]][each.sentence]
-        whole = " ".join(output.split())
-        for place, (edit, said) in enumerate(zip(each.edits, each.answer.edits, strict=True)):
-            without = apply_edits(source, each.edits[:place] + each.edits[place + 1 :])
-            if said and without != whole:
+        for edit, said in zip(each.edits, each.answer.edits, strict=True):
+            if said:
                 yield {
-                    "source": source,
-                    "better": whole if said > 0 else without,
-                    "worse": without if said > 0 else whole,
                     "id": each.sentence,
                     "systems": " ".join(each.groups[0]),
                     "start": edit.start,
                     "end": edit.end,
-                    "edit": edit.correction,
+                    "correction": edit.correction,
                     "type": edit.type,
                     "accepted": int(said > 0),
                     "annotator": each.rater,
                 }
+
+
+def pair_rows(
+    judgements: Iterable[Judgement], sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
+    """Yield the rows of `pairs.csv`, ranked pairs to train on (`read_ranked_pairs`).
+
+    Of two texts that were compared, the better one comes first. An output is better with an edit than
+    without it where the edit was accepted, and worse where it was rejected.
+    """
+    for each in counted(judgements):
+        source = sources[each.sentence]
+        texts = [systems[group[0]][each.sentence] for group in each.groups]
+        ordered = [
+            (one, other) if rank < other_rank else (other, one)
+            for (one, rank), (other, other_rank) in combinations(
+                zip(texts, each.answer.ranks, strict=False), 2
+            )
+            if rank != other_rank
+        ]
+        whole = " ".join(texts[0].split())
+        for place, said in enumerate(each.answer.edits):
+            without = apply_edits(source, each.edits[:place] + each.edits[place + 1 :])
+            if said and without != whole:
+                ordered.append((whole, without) if said > 0 else (without, whole))
+        for better, worse in ordered:
+            yield {"source": source, "better": better, "worse": worse}
 
 
 def _write(path: Path, rows: Iterable[Row]) -> None:

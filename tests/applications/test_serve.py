@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.applications.serve import application, listen
+from learnedgec.applications.serve import application
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.server import listen
 from learnedgec.types import Floats
 
 GLEU, LENGTH = load_metric("gleu"), load_metric("length")

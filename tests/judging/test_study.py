@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sqlite3
 from collections import Counter
@@ -24,7 +25,7 @@ from learnedgec.judging.study import Study
 from learnedgec.judging.tables import counted
 from learnedgec.training.pairs.judged import read_ranked_pairs
 
-QUALITY = {"good": 0, "same": 0, "fair": 1, "poor": 2}
+QUALITY = {"good": 0, "twin": 0, "fair": 1, "poor": 2}
 
 
 def rank(item: Item) -> Answer:
@@ -56,10 +57,12 @@ def test_judgements_become_a_benchmark_that_counts_equal_outputs_for_all(
         (better, _), (worse, _) = sorted(ranking.ranks.items(), key=lambda pair: pair[1])
         assert QUALITY[better] < QUALITY[worse]
     met = Counter(frozenset(ranking.ranks) for ranking in benchmark.rankings)
-    assert frozenset({"good", "same"}) not in met
+    assert frozenset({"good", "twin"}) not in met
     # The two systems with the same text met the others equally often.
-    assert met[frozenset({"good", "fair"})] == met[frozenset({"same", "fair"})] > 0
+    assert met[frozenset({"good", "fair"})] == met[frozenset({"twin", "fair"})] > 0
     assert load_benchmark(str(study.folder)).rankings == benchmark.rankings
+    for pair in read_ranked_pairs(study.folder / "pairs.csv"):
+        assert ("goes" in pair.better, "Go he" in pair.worse) != (False, False)
 
 
 def test_each_rater_has_shared_own_and_repeated_questions(make: Make) -> None:
@@ -206,7 +209,7 @@ def test_ratings(make: Make) -> None:
     for rater in study.raters:
         answer_all(study, rater, answer)
     benchmark = study.benchmark()
-    assert benchmark.official["fluency"] == {"good": 3.0, "same": 3.0, "fair": 1.0, "poor": 1.0}
+    assert benchmark.official["fluency"] == {"good": 3.0, "twin": 3.0, "fair": 1.0, "poor": 1.0}
     assert benchmark.official["meaning"]["good"] == 2.0
     ratings = load_ratings(str(study.folder))
     assert {
@@ -225,17 +228,21 @@ def test_edits_become_pairs_and_shares(make: Make) -> None:
     assert {len(item.texts) for item in items} == {1}
     assert all(item.edits for item in items)
     accepted = study.benchmark().official["accepted"]
-    assert accepted["good"] == accepted["same"] == 1
+    assert accepted["good"] == accepted["twin"] == 1
     assert accepted["poor"] == 0
     # Of `fair` nothing is known: every answer was unsure.
     assert "fair" not in accepted or accepted["fair"] != accepted["fair"]
-    pairs = read_ranked_pairs(study.folder / "edits.csv")
-    assert {
-        (pair.better.startswith("He"), "Go" in pair.worse or " go " in pair.worse) for pair in pairs
-    }
+    pairs = read_ranked_pairs(study.folder / "pairs.csv")
     good = [pair for pair in pairs if "goes" in pair.better]
     assert good
     assert all(pair.worse == pair.source for pair in good)
+    # What was rejected makes the output worse than it is without it.
+    assert all(pair.better == pair.source for pair in pairs if "Go he" in pair.worse)
+    with (study.folder / "edits.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["correction"], row["systems"], row["accepted"]) for row in rows} >= {
+        ("goes", "good twin", "1")
+    }
 
 
 def test_the_source_can_be_a_candidate(make: Make) -> None:

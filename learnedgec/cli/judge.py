@@ -1,0 +1,122 @@
+"""`learnedgec judge`: human judgements of outputs, collected on a page in the browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jsonargparse import Namespace
+
+from learnedgec.cli import flags, inputs
+from learnedgec.cli.output import format_table, notice, remark
+from learnedgec.data.rows import Row
+from learnedgec.data.text import write_text
+from learnedgec.errors import InputError
+from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.study import OWNER, Study
+from learnedgec.runtime import server
+
+_NEW = ("src", "hyp", "ref", "gold", "jsonl")
+
+
+@dataclass
+class _Page(flags.Quiet):
+    """What to do with the study.
+
+    Attributes:
+        out: folder of the new study.
+        overwrite: replace a study, with its judgements.
+        status: print how the study stands, and do not serve it.
+        json: print the status as JSON.
+        host: address to listen on; on any address but loopback, everyone on the network can reach the page.
+        port: port to listen on; 0: any free port.
+    """
+
+    out: str | None = None
+    overwrite: bool = False
+    status: bool = False
+    json: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8000
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    parser = flags.make_parser(
+        "judge",
+        "Collect human judgements of outputs on a page in the browser (extra `judge`). The study is a folder "
+        "that every command reads as a benchmark. Name an existing study to go on with it.",
+    )
+    flags.add_names(parser, "folder of an existing study")
+    inputs.add_inputs(parser)
+    flags.add_fields(parser, StudySettings, title="study")
+    flags.add_fields(parser, _Page, title="page")
+    options = parser.parse_args(arguments)
+    study = _open(options)
+    if options.status:
+        _print_status(study, options)
+        return
+    from learnedgec.judging import page
+
+    app = page.application(study)
+    with server.listen(options.host, options.port) as listening:
+        address, local = server.address(listening)
+        if not local:
+            notice(
+                "Everyone who can reach this machine over the network can open the page with a link."
+            )
+        for name, token in study.tokens.items():
+            print(f"{'status' if name == OWNER else name}  {address}/{token}", flush=True)
+        remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
+        server.run(app, listening)
+    study.write_tables()
+
+
+def _open(options: Namespace) -> Study:
+    """Return the study that is named, or a new one."""
+    if options.names:
+        if len(options.names) > 1:
+            raise InputError(f"{len(options.names)} studies are named; name one.")
+        flags.check_absent(options, _NEW, f"{options.names[0]} is a study and has its own texts")
+        return Study(options.names[0])
+    flags.require(options, out="mystudy")
+    options["tokenise"] = None
+    texts = inputs.read_inputs(options)
+    study = Study.create(
+        options.out,
+        texts.sources,
+        texts.systems,
+        texts.references,
+        settings=flags.read_fields(StudySettings, options),
+        overwrite=options.overwrite,
+    )
+    settings = study.settings
+    remark(
+        f"{study.folder}: {settings.different} questions about {settings.sentences} sentences, "
+        f"{settings.total} items for each of {settings.raters} raters; guidelines.md can be edited.",
+        options,
+    )
+    return study
+
+
+def _print_status(study: Study, options: Namespace) -> None:
+    """Print how the study stands, after writing its tables."""
+    from learnedgec.judging.status import ranking_rows, study_status
+
+    study.write_tables()
+    status = study_status(study)
+    if options.json:
+        write_text("-", json.dumps(status.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        return
+    agreement = status.agreement
+    parts: list[tuple[str, Sequence[Row]]] = [
+        ("Systems", ranking_rows(status)),
+        ("How many more judgements of two systems separate them", status.separations),
+        (f"Agreement on {agreement['units']} answers", [agreement]),
+        ("Raters", status.raters),
+    ]
+    write_text("-", "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows))
+    for row in status.raters:
+        if row["random"]:
+            notice(f"{row['rater']} cannot be told from somebody who answers at random.")

@@ -1,0 +1,167 @@
+"""The page on which people judge, and the page of the study's owner: a FastAPI application.
+
+    GET  /TOKEN              a rater's page, or the owner's status
+    GET  /TOKEN/next         the item that comes next
+    GET  /TOKEN/items/N      an earlier item, to change its answer
+    POST /TOKEN/items/N      an answer; the reply is the next item
+
+A token is the secret in a link and names a rater. No rater's page has the name of a system. The pages request
+nothing from another host. Texts and comments are text everywhere and never markup. Errors are
+`{"detail": "one sentence"}`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import Any
+
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
+from learnedgec.judging.items import Answer, AnsweredError, Item
+from learnedgec.judging.settings import GUIDELINES_FILE
+from learnedgec.judging.status import shown_status
+from learnedgec.judging.study import OWNER, Study
+
+try:
+    from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse, PlainTextResponse, Response
+    from fastapi.templating import Jinja2Templates
+    from markdown_it import MarkdownIt
+
+    _TEMPLATES = Jinja2Templates(str(files("learnedgec.judging").joinpath("templates")))
+except ImportError as error:
+    raise MissingDependencyError(str(error.name), "judge", "the page for judgements") from None
+
+# The report shows edits in the same way.
+_ASSETS = {
+    "judge.css": (
+        "text/css",
+        ["report/assets/page.css", "report/assets/explorer.css", "judging/assets/judge.css"],
+    ),
+    "judge.js": (
+        "text/javascript",
+        ["report/assets/dom.js", "report/assets/diff.js", "judging/assets/judge.js"],
+    ),
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclasses.dataclass
+class Said:
+    """An answer as the page sends it; see `Study.record`."""
+
+    answer: Answer
+    seconds: float = 0.0
+    version: int | None = None
+    key: str | None = None
+
+
+def application(study: Study) -> FastAPI:
+    """Return the application that serves a study, for any ASGI server.
+
+    Args:
+        study: the study.
+    """
+    app = FastAPI(title="learnedgec judge", docs_url=None, redoc_url=None, openapi_url=None)
+    guidelines = MarkdownIt("commonmark", {"html": False}).render(
+        (study.folder / GUIDELINES_FILE).read_text(encoding="utf-8")
+    )
+
+    def user_of(token: str) -> str:
+        if (user := study.find_rater(token)) is None:
+            raise HTTPException(
+                404, "this link is not one of the study's; ask for your link again."
+            )
+        return user
+
+    def rater_of(token: str) -> str:
+        if (rater := user_of(token)) == OWNER:
+            raise HTTPException(404, "this link is for the status alone; open that of a rater.")
+        return rater
+
+    def show(item: Item | None) -> JSONResponse:
+        if item is None:
+            return JSONResponse({"done": True, "total": study.settings.total})
+        pairs = [(item.source, text) for text in item.texts]
+        marks = [item.edits] if item.edits else extract_edits(pairs, "plain")
+        shown = dataclasses.asdict(dataclasses.replace(item, edits=()))
+        shown["marks"] = [
+            [{"start": e.start, "end": e.end, "correction": e.correction} for e in edits]
+            for edits in marks
+        ]
+        return JSONResponse(shown)
+
+    @app.get("/assets/{name}")
+    def asset(name: str) -> Response:
+        if name not in _ASSETS:
+            raise HTTPException(404, "there is no such file.")
+        kind, paths = _ASSETS[name]
+        texts = [files("learnedgec").joinpath(path).read_text(encoding="utf-8") for path in paths]
+        return Response("".join(texts), media_type=kind)
+
+    @app.get("/{token}")
+    def page(request: Request, token: str) -> Response:
+        values: dict[str, Any] = {"settings": study.settings, "guidelines": guidelines}
+        if user_of(token) == OWNER:
+            return _TEMPLATES.TemplateResponse(request, "status.html", values | shown_status(study))
+        dimensions = [
+            [name, dataclasses.asdict(d)] for name, d in study.settings.dimensions.items()
+        ]
+        values["shown"] = {"task": study.settings.task, "dimensions": dimensions}
+        return _TEMPLATES.TemplateResponse(request, "judge.html", values)
+
+    @app.get("/{token}/next")
+    def following(token: str) -> JSONResponse:
+        return show(study.next(rater_of(token)))
+
+    @app.get("/{token}/items/{number}")
+    def earlier(token: str, number: int) -> JSONResponse:
+        return show(study.item(rater_of(token), number))
+
+    @app.post("/{token}/items/{number}")
+    def record(token: str, number: int, said: Said, background: BackgroundTasks) -> JSONResponse:
+        rater = rater_of(token)
+        study.item(rater, number)
+        study.record(number, said.answer, seconds=said.seconds, version=said.version, key=said.key)
+        background.add_task(study.write_tables)
+        return show(study.next(rater))
+
+    @app.middleware("http")
+    async def secure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call(request)
+        response.headers.update(_HEADERS)
+        return response
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        return JSONResponse({"detail": f"{place or 'the body'}: {first['msg']}."}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        if "text/html" in request.headers.get("accept", ""):
+            return PlainTextResponse(f"{error.detail}\n", error.status_code)
+        return JSONResponse({"detail": error.detail}, error.status_code)
+
+    @app.exception_handler(LearnedgecError)
+    async def refused(_: Request, error: LearnedgecError) -> Response:
+        code = (
+            409
+            if isinstance(error, AnsweredError)
+            else 422
+            if isinstance(error, InputError)
+            else 500
+        )
+        return JSONResponse({"detail": str(error)}, code)
+
+    return app

@@ -1,0 +1,131 @@
+"""The ranking of a study, the agreement of its raters, and raters who answer at random."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from studies import Make
+
+from learnedgec.judging.items import Answer, Item
+from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.status import (
+    StudyStatus,
+    agreement,
+    judgements_needed,
+    ranking_rows,
+    study_status,
+)
+from learnedgec.judging.study import Study
+
+
+def quality(text: str) -> int:
+    return ("goes" in text) - text.startswith("Go")
+
+
+def careful(item: Item, noise: float, random: np.random.Generator) -> Answer:
+    first, second = (quality(text) + noise * random.normal() for text in item.texts)
+    return Answer(ranks=[1 + (first < second), 1 + (second < first)])
+
+
+def at_random(item: Item, noise: float, random: np.random.Generator) -> Answer:
+    return Answer(ranks=[[1, 2], [2, 1], [1, 1]][random.integers(3)])
+
+
+def answered(
+    study: Study, noise: float = 0.3, seed: int = 0, random_rater: str = ""
+) -> StudyStatus:
+    random = np.random.default_rng(seed)
+    for rater in study.raters:
+        while item := study.next(rater):
+            say = at_random if rater == random_rater else careful
+            study.record(item.number, say(item, noise, random), seconds=4)
+    return study_status(study, resamples=200)
+
+
+def test_the_ranking_and_what_would_separate_its_neighbours(make: Make) -> None:
+    status = answered(make(raters=2, questions=60, overlap=0.5))
+    rows = ranking_rows(status)
+    assert {row["system"] for row in rows[:2]} == {"good", "twin"}
+    assert [row["system"] for row in rows[2:]] == ["fair", "poor"]
+    assert rows[0]["cluster"] == rows[1]["cluster"] == 1
+    assert rows[3]["cluster"] > 1
+    assert rows[0]["score"] == rows[1]["score"] > rows[2]["score"] > rows[3]["score"]
+    assert all(row["low"] <= row["score"] <= row["high"] for row in rows)
+    twins, *others = status.separations
+    # Equal texts are never compared, and no number of judgements tells them apart.
+    assert (twins["judged"], twins["more"]) == (0, None)
+    assert [row["judged"] > 0 for row in others] == [True, True]
+
+
+def test_raters_who_agree_and_one_who_answers_at_random(make: Make) -> None:
+    status = answered(
+        make(raters=3, questions=72, overlap=0.4, repeats=0.2), random_rater="rater-3"
+    )
+    steady, other, random = status.raters
+    assert not steady["random"]
+    assert not other["random"]
+    assert random["random"]
+    assert steady["above_chance"] > 3
+    assert steady["consistent"] > random["consistent"]
+    assert (steady["left"], steady["skipped"], steady["seconds"]) == (0, 0, 4)
+    assert 0 < status.agreement["cohen"] < 0.7
+    assert status.agreement["fleiss"] == pytest.approx(status.agreement["alpha"], abs=0.05)
+
+
+def test_agreement_of_two_and_of_three_raters() -> None:
+    # Two raters on four units, of which they answer three alike; worked out by hand.
+    said = {"a": [1, 1, -1, 0], "b": [1, -1, -1, 0]}
+    values = {
+        rater: {item: {(item, 0, 1): float(value)} for item, value in enumerate(row)}
+        for rater, row in said.items()
+    }
+    two = agreement(values, ["a", "b"], StudySettings())
+    assert two["units"] == 4
+    assert two["cohen"] == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16), abs=1e-4)
+    assert two["fleiss"] == pytest.approx((3 / 4 - 22 / 64) / (1 - 22 / 64), abs=1e-4)
+    assert two["alpha"] == pytest.approx(2 / 3)
+    # A third rater of one unit counts for α alone, which does not need all raters.
+    values["c"] = {0: {(0, 0, 1): -1.0}}
+    three = agreement(values, ["a", "b", "c"], StudySettings())
+    assert three["alpha"] < two["alpha"]
+    assert three["cohen"] < two["cohen"]
+
+
+def test_ratings_rank_by_their_mean_and_edits_by_what_was_accepted(make: Make) -> None:
+    ratings = make("ratings", task="ratings", scale="0-100", sentences=6, questions=18, raters=1)
+    while item := ratings.next("rater-1"):
+        ratings.record(item.number, Answer(values={"quality": 50 + 20 * quality(item.texts[0])}))
+    rows = ranking_rows(study_status(ratings, resamples=50))
+    assert [row["score"] for row in rows] == [70, 70, 50, 30]
+    edits = make("edits", task="edits", sentences=6, questions=18, raters=1)
+    while item := edits.next("rater-1"):
+        edits.record(item.number, Answer(edits=[quality(item.texts[0]) or 1] * len(item.edits)))
+    status = study_status(edits, resamples=50)
+    assert {row["system"]: row["score"] for row in ranking_rows(status)} == {
+        "good": 1,
+        "twin": 1,
+        "fair": 1,
+        "poor": 0,
+    }
+    assert math.isnan(status.agreement["alpha"])
+
+
+def test_without_judgements_there_is_no_ranking(make: Make) -> None:
+    status = study_status(make(), resamples=20)
+    assert status.ranking is None
+    assert status.separations == []
+    assert status.agreement["units"] == 0
+    assert status.to_dict()["raters"][0]["done"] == 0
+
+
+def test_the_number_of_judgements_has_the_power_that_it_promises() -> None:
+    # Outcomes 1, -1 and 0 with shares .4, .3 and .3.
+    mean, deviation = 0.1, math.sqrt(0.7 - 0.01)
+    needed = round(judgements_needed(mean, deviation))
+    random = np.random.default_rng(0)
+    drawn = random.choice([1, -1, 0], (4000, needed), p=[0.4, 0.3, 0.3])
+    z = drawn.mean(axis=1) / (drawn.std(axis=1) / math.sqrt(needed))
+    assert (z > 1.96).mean() == pytest.approx(0.8, abs=0.03)
+    assert judgements_needed(0, 1) == math.inf
