@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import format_table, notice, remark
-from learnedgec.data.rows import Row
+from learnedgec.data.rows import Row, plain
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
 from learnedgec.judging.settings import StudySettings
@@ -81,8 +81,8 @@ def _open(options: Namespace) -> Study:
         flags.check_absent(options, _NEW, f"{options.names[0]} is a study and has its own texts")
         return Study(options.names[0])
     flags.require(options, out="mystudy")
-    options["tokenise"] = None
-    texts = inputs.read_inputs(options)
+    options["tokenise"] = "none"
+    texts = inputs.read_inputs(options).inputs
     study = Study.create(
         options.out,
         texts.sources,
@@ -102,16 +102,16 @@ def _open(options: Namespace) -> Study:
 
 def _print_status(study: Study, options: Namespace) -> None:
     """Print how the study stands, after writing its tables."""
-    from learnedgec.judging.status import ranking_rows, study_status
+    from learnedgec.judging.status import study_status
 
     study.write_tables()
     status = study_status(study)
     if options.json:
-        write_text("-", json.dumps(status.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        write_text("-", json.dumps(plain(asdict(status)), indent=2, ensure_ascii=False) + "\n")
         return
     agreement = status.agreement
     parts: list[tuple[str, Sequence[Row]]] = [
-        ("Systems", ranking_rows(status)),
+        ("Systems", status.ranking),
         ("How many more judgements of two systems separate them", status.separations),
         (f"Agreement on {agreement['units']} answers", [agreement]),
         ("Raters", status.raters),

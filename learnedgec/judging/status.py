@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from learnedgec.analysis.ranking import SystemRanking
-from learnedgec.data.rows import Row, plain
+from learnedgec.analysis.ranking import clusters
+from learnedgec.data.rows import Row
 from learnedgec.errors import MissingDependencyError
 from learnedgec.judging.items import Judgement
 from learnedgec.judging.sampling import count_wins
@@ -22,7 +22,7 @@ from learnedgec.judging.tables import comparisons, counted, rating_rows
 from learnedgec.stats.bradley_terry import bradley_terry, expected_win_rates
 from learnedgec.stats.quotients import quotient
 from learnedgec.stats.resampling import intervals, multiplicities, resample
-from learnedgec.stats.significance import enough_resamples, holm, paired_bootstrap
+from learnedgec.stats.significance import enough_resamples, holm, paired_bootstrap, significant
 from learnedgec.types import Floats
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.
@@ -36,7 +36,8 @@ class StudyStatus:
     """How a study stands.
 
     Attributes:
-        ranking: of the systems by people, or `None` as long as there are too few judgements.
+        ranking: for each `system`, best first, its `cluster`, `best` and `worst` rank, `score` and the ends
+            `low` and `high` of its interval, as for `rank`; empty as long as there are too few judgements.
         separations: for each two systems that are neighbours in the ranking, `more`: how many more judgements
             of the two tell them apart (two-sided test at 5 %, power 80 %) if the difference is as it looks.
         agreement: `cohen` (mean κ of two raters), `fleiss` (κ of all raters), `alpha` (Krippendorff's) and
@@ -46,22 +47,10 @@ class StudyStatus:
             the agreement with everyone else, of mean 0 and deviation 1 for random answers) and `random`.
     """
 
-    ranking: SystemRanking | None
+    ranking: list[Row]
     separations: list[Row]
     agreement: Row
     raters: list[Row]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for JSON."""
-        record: dict[str, Any] = plain(
-            {
-                "ranking": self.ranking and self.ranking.to_dict()["systems"],
-                "separations": self.separations,
-                "agreement": self.agreement,
-                "raters": self.raters,
-            }
-        )
-        return record
 
 
 def study_status(study: Study, *, resamples: int | None = None, level: float = 0.95) -> StudyStatus:
@@ -91,7 +80,7 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
 
 def _rank(
     study: Study, judgements: Sequence[Judgement], resamples: int | None, level: float
-) -> tuple[SystemRanking | None, list[Row]]:
+) -> tuple[list[Row], list[Row]]:
     """Return the ranking by people, and what would separate its neighbours.
 
     Pairs and rankings give expected win rates of Bradley and Terry's model, ratings their mean.
@@ -100,7 +89,7 @@ def _rank(
     number, size = {name: n for n, name in enumerate(names)}, len(names)
     pairs = list(combinations(range(size), 2))
     if not pairs:
-        return None, []
+        return [], []
     count = resamples or enough_resamples(len(pairs), level)
     samples = resample(len(study.sources), count, 0)
     drawn = np.vstack([np.ones(len(study.sources)), multiplicities(samples, len(study.sources))])
@@ -127,30 +116,29 @@ def _rank(
         squares = np.nansum((differences - mean) ** 2, axis=0)
         spread = np.sqrt(squares / np.maximum(games - 1, 1))
     if games.sum() == 0 or np.isnan(scores[0]).any():
-        return None, []
+        return [], []
     many = np.where(np.isnan(scores[1:]), scores[0], scores[1:])
     tested = [
         paired_bootstrap(scores[0][a] - scores[0][b], many[:, a] - many[:, b]) for a, b in pairs
     ]
-    p_values, adjusted = np.eye(size), np.eye(size)
-    for matrix, row in ((p_values, np.array(tested)), (adjusted, holm(np.array(tested)))):
-        for (a, b), p in zip(pairs, row, strict=True):
-            matrix[a, b] = matrix[b, a] = p
-    ranking = SystemRanking(
-        metric="people",
-        by="expected-wins" if compared else "mean",
-        systems=tuple(names),
-        scores=scores[0],
-        many=many,
-        intervals=intervals(many, level),
-        wins=np.zeros((size, size)),
-        p_values=p_values,
-        adjusted=adjusted,
-        resamples=count,
-        level=level,
-        signature=f"judge|task:{study.settings.task}|order:{study.settings.order}|resamples:{count}",
-    )
-    order = ranking.order
+    adjusted = np.ones((size, size))
+    for (a, b), p in zip(pairs, holm(np.array(tested)), strict=True):
+        adjusted[a, b] = adjusted[b, a] = p
+    better = (scores[0][:, None] > scores[0]) & significant(adjusted, level)
+    cluster, ends = clusters(scores[0], better), intervals(many, level)
+    order = np.argsort(-scores[0], kind="stable").tolist()
+    ranking: list[Row] = [
+        {
+            "system": names[n],
+            "cluster": int(cluster[n]),
+            "best": 1 + int(better[:, n].sum()),
+            "worst": size - int(better[n].sum()),
+            "score": float(scores[0, n]),
+            "low": float(ends[n, 0]),
+            "high": float(ends[n, 1]),
+        }
+        for n in order
+    ]
     separations: list[Row] = []
     for a, b in pairwise(order):
         needed = judgements_needed(mean[a, b], spread[a, b])
@@ -168,24 +156,7 @@ def _rank(
 def shown_status(study: Study) -> dict[str, Any]:
     """Return what the owner's page shows (`status.html`)."""
     status = study_status(study)
-    return {"status": status, "rows": ranking_rows(status), "raters": status.raters, "study": study}
-
-
-def ranking_rows(status: StudyStatus) -> list[Row]:
-    """Return a row for each system, best first."""
-    if (ranking := status.ranking) is None:
-        return []
-    return [
-        {
-            "system": ranking.systems[number],
-            "cluster": int(ranking.cluster[number]),
-            "ranks": ranking.ranks_of(number),
-            "score": float(ranking.scores[number]),
-            "low": float(ranking.intervals[number, 0]),
-            "high": float(ranking.intervals[number, 1]),
-        }
-        for number in ranking.order
-    ]
+    return {"status": status, "study": study}
 
 
 def judgements_needed(mean: float, deviation: float) -> float:
@@ -272,28 +243,38 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         import krippendorff
     except ImportError:
         raise MissingDependencyError("krippendorff", "judge", "the agreement of raters") from None
-    import torch
-    from torchmetrics.functional.classification import multiclass_cohen_kappa
-    from torchmetrics.functional.nominal import fleiss_kappa
-
-    kinds, codes = np.unique(table[~np.isnan(table)], return_inverse=True)
-    coded = np.full(table.shape, -1)
-    coded[~np.isnan(table)] = codes
+    kinds = np.unique(table[~np.isnan(table)])
+    # How often each unit was given each value, (units, kinds); NaN equals nothing.
+    counts = (table[:, :, None] == kinds).sum(axis=0)
     both = [
-        (torch.tensor(a[shared]), torch.tensor(b[shared]))
-        for a, b in combinations(coded, 2)
-        if (shared := (a >= 0) & (b >= 0)).any()
+        table[[a, b]][:, ~np.isnan(table[[a, b]]).any(axis=0)]
+        for a, b in combinations(range(len(table)), 2)
     ]
-    kappas = [float(multiclass_cohen_kappa(a, b, num_classes=len(kinds))) for a, b in both]
-    complete = coded[:, (coded >= 0).all(axis=0)].T
-    counts = (complete[:, :, None] == np.arange(len(kinds))).sum(axis=1)
+    kappas = [
+        _beyond_chance(
+            (a == b).mean(), ((a[:, None] == kinds).mean(0) * (b[:, None] == kinds).mean(0)).sum()
+        )
+        for a, b in both
+        if len(a)
+    ]
+    complete = counts[counts.sum(axis=1) == len(raters)]
+    pairs = len(raters) * (len(raters) - 1)
+    fleiss = nan
+    if len(complete):
+        same = (complete * (complete - 1)).sum(axis=1).mean() / pairs
+        fleiss = _beyond_chance(same, ((complete.sum(axis=0) / complete.sum()) ** 2).sum())
     level: Literal["interval", "nominal"] = "interval" if settings.task == "ratings" else "nominal"
     return {
         "cohen": fmean(kappas),
-        "fleiss": float(fleiss_kappa(torch.tensor(counts), mode="counts")) if len(counts) else nan,
+        "fleiss": fleiss,
         "alpha": float(krippendorff.alpha(reliability_data=table, level_of_measurement=level)),
         "units": table.shape[1],
     }
+
+
+def _beyond_chance(same: float, chance: float) -> float:
+    """Return the share of agreement beyond that by chance: κ of Cohen (1960) and of Fleiss (1971)."""
+    return float("nan") if chance == 1 else float((same - chance) / (1 - chance))
 
 
 def _first_values(
