@@ -101,11 +101,9 @@ class HeadTest:
         low, high = -1.0, 1.0
         if self.groups >= _FEWEST:
             drawn = resample_groups(self.sources, _RESAMPLES)
-            values_drawn = np.array([statistic(rows) for rows in drawn])
+            correlations = np.array([statistic(rows) for rows in drawn])
             level = widened(0.95, self.groups)
-            # Resamples of equal ratings have no correlation, which may be any.
-            low, _ = interval(np.nan_to_num(values_drawn, nan=low), level)
-            _, high = interval(np.nan_to_num(values_drawn, nan=high), level)
+            low, high = interval(correlations, level, possible=(low, high))
         return {
             "pearson": value,
             "pearson_low": low,

@@ -20,10 +20,11 @@ import datasets
 import pytorch_lightning as lightning
 import rich
 import torch
+from lightning_fabric.plugins import TorchCheckpointIO
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.rank_zero import rank_zero_only
 from lightning_fabric.utilities.warnings import PossibleUserWarning
-from pytorch_lightning.callbacks import RichProgressBar, WeightAveraging
+from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar, WeightAveraging
 from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 
@@ -37,6 +38,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import included_folder
 from learnedgec.runtime.writing import check_writable
 from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
+from learnedgec.training.checkpoints import LastCheckpoint, WholeCheckpoints
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import Verdict, evaluate, judge_heads, predictions, warnings_about
 from learnedgec.training.module import EvaluatorModule
@@ -48,8 +50,8 @@ _NOT_EVALUATED = (
     "validation on."
 )
 
-# In a run's folder: what its checkpoints belong to, and whether it came to its end.
-_SETTINGS = "settings.json"
+# In a run's folder, once it came to its end: what ended it.
+_FINISHED = "finished.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,11 @@ class Run:
         output = self.folder if config.part else Path(config.output)
         self.package = package_path(output, config.name)
         self.last = self.folder / "last.ckpt"
+        self.finished = self.folder / _FINISHED
+        self.chosen: ModelCheckpoint = parsed.config_init["best"]
+        self.kept: LastCheckpoint = parsed.config_init["last"]
+        self.kept.digest = self.digest
+        self.kept.on_first = lambda: self.finished.unlink(missing_ok=True)
 
     def complete(self, notify: Callable[[str], None] | None) -> Result | None:
         """Train, evaluate and write the package; in all processes but the first, return `None`."""
@@ -192,19 +199,18 @@ class Run:
                 )
 
     def begin(self) -> bool:
-        """Make the run's folder ready; return whether to continue from its last checkpoint."""
-        resumed = bool(self.config.resume and self.last.exists())
-        if resumed:
-            self._check_resumable()
-        else:
-            unfinished = self.last.exists() and not self._read_settings().get("finished")
+        """Make the run's folder ready; return whether to continue from its last checkpoint.
+
+        Nothing of an earlier run is removed: its files stand until this run has better ones.
+        """
+        resumed = self.config.resume and self._is_resumable()
+        if not resumed:
+            unfinished = self.last.exists() and not self.finished.exists()
             self.check_free(self.package.is_dir() or unfinished)
-            # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
-            for old in self.folder.glob("*.ckpt"):
-                old.unlink(missing_ok=True)  # another process of this run may have been faster
         if self.trainer.is_global_zero:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._write_settings(finished=False)
+            for partial in self.folder.glob(".*.partial"):  # of a process that was killed
+                partial.unlink(missing_ok=True)
         return resumed
 
     def check_free(self, exists: bool) -> None:
@@ -253,6 +259,8 @@ class Run:
                 callback.save_weights_only = False
         if notify:
             trainer.callbacks.append(Announcement(rank_zero_only(notify)))
+        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            trainer.strategy.checkpoint_io = WholeCheckpoints()
         checkpoint = str(self.last) if resumed else None
         handler = signal.getsignal(signal.SIGINT)
         try:
@@ -261,7 +269,7 @@ class Run:
             # How Lightning ends after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
             # decides what is said and returned.
             if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
-                raise self._interrupted() from None
+                raise self._interrupted(resumed) from None
             raise
         except MisconfigurationException as error:
             raise ConfigError(f"trainer: {error}") from None
@@ -270,12 +278,14 @@ class Run:
             if handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, handler)
         if trainer.interrupted:
-            raise self._interrupted()
+            raise self._interrupted(resumed)
 
-    def _interrupted(self) -> KeyboardInterrupt:
-        """Return the interruption, which says how to continue if there is a checkpoint."""
-        if not self.last.exists():
-            return KeyboardInterrupt()
+    def _interrupted(self, resumed: bool) -> KeyboardInterrupt:
+        """Return the interruption, which says how to continue if this run has a checkpoint."""
+        if not (resumed or self.kept.saved):
+            return KeyboardInterrupt(
+                "interrupted before the first checkpoint; nothing was replaced."
+            )
         return KeyboardInterrupt(
             "interrupted; the same command with --resume continues from the last checkpoint."
         )
@@ -287,11 +297,12 @@ class Run:
             ConfigError: there is none.
         """
         best = self.folder / "best.ckpt"
-        if not best.exists():
+        # The file may be an earlier run's.
+        if not self.chosen.best_model_path or not best.exists():
             raise ConfigError(_NOT_EVALUATED)
         self.module.load_state_dict(_read_checkpoint(best)["state_dict"])
         result = self.write(self.module.model)
-        self._write_settings(finished=True)
+        write_json(self.finished, self._end())
         return result
 
     def write(self, model: EvaluatorModel, averaged: Sequence[Mapping[str, Any]] = ()) -> Result:
@@ -365,17 +376,32 @@ class Run:
             if getattr(callback, "stopping_reason_message", None)
         )
 
-    def _check_resumable(self) -> None:
-        """Raise `ConfigError` if the last checkpoint is damaged, or belongs to another or a longer run."""
-        if self._read_settings().get("sha256") != self.digest:
+    def _is_resumable(self) -> bool:
+        """Return whether there is a checkpoint to continue from.
+
+        Raises:
+            ConfigError: it is damaged, belongs to another or a longer run, or the run is finished.
+        """
+        finished = read_json(self.finished) if self.finished.exists() else {}
+        if finished == self._end() and not self.config.part and self.package.is_dir():
+            raise ConfigError(
+                f"resume: the run in {self.folder} is finished, and there is nothing to resume; to "
+                "train longer, give more epochs (--trainer.max_epochs)."
+            )
+        if not self.last.exists():
+            return False
+        state = _read_checkpoint(self.last)
+        if state.get("settings") != self.digest:
+            if self.config.overwrite:
+                return False
             raise ConfigError(
                 f"resume: the run in {self.folder} was started with other values of seed_everything, "
                 "model or data; use the same values, or start again with --overwrite."
             )
-        state = _read_checkpoint(self.last)
+        # The epoch that the checkpoint lies in, counted from 0, or that it ends.
+        epochs = state["epoch"] + 1
         for key, asked, done in (
-            # The epoch that the checkpoint lies in, counted from 0.
-            ("max_epochs", self.trainer.max_epochs, state["epoch"] + 1),
+            ("max_epochs", self.trainer.max_epochs, epochs),
             ("max_steps", self.trainer.max_steps, state["global_step"]),
         ):
             if asked is not None and 0 <= asked < done:
@@ -383,13 +409,18 @@ class Run:
                     f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
                     f"at least {done}, or start again with --overwrite."
                 )
+        if finished.get("ended_by") == self._end()["ended_by"]:  # perhaps early
+            self.trainer.fit_loop.max_epochs = epochs
+        return True
 
-    def _read_settings(self) -> Mapping[str, Any]:
-        file = self.folder / _SETTINGS
-        return dict(read_json(file)) if file.exists() else {}
-
-    def _write_settings(self, *, finished: bool) -> None:
-        write_json(self.folder / _SETTINGS, {"sha256": self.digest, "finished": finished})
+    def _end(self) -> dict[str, str]:
+        """Return the settings that end a run, and those of its package alone."""
+        trainer, model = self.config.trainer, self.config.model
+        ends = [trainer.max_epochs, trainer.max_steps, trainer.max_time]
+        return {
+            "ended_by": f"{ends} {vars(self.config.early_stopping)}",
+            "packaged_with": f"{self.config.bits} bits {model.sums}",
+        }
 
 
 def _read_checkpoint(path: Path) -> dict[str, Any]:

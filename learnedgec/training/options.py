@@ -20,6 +20,7 @@ from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.quantization import Bits
 from learnedgec.runtime.plugins import see_current_folder
+from learnedgec.training.checkpoints import LastCheckpoint
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins
@@ -47,7 +48,7 @@ _CALLBACKS: dict[str, dict[str, Any]] = {
         "save_weights_only": True,
         "enable_version_counter": False,
     },
-    "last": {"filename": "last", "every_n_train_steps": 100, "enable_version_counter": False},
+    "last": {"filename": "last", "enable_version_counter": False},
     # A run that ends before an evaluation has no best checkpoint, which is an error of its own.
     "early_stopping": {**_CHOICE, "patience": 3, "strict": False},
 }
@@ -64,7 +65,8 @@ _SHOWN = {
     "trainer.devices": "number of devices",
     "trainer.precision": "32-true, or bf16-mixed, which halves the time on hardware with bfloat16",
     "trainer.accumulate_grad_batches": "batches per step",
-    "last.every_n_train_steps": "steps between checkpoints for --resume",
+    "last.every_n_train_steps": "steps between checkpoints for --resume, in place of a time",
+    "last.train_time_interval": "time between checkpoints for --resume within an epoch",
     "early_stopping.patience": "evaluations (one per epoch) without improvement on dev before training stops",
 }
 
@@ -75,7 +77,7 @@ _GROUPS = {
     "data": "data",
     "trainer": "trainer (Lightning's)",
     "best": "best: the checkpoint that becomes the package (Lightning's ModelCheckpoint)",
-    "last": "last: the checkpoint to continue from (Lightning's ModelCheckpoint)",
+    "last": "last: the checkpoint to continue from",
     "early_stopping": "early_stopping (Lightning's EarlyStopping)",
 }
 
@@ -118,7 +120,7 @@ class _ParsedRun(LightningCLI):
         add("--part", type=str, default="", help=SUPPRESS)
         # Callbacks with separate keys: the best checkpoint, the one to resume from, and early stopping.
         parser.add_lightning_class_args(ModelCheckpoint, "best")
-        parser.add_lightning_class_args(ModelCheckpoint, "last")
+        parser.add_lightning_class_args(LastCheckpoint, "last")
         parser.add_lightning_class_args(EarlyStopping, "early_stopping")
         for group, values in _CALLBACKS.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binomtest
 
 from learnedgec import Edit, Metric, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
@@ -417,50 +418,57 @@ def of_robust(count: int) -> Iterator[Row]:
 def of_train(count: int) -> Iterator[Row]:
     """A head without knowledge, and one with r = .6, on ratings and pairs that depend on their sources.
 
-    The head and the raters have tastes by source. Each row is followed by what it would be if the ratings or
-    pairs of a source counted as independent ones.
+    The head and the raters have tastes by source. Each row is followed by what it would be with the interval
+    of independent ratings (Fisher's) or pairs (Wilson's).
     """
     random = np.random.default_rng(8)
-    nothing = np.empty((0, 2), int)
+    every_two = np.stack(np.triu_indices(20, 1), -1)
+    one_and_others = np.stack([np.zeros(20, int), np.arange(1, 21)], -1)
 
-    def listwise() -> tuple[Any, ...]:
-        ratings = random.normal(size=(13, 20))
-        order = np.array([pair for pair in np.ndindex(20, 20) if pair[0] < pair[1]])
-        pairs = (order + 20 * np.arange(13)[:, None, None]).reshape(-1, 2)
-        rated = ratings.ravel()[pairs]
-        pairs = np.where((rated[:, :1] > rated[:, 1:]), pairs, pairs[:, ::-1])
-        return random.normal(size=260), None, pairs, np.repeat(np.arange(13), len(order))
+    def paired(pairs: npt.NDArray[np.intp]) -> tuple[Floats, HeadTest]:
+        """The better of two texts is drawn at random; 13 sources have the same pairs."""
+        texts = int(pairs.max()) + 1
+        ordered = [pair + texts * source for source in range(13) for pair in pairs]
+        sources = [str(source) for source in range(13) for _ in pairs]
+        values = random.normal(size=13 * texts)
+        return values, HeadTest([("", "")] * len(values), None, np.array(ordered), sources)
 
-    def against_one() -> tuple[Any, ...]:
-        worse = np.arange(1, 21) + 21 * np.arange(13)[:, None]
-        pairs = np.stack(np.broadcast_arrays(21 * np.arange(13)[:, None], worse), -1)
-        return random.normal(size=273), None, pairs.reshape(-1, 2), np.repeat(np.arange(13), 20)
-
-    def rated(r: float) -> tuple[Any, ...]:
+    def rated(r: float) -> tuple[Floats, HeadTest]:
+        """Thirteen sources have 37 ratings, each at least one."""
         sources = np.append(np.arange(13), random.integers(0, 13, 24))
         tastes, own = random.normal(size=(2, 2, 37)) / np.sqrt(2)
         values, other = tastes[:, sources] + own
-        return values, r * values + np.sqrt(1 - r**2) * other, nothing, sources
+        ratings = r * values + np.sqrt(1 - r**2) * other
+        none = np.empty((0, 2), int)
+        return values, HeadTest([("", "")] * 37, ratings, none, list(map(str, sources)))
+
+    def independent(values: Floats, test: HeadTest) -> tuple[float, float]:
+        if test.ratings is not None:
+            return fisher_interval(float(np.corrcoef(values, test.ratings)[0, 1]), test.size)
+        right = int(np.greater(*values[test.pairs].T).sum())
+        low, high = binomtest(right, test.size).proportion_ci(method="wilson")
+        return float(low), float(high)
 
     random_head = "a head without knowledge is better than chance"
-    for name, case, nominal, draw, truth in (
-        ("listwise, 20 texts a source", random_head, 0.025, listwise, None),
-        ("20 pairs a source", random_head, 0.025, against_one, None),
+    cases: list[tuple[str, str, float, Callable[[], tuple[Floats, HeadTest]], float | None]] = [
+        ("listwise, 20 texts a source", random_head, 0.025, lambda: paired(every_two), None),
+        ("20 pairs a source", random_head, 0.025, lambda: paired(one_and_others), None),
         ("37 ratings of 13 sources", random_head, 0.025, lambda: rated(0.0), None),
         ("37 ratings of 13 sources", "interval of r = .6", 0.95, lambda: rated(0.6), 0.6),
-    ):
-        above: list[list[float]] = [[], []]
+    ]
+    for name, case, nominal, draw, truth in cases:
+        by_source: list[bool] = []
+        alone: list[bool] = []
         for _ in range(count):
-            values, ratings, pairs, sources = draw()
-            texts = [("", "")] * len(values)
-            for seen, groups in zip(above, (sources, np.arange(len(sources))), strict=True):
-                figures = HeadTest(texts, ratings, pairs, groups.tolist()).figures(values)
-                measure, _ = main_figure(figures)
-                low, high = (float(figures[measure + end] or 0) for end in ("_low", "_high"))
-                chance = 0.5 if ratings is None else 0.0
+            values, test = draw()
+            figures = test.figures(values)
+            measure, _ = main_figure(figures)
+            bounds = (float(figures[measure + end] or 0) for end in ("_low", "_high"))
+            chance = 0.5 if test.ratings is None else 0.0
+            for seen, (low, high) in ((by_source, bounds), (alone, independent(values, test))):
                 seen.append(low > chance if truth is None else low <= truth <= high)
-        for seen, counted in zip(above, ("", ", counted as independent"), strict=True):
-            yield f"`train`, {name}{counted}", case, nominal, share(seen), count
+        yield f"`train`, {name}", case, nominal, share(by_source), count
+        yield f"`train`, {name}, taken as independent", case, np.nan, share(alone), count
 
 
 # Simulation -> its function and how many are made.

@@ -49,14 +49,17 @@ def test_nothing_is_replaced_unasked(train: Any) -> None:
         "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine has reached 2; give at least 2, "
         "or start again with --overwrite.\n"
     )
-    settings = Path("runs/mine/settings.json")
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))
+    Path("runs/mine/finished.json").unlink()
     before = Path("runs/mine/last.ckpt").read_bytes()
     train(f"{command} --output elsewhere", code=2)
     assert Path("runs/mine/last.ckpt").read_bytes() == before
     train(f"{command} --resume")
-    for checkpoint in Path("runs/mine").glob("*.ckpt"):
-        checkpoint.unlink()
+    assert train(f"{command} --resume", code=2).err == (
+        "learnedgec train: resume: the run in runs/mine is finished, and there is nothing to resume; to "
+        "train longer, give more epochs (--trainer.max_epochs).\n"
+    )
+    for file in ("best.ckpt", "last.ckpt", "finished.json"):
+        Path("runs/mine", file).unlink()
     assert train(f"{command} --resume", code=2) == refused
 
 
