@@ -89,6 +89,29 @@ def interval_of_correlation(
     return max(low + min(shift, 0.0), lowest), min(high + max(shift, 0.0), 1.0)
 
 
+def mean_and_reach(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return the means over the first axis, (K,), and intervals of single values, (K, 2).
+
+    The interval is the mean ± z deviations.
+
+    Args:
+        values: (R, K), of each repetition; NaN, where a value does not exist, is left out.
+        level: of the intervals, which end at −1 and 1.
+
+    Example:
+        >>> mean, bounds = mean_and_reach(np.array([[0.1], [0.3]]))
+        >>> mean.round(2).tolist(), bounds.round(2).tolist()
+        ([0.2], [[-0.08, 0.48]])
+    """
+    from scipy.special import ndtri
+
+    count = (~np.isnan(values)).sum(axis=0)
+    mean = quotient(np.nansum(values, axis=0), count)
+    deviation = np.sqrt(quotient(np.nansum((values - mean) ** 2, axis=0), count - 1))
+    reach = np.nan_to_num(deviation) * ndtri((1 + level) / 2)
+    return mean, np.clip(np.stack([mean - reach, mean + reach], axis=-1), -1.0, 1.0)
+
+
 def resample(size: int, count: int, seed: int = 0) -> Indices:
     """Return int (count, size): each row draws `size` numbers below `size` with replacement.
 

@@ -30,6 +30,7 @@ from learnedgec.analysis.meta.measures import (
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.labels import SENTINELS, is_sentinel
+from learnedgec.metrics.sentinels import Random
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
@@ -40,11 +41,14 @@ from learnedgec.stats.correlation import (
     pearson,
     windows,
 )
-from learnedgec.stats.resampling import interval_of_correlation, intervals
+from learnedgec.stats.resampling import interval_of_correlation, intervals, mean_and_reach
 from learnedgec.stats.significance import holm, swap_test, too_few_resamples, williams
 from learnedgec.types import Floats, Indices
 
 _CURVES: tuple[Correlation, ...] = ("pearson", "spearman")
+
+# Of `random`, all measures are means over so many seeds.
+_SEEDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,8 @@ def evaluate(
         human: `EW` or `TS` (expected wins, TrueSkill), a rated dimension, or any published score; published
             values are used if there are any, else they are computed. By default, the first of
             `default_human`.
-        sentinels: whether to add the sentinels.
+        sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds, and its
+            intervals those of a single seed, as `random(seed=7)` is.
         tests: whether to test each pair of metrics, the edit count among them, for a difference.
         runtime: how to run.
 
@@ -199,7 +204,10 @@ def evaluate(
     count, rows = next(statistics)
     edits = sentence_scores(count.metric, rows)
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
-    entries = [_evaluate_metric(shared, metric, rows) for metric, rows in statistics]
+    entries = [
+        (_evaluate_random if each.metric == Random() else _evaluate_metric)(shared, each, rows)
+        for each, rows in statistics
+    ]
     tested = [entry for entry in entries if not entry.sentinel or entry.metric == "edit-count"]
     pairs = len(tested) * (len(tested) - 1) // 2 if tests else 0
     return Evaluation(
@@ -309,6 +317,52 @@ def _evaluate_metric(
         best=best,
         best_intervals=best_intervals,
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES},
+    )
+
+
+def _evaluate_random(
+    shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
+) -> MetricEvaluation:
+    """Return the mean of every measure of `random` over seeds: a single one may agree with people by chance.
+
+    Its intervals hold a single seed: mean ± z · deviation of the seeds' values. A metric within them is not
+    clearly better than chance. Scores of systems and of sentences are those of seed 0.
+    """
+    one = shared.with_one_resample()
+    draws = [_evaluate_metric(one, bound, statistics)]
+    for other in bind([Random(seed) for seed in range(1, _SEEDS)], Runtime()):
+        rows = benchmark_statistics(other, shared.benchmark)
+        draws.append(_evaluate_metric(one, other, rows))
+    first, level = draws[0], shared.protocol.level
+
+    def over_seeds(values: Callable[[MetricEvaluation], Floats]) -> tuple[Floats, Floats]:
+        return mean_and_reach(np.array([values(draw) for draw in draws]), level)
+
+    def mean_of(name: str) -> Measurement:
+        value, bounds = over_seeds(lambda draw: np.array([draw.estimates[name].value]))
+        low, high = bounds[0].tolist()
+        estimate = first.estimates[name]
+        systems = (low, high) if estimate.unit == "systems" else estimate.over_systems
+        return dataclasses.replace(
+            estimate, value=float(value[0]), over_sentences=(low, high), over_systems=systems
+        )
+
+    def curve(name: str) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        kinds = getattr(first, name)
+        means = {kind: over_seeds(lambda draw: getattr(draw, name)[kind]) for kind in kinds}  # noqa: B023
+        return {k: mean for k, (mean, _) in means.items()}, {k: b for k, (_, b) in means.items()}
+
+    of_windows, window_intervals = curve("windows")
+    best, best_intervals = curve("best")
+    return dataclasses.replace(
+        first,
+        signature=f"{first.signature}|seeds:{_SEEDS}",
+        estimates={name: mean_of(name) for name in first.estimates},
+        windows=of_windows,
+        window_intervals=window_intervals,
+        best=best,
+        best_intervals=best_intervals,
+        without=curve("without")[0],
     )
 
 

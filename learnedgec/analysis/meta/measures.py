@@ -11,6 +11,8 @@ every other one is such, the interval has all possible values.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from dataclasses import dataclass
 from typing import get_args
 
@@ -177,6 +179,13 @@ class JudgedBenchmark:
         )
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
+
+    def with_one_resample(self) -> JudgedBenchmark:
+        """Return the same judgements with a single resample, for values whose intervals are not needed."""
+        one = copy.copy(self)
+        one.samples, one.drawn, one.draws = self.samples[:1], self.drawn[:1], self.draws[:1]
+        one.human = dataclasses.replace(self.human, many=self.human.many[:1])
+        return one
 
     def win_shares(self) -> Floats:
         """Return (S, S): the share of human comparisons that the row's system won, NaN if none."""

@@ -63,6 +63,8 @@ def test_sentinels_come_last_and_once(benchmark_: Benchmark) -> None:
 
 def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
     for result in ranked.metrics:
+        if result.metric == "random":
+            continue
         if result.metric == "constant":
             assert np.isnan(result.estimates["pearson"].value)
             continue
@@ -76,6 +78,26 @@ def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
                 oracle(ranked.human_scores, result.scores).statistic
             )
             assert (estimate.count, estimate.unit) == (4, "systems")
+
+
+def test_random_is_the_mean_over_seeds(benchmark_: Benchmark) -> None:
+    protocol = Protocol(resamples=20, window=3)
+    others = [f"random(seed={seed})" for seed in range(1, 20)]
+    singles = evaluate(others, benchmark_, protocol, sentinels=False)
+    evaluation = evaluate("random", benchmark_, protocol, sentinels=False)
+    (mean,) = evaluation.metrics
+    # Scores are those of seed 0, which `random` alone stands for.
+    first = agreement(mean.sentences, judged(benchmark_, "EW").comparisons()).accuracy
+    accuracies = [first] + [each.estimates["sentence_accuracy"].value for each in singles.metrics]
+    accuracy = mean.estimates["sentence_accuracy"]
+    assert accuracy.value == pytest.approx(np.mean(accuracies))
+    reach = 1.959964 * np.std(accuracies, ddof=1)
+    expected = (accuracy.value - reach, accuracy.value + reach)
+    assert accuracy.over_sentences == pytest.approx(expected)
+    first = float(pearson(evaluation.human_scores, mean.scores))
+    values = [first] + [each.estimates["pearson"].value for each in singles.metrics]
+    assert mean.estimates["pearson"].value == pytest.approx(np.mean(values))
+    assert mean.signature.endswith("|seeds:20")
 
 
 def test_one_rated_output_is_too_few_for_any_measure() -> None:
