@@ -13,6 +13,7 @@ learnedgec's own metrics pass the same checks.
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -27,6 +28,7 @@ from learnedgec.errors import InputError, LearnedgecError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
 from learnedgec.metrics.scores import Score, Scores
+from learnedgec.runtime.notices import TextWarning
 from learnedgec.runtime.runtime import Runtime
 
 # Encoders batch differently; float32 then agrees to this.
@@ -105,7 +107,10 @@ def check_metric(metric: Metric) -> None:
     """
     for check in CHECKS:
         try:
-            check(metric)
+            with warnings.catch_warnings():
+                # Some texts are odd, so that they show what metrics do with them.
+                warnings.simplefilter("ignore", TextWarning)
+                check(metric)
         except AssertionError as error:
             raise AssertionError(f"{metric.label}: {error}.") from error.__cause__
         except Exception as error:  # any error of a third-party metric

@@ -332,8 +332,8 @@ def judge_heads(
             continue
         sources, hypotheses = zip(*test.texts, strict=True)
         values = {
-            name: load_metric(name).score(sources, hypotheses).sentences
-            for name in ("edit-count", "length")
+            metric.name: metric.sentence_scores(metric.statistics(sources, hypotheses))
+            for metric in map(load_metric, ("edit-count", "length"))
         }
         if start is not None:
             output, name = head, "before"
