@@ -24,14 +24,13 @@ _NAMES = {
     "data.text": ["read_jsonl", "read_lines", "write_jsonl", "write_lines"],
     "edits.tokenisation": ["tokenise"],
     "evaluators.evaluator": ["Evaluator"],
-    "metrics.base": ["Metric"],
+    "metrics.base": ["Metric", "Statistics"],
     "metrics.registry": ["load_metric"],
     "metrics.scores": ["Score", "Scores"],
-    "metrics.statistics": ["Statistics"],
     "report.data": ["build_benchmark_report", "build_report"],
     "report.page": ["write_report"],
     "runtime.runtime": ["Runtime"],
-    "scoring": ["score"],
+    "scoring": ["bind", "score"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -34,12 +34,13 @@ from learnedgec.edits.tokenisation import tokenise as tokenise
 from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
 from learnedgec.metrics.base import Metric as Metric
+from learnedgec.metrics.base import Statistics as Statistics
 from learnedgec.metrics.registry import load_metric as load_metric
 from learnedgec.metrics.scores import Score as Score
 from learnedgec.metrics.scores import Scores as Scores
-from learnedgec.metrics.statistics import Statistics as Statistics
 from learnedgec.report.data import build_benchmark_report as build_benchmark_report
 from learnedgec.report.data import build_report as build_report
 from learnedgec.report.page import write_report as write_report
 from learnedgec.runtime.runtime import Runtime as Runtime
+from learnedgec.scoring import bind as bind
 from learnedgec.scoring import score as score

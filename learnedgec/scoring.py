@@ -30,12 +30,11 @@ from learnedgec.data.references import (
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, PluginError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.registry import NamedMetric, read_name
 from learnedgec.metrics.scores import Score, Scores
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.notices import InputWarning, collected, warn_of_inputs
 from learnedgec.runtime.plugins import origin

@@ -39,7 +39,7 @@ from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
 from learnedgec.evaluators.packages import learned_from, open_package
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.labels import SENTINELS
+from learnedgec.metrics.scores import SENTINELS
 from learnedgec.runtime.digests import key_of
 from learnedgec.scoring import bind_one, score
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.stats.trueskill import rate_resamples, rate_scores

@@ -12,8 +12,8 @@ from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_sy
 from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.significance import (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.ranking import SystemRanking
-from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.scoring import BoundMetric
 from learnedgec.stats.significance import is_significant, sentences_needed, too_few_sentences
 from learnedgec.types import Floats

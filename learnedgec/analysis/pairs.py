@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.analysis.aggregation import Aggregation, system_scores_of_resamples
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.stats.resampling import intervals, widened
 from learnedgec.stats.significance import FEW, sentences_needed, sign_flips, swaps
 from learnedgec.types import Floats

@@ -25,9 +25,9 @@ from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.registry import NamedMetric
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.outcomes import win_counts, win_shares

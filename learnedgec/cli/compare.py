@@ -10,7 +10,7 @@ import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.cli import flags, inputs, output
-from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.significance import describe_test, too_few_resamples, too_few_sentences
 
 

@@ -19,8 +19,8 @@ from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import Inputs, checked_inputs
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric, shared_statistics
 

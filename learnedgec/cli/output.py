@@ -18,7 +18,7 @@ from jsonargparse import Namespace
 from learnedgec.data.rows import Row, cell, columns_of, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
-from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
 from learnedgec.runtime.writing import check_writable
 

@@ -19,7 +19,7 @@ from learnedgec.analysis.ranking import (
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output
-from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.scores import plot_ranking
 from learnedgec.scoring import bind_one
 

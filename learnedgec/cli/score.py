@@ -17,9 +17,8 @@ from learnedgec.data.rows import Row
 from learnedgec.edits.error_types import Tier
 from learnedgec.errors import InputError
 from learnedgec.metrics.inputs import Inputs
-from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.protocols import CountsByType, LearnsWeights, PlansRequests
-from learnedgec.metrics.scores import Score
+from learnedgec.metrics.scores import Score, short_labels
 from learnedgec.scoring import BoundMetric, score_metrics
 
 

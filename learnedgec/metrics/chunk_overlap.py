@@ -20,11 +20,11 @@ from learnedgec.edits.chunks import CLASSES, classify, shared_chunks
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts

@@ -42,9 +42,9 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import ParameterError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 

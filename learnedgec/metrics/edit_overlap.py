@@ -23,9 +23,8 @@ from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types
 from learnedgec.edits.parsing import describe_annotator
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.reference_choice import ChoosingMetric, reference_arrays
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts
 

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
-from learnedgec.metrics.base import Metric, ResampledMetric
+from learnedgec.metrics.base import Metric, ResampledMetric, Statistics
 from learnedgec.metrics.registry import REGISTRY, NamedMetric, is_metric_name, read_name
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts

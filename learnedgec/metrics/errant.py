@@ -10,6 +10,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.error_types import foreign_types
 from learnedgec.edits.parsing import default_annotator
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
@@ -20,7 +21,6 @@ from learnedgec.metrics.edit_overlap import (
     overlap_statistics,
 )
 from learnedgec.metrics.reference_choice import four_decimals
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import ResampledMetric
+from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     Unit,
@@ -20,7 +20,6 @@ from learnedgec.metrics.ngrams import (
     shared_counts,
 )
 from learnedgec.metrics.reference_choice import count_references
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

@@ -19,10 +19,10 @@ from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, InputError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike

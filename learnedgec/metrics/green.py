@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import ResampledMetric
+from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import Unit, resampled_totals, shared_counts
 from learnedgec.metrics.reference_choice import count_references, first_best
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Ints, Texts
 

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import ResampledMetric
+from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import Unit, units
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 

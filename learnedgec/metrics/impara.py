@@ -14,10 +14,10 @@ from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import RELEASED
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

@@ -13,8 +13,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.evaluators.loading import load_model
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.needs import PretrainedMetric
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from learnedgec.data.detokenisation import detokenise
 from learnedgec.data.references import References
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import MissingDependencyError, ModelError, ParameterError
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
 from learnedgec.evaluators.packages import RELEASED, open_package
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.metrics.similarity_gate import GATE, character_similarities
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -333,7 +332,7 @@ class Classifier(LearnedMetric):
     Attributes:
         model: a directory or hub id, of a model or of an adapter.
         reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
-        detokenised: undo tokenisation first (`learnedgec.data.detokenisation`; extra `published`).
+        detokenised: undo tokenisation first (`learnedgec.metrics.learned`; extra `published`).
         pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
             default as its configuration says.
         activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
@@ -378,3 +377,30 @@ class Classifier(LearnedMetric):
     def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the detokeniser's version."""
         return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
+
+
+# Moses does not split these off, so it does not join them either.
+_CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
+
+
+def detokenise(sentences: Sequence[str]) -> list[str]:
+    """Return English sentences without the spaces that tokenisation puts before punctuation and inside words.
+
+    The rules are those of Moses (`sacremoses`), and `n't` joins its verb.
+
+    Raises:
+        MissingDependencyError: `sacremoses` is not installed.
+
+    Example:
+        >>> detokenise(["She did n't ( I 'm sure ) , he said ."])
+        ["She didn't (I'm sure), he said."]
+    """
+    try:
+        from sacremoses import MosesDetokenizer
+    except ImportError:
+        raise MissingDependencyError("sacremoses", "published", "detokenised input") from None
+    rules = MosesDetokenizer(lang="en")
+    return [
+        str(rules.detokenize(_CONTRACTED.sub(r"\1", sentence).split(), unescape=False))
+        for sentence in sentences
+    ]

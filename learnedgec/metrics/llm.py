@@ -27,8 +27,7 @@ from learnedgec.evaluators.chat import (
     find_key,
     import_openai,
 )
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime

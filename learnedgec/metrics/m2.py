@@ -12,6 +12,7 @@ import numpy as np
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.max_match import max_match, reference_edits
 from learnedgec.errors import ParameterError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditOverlap,
@@ -19,7 +20,6 @@ from learnedgec.metrics.edit_overlap import (
     edit_record,
     overlap_statistics,
 )
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts

@@ -25,12 +25,12 @@ import numpy as np
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Indices, Texts
 

@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.edits.error_types import Tier
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.llm import RequestPlan
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
 

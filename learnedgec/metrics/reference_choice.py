@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import ResampledMetric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.types import Array, Floats, Indices, Ints
 
 Mask = npt.NDArray[np.bool_]

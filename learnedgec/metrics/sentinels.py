@@ -16,9 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.ngrams import Unit, units
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 

@@ -13,11 +13,10 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.packages import RELEASED, open_package
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.learned import GatedMetric, Head, Reading
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

@@ -25,9 +25,8 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
-from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
-from learnedgec.metrics.scores import Score
+from learnedgec.metrics.scores import Score, is_sentinel, short_labels
 from learnedgec.report import overview, provenance, sentences
 from learnedgec.report.judgements import describe_evaluation, describe_misjudged
 from learnedgec.runtime.runtime import Runtime

@@ -18,11 +18,10 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.rows import Row, plain
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS, foreign_types
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric, bind_one
 

@@ -24,8 +24,7 @@ from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics
-from learnedgec.stats.outcomes import outcomes
-from learnedgec.stats.quotients import quotient
+from learnedgec.stats.outcomes import outcomes, quotient
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
 

@@ -34,8 +34,8 @@ from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import EditOverlap
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one

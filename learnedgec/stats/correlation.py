@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.stats.quotients import quotient
+from learnedgec.stats.outcomes import quotient
 from learnedgec.types import Floats
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]

@@ -21,8 +21,7 @@ from learnedgec.analysis.meta.human_scores import default_human, human_scores, j
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.stats.correlation import Correlation, correlate
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Floats, Indices

@@ -21,8 +21,7 @@ from optuna.trial import TrialState
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.runtime.progress import track
 from learnedgec.scoring import BoundMetric
 from learnedgec.stats.resampling import Estimate, interval, resample

@@ -7,7 +7,7 @@ import numpy as np
 from learnedgec import load_metric
 from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.base import Statistics
 from learnedgec.report.overview import rank_agreement
 from learnedgec.scoring import bind, bind_one
 

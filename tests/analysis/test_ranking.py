@@ -16,9 +16,8 @@ from learnedgec.analysis.aggregation import (
 from learnedgec.analysis.pairs import paired_permutation
 from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import resample
 from learnedgec.stats.significance import paired_bootstrap

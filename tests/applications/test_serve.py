@@ -16,9 +16,8 @@ from embedded import Sample
 
 from learnedgec.applications.serve import application
 from learnedgec.errors import ConfigError, ModelError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.server import listen
 from learnedgec.types import Floats
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.m2 import M2
-from learnedgec.metrics.statistics import Statistics
 
 INPUT = "--hyp embedded/systems --gold embedded/gold.m2 --resamples 150"
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER, Sample
 
+from learnedgec.applications.corpus.scoring import joined_statistics
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import METRICS, load_metric
-from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.testing import CHECKS, blank_texts, sample_texts
 
 # What some metrics warn of: a system alone, blank outputs.

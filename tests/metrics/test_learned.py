@@ -19,10 +19,10 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.notices import InputWarning
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime

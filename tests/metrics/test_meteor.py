@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.metrics.meteor import meteor
+from learnedgec.metrics.asano import meteor
 
 
 def score(matches: int, hypothesis: int, reference: int, chunks: int) -> float:

@@ -27,10 +27,9 @@ from transformers import (
     ModernBertForSequenceClassification,
 )
 
-from learnedgec.data.detokenisation import detokenise
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.metrics.learned import Classifier
+from learnedgec.metrics.learned import Classifier, detokenise
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.learned import Preference
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.some import Some
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.scoring import bind_one
 
 TEXTS = st.text("ab C\t", max_size=12)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.stats.transport import unbalanced_plans
+from learnedgec.metrics.uot_errant import unbalanced_plans
 from learnedgec.types import Floats
 
 

@@ -16,9 +16,8 @@ from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LeakageError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_named

@@ -29,9 +29,9 @@ from learnedgec.analysis.meta.measures import (
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.labels import SENTINELS, is_sentinel
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.scores import SENTINELS, is_sentinel
 from learnedgec.metrics.sentinels import Random
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
 from learnedgec.stats.correlation import (

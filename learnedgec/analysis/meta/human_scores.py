@@ -18,7 +18,7 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import one_sided_p_values
-from learnedgec.stats.quotients import quotient
+from learnedgec.stats.outcomes import quotient
 from learnedgec.stats.trueskill import rate_judgements
 from learnedgec.types import Floats
 

@@ -46,8 +46,7 @@ from learnedgec.stats.correlation import (
     partial,
     soft_pairwise_accuracy,
 )
-from learnedgec.stats.outcomes import win_shares
-from learnedgec.stats.quotients import quotient
+from learnedgec.stats.outcomes import quotient, win_shares
 from learnedgec.stats.resampling import (
     check_resampling,
     interval,

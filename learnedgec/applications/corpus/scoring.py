@@ -14,13 +14,15 @@ the scores are those of the other blocks, and the next run tries it again.
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,8 +32,8 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.rows import plain
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
-from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.notices import collected
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
@@ -387,3 +389,45 @@ def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: Corpus) -> No
 def _lines(first: int, last: int) -> str:
     """Return the lines of some sentences as text, such as `lines 1 to 5,000` or `line 7`."""
     return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+
+
+@contextmanager
+def joined_statistics(
+    read: Callable[[], Iterable[Statistics]], folder: str | None = None
+) -> Iterator[Statistics]:
+    """Yield the statistics of a corpus that come in blocks, as one, without records.
+
+    The arrays lie in temporary files that are mapped into memory, so that they may be larger than it. Arrays
+    of references have as many places as the sentence with most references needs.
+
+    Args:
+        read: returns the blocks in the order of the sentences, at each of two calls.
+        folder: for the temporary files; the system's own if absent.
+
+    Example:
+        >>> blocks = [Statistics({"length": np.array([1.0, 2.0])}), Statistics({"length": np.array([3.0])})]
+        >>> with joined_statistics(lambda: blocks) as statistics:
+        ...     statistics["length"].tolist()
+        [1.0, 2.0, 3.0]
+    """
+    kinds: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
+    rows = 0
+    for block in read():
+        rows += len(block)
+        for name, array in block.arrays.items():
+            dtype, shape = kinds.get(name, (array.dtype, array.shape[1:]))
+            widest = tuple(map(max, zip(shape, array.shape[1:], strict=True)))
+            kinds[name] = np.result_type(dtype, array.dtype), widest
+    with ExitStack() as files:
+        arrays: dict[str, Array] = {}
+        for name, (dtype, shape) in kinds.items():
+            file: IO[bytes] = files.enter_context(tempfile.TemporaryFile(dir=folder))
+            arrays[name] = np.memmap(file, dtype, "w+", shape=(rows, *shape))
+        start = 0
+        for block in read():
+            stop = start + len(block)
+            for name, array in block.arrays.items():
+                place = (slice(start, stop), *map(slice, array.shape[1:]))
+                arrays[name][place] = array
+            start = stop
+        yield Statistics(arrays)
