@@ -20,7 +20,7 @@ from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import comparisons, counted, rating_rows
 from learnedgec.stats.bradley_terry import bradley_terry, expected_win_rates
-from learnedgec.stats.quotients import quotient
+from learnedgec.stats.outcomes import quotient
 from learnedgec.stats.resampling import intervals, multiplicities, resample
 from learnedgec.stats.significance import enough_resamples, holm, paired_bootstrap, significant
 from learnedgec.types import Floats

@@ -32,7 +32,6 @@ Grammatical Error Correction" (ACL 2025).
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -45,6 +44,7 @@ from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
+from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
@@ -210,10 +210,11 @@ class Cleme2(ChunkOverlap):
                 for source, text in zip(sources, texts, strict=True)
             )
         ):
-            warnings.warn(
-                f"{self.label}: {blank} has blank outputs, which by the rule of CLEME2.0 may score above "
-                "unchanged sentences; compare with another metric.",
-                stacklevel=3,
+            warn_of_inputs(
+                InputWarning(
+                    f"{self.label}: {blank} has blank outputs, which by the rule of CLEME2.0 may score above "
+                    "unchanged sentences; compare with another metric."
+                )
             )
         return super().compute_systems(sources, systems, references, runtime)
 

@@ -104,8 +104,9 @@ def test_the_released_code(system: str, vectors: Any) -> None:
     expected = np.array(read_json(GOLDEN / "uot_errant_minilm.json")[name]["sentences"])
     inputs = toy(system, 2)
     score = UotErrant(encoder=MINI, annotator=NAME, vectors=vectors).score(*inputs)
-    # In sentence 24 ("what" → "What", an edit without mass) its solver fails, and scores above 1,000.
-    others = np.arange(len(expected)) != 23
+    # There its solver does not converge: an edit without mass ("what" → "What") scores above 1,000.
+    failed = {"A": [10, 23], "B": [10, 23, 24]}[system]
+    others = ~np.isin(np.arange(len(expected)), failed)
     assert score.sentences[others] == pytest.approx(expected[others], abs=5e-4, rel=1e-2)
     assert score.sentences.max() < 3
     assert score.value < 1
