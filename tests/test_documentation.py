@@ -57,6 +57,7 @@ WRITTEN = {
     "README": ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"],
     "everyday-tasks": ["scores.json", "edits.m2", "corrected.txt", "sure.txt", "cases.jsonl"],
     "gpu": [],
+    "judge": ["notebook/rankings.csv"],
     "harnesses": [],
     "new-benchmark": ["birds/rankings.csv"],
     "new-pair-source": ["correct.txt"],

@@ -28,7 +28,7 @@ from learnedgec.types import Floats
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.
 _QUANTILES = 1.960 + 0.842
 # A rater is compared with chance after so many answers, at this quantile of the standard normal distribution.
-_ENOUGH, _CHANCE = 20, 1.645
+_ENOUGH, CHANCE = 20, 1.645
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
     """
     judgements = study.judgements()
     ranking, separations = _rank(study, judgements, resamples, level)
-    values = _values(judgements, study.settings)
+    values = values_of(judgements)
     return StudyStatus(
         ranking,
         separations,
@@ -206,7 +206,7 @@ def _rating_sums(
 _Values = dict[str, dict[int, dict[tuple[Any, ...], float]]]
 
 
-def _values(judgements: Sequence[Judgement], settings: StudySettings) -> _Values:
+def values_of(judgements: Sequence[Judgement]) -> _Values:
     """Return what each rater said, in units that raters can be compared on; repetitions too."""
     values: _Values = {}
     for each in judgements:
@@ -311,7 +311,7 @@ def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Va
         else None,
         "consistent": fmean(repeated) if repeated else None,
         "above_chance": z,
-        "random": bool(len(answered) >= _ENOUGH and z is not None and z < _CHANCE),
+        "random": bool(len(answered) >= _ENOUGH and z is not None and z < CHANCE),
     }
 
 
