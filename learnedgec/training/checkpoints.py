@@ -69,6 +69,7 @@ class LastCheckpoint(ModelCheckpoint):
         """Take over Ctrl-C and SIGTERM; the Trainer restores what they did before."""
         self._since = time.monotonic()
         if trainer.world_size == 1 and threading.current_thread() is threading.main_thread():
+            self.asked = trainer.received_sigterm  # before it trained
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._ask)
 

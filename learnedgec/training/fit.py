@@ -144,7 +144,12 @@ class Run:
         if self.config.resume and not resumed and notify:
             notify("There is no checkpoint to resume, so training starts from the beginning.")
         self.fit(resumed, notify)
-        return self.finish() if self.trainer.is_global_zero else None
+        if not self.trainer.is_global_zero:
+            return None
+        try:
+            return self.finish()
+        except KeyboardInterrupt:
+            raise self._interrupted(resumed) from None
 
     @property
     def digest(self) -> str:

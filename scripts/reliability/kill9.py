@@ -1,10 +1,11 @@
-"""SIGKILL at any moment: nothing is half-written, the next run continues, and nothing is left over.
+"""A signal at any moment: nothing is half-written, the next run continues, and nothing is left over.
 
 Each command runs undisturbed; its outputs are the reference. Then it is started again and again and
 killed, with all its processes, after a random time. After a kill, a file with a real name is absent or equal
 to the reference. A last run goes to the end and gives the reference to the last byte, and no temporary is
-left. `tune` instead has exactly the trials that were asked for; a killed one is repeated. A resumed
-training's `training.yaml` says that it was resumed.
+left. `tune` instead has exactly the trials that were asked for; a killed one is repeated. A training gets
+SIGINT and SIGTERM as well, which cost it no step; SIGKILL costs at most an epoch. It runs in a forked process
+that has its imports, so that signals come while it trains. `--only train` tries this job alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import hashlib
 import importlib
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -25,12 +27,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
+import torch
 from trial import ROOT, Trial, main
 
+from learnedgec.cli import main as cli
 from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.metrics.tuned import read_tuned_file
 from learnedgec.runtime.store import Store
+from learnedgec.training.module import EvaluatorModule
 
 SAMPLE = ROOT / "data" / "sample"
 
@@ -49,6 +55,7 @@ class Job:
         again: the command after a kill, if it differs.
         check: a check of the folder after every kill and at the end.
         partly: whether an output is a folder that fills file by file.
+        trains: whether it is a training, whose steps are counted.
     """
 
     name: str
@@ -57,6 +64,13 @@ class Job:
     again: Sequence[str] = ()
     check: Callable[[Path], None] = lambda folder: None
     partly: bool = False
+    trains: bool = False
+
+    @property
+    def signals(self) -> list[signal.Signals]:
+        """What ends it."""
+        gentle = [signal.SIGINT, signal.SIGTERM] if self.trains else []
+        return [*gentle, signal.SIGKILL]
 
 
 def learnedgec(*words: str) -> list[str]:
@@ -85,9 +99,10 @@ data:
   ratings: [{ratings}]
   split: paper-random
   batch_size: 16
-trainer: {{max_epochs: 2, accelerator: cpu}}
-last: {{every_n_train_steps: 2}}
+trainer: {{max_epochs: 3, accelerator: cpu}}
 """
+# Steps in an epoch: 288 ratings in batches of 16.
+_EPOCH = 18
 
 
 def check_cache(folder: Path) -> None:
@@ -148,7 +163,7 @@ def jobs(folder: Path) -> list[Job]:
         # Blocks are finished one by one: an unfinished run has some of them.
         Job("pairs", [sys.executable, "-c", PAIRS, str(encoder)], ["pairs"], partly=True),
         Job("tune", tune, [], [*tune, "--overwrite"], check=check_trials),
-        Job("train", train, ["out/tiny"], [*train, "--resume"]),
+        Job("train", train, ["out/tiny"], [*train, "--resume"], trains=True),
     ]
 
 
@@ -171,8 +186,48 @@ def digest(path: Path) -> str | None:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def start(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+class Forked:
+    """A command in a process with this one's imports, with the methods of `Popen` that are needed here."""
+
+    def __init__(self, words: Sequence[str], folder: Path) -> None:
+        context = multiprocessing.get_context("fork")
+        self.process = context.Process(target=train, args=(words, folder))
+        self.process.start()
+        self.pid = self.process.pid or 0
+
+    def poll(self) -> int | None:
+        """Return the exit code, `None` while it runs."""
+        return self.process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code after the end."""
+        self.process.join(timeout)
+        if self.process.exitcode is None:
+            raise TimeoutError(f"it did not end within {timeout} s")
+        return self.process.exitcode
+
+
+def train(words: Sequence[str], folder: Path) -> None:
+    """Run a training in a folder, and write the number of steps that are done before each step there."""
+    os.setsid()
+    os.chdir(folder)
+    for stream, name in ((1, os.devnull), (2, "stderr")):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+    number = os.open("steps", os.O_WRONLY | os.O_CREAT)
+    step = EvaluatorModule.training_step
+
+    def counted(module: EvaluatorModule, batch: Any, index: int) -> Any:
+        os.pwrite(number, f"{module.global_step:6}".encode(), 0)
+        return step(module, batch, index)
+
+    with patch.object(EvaluatorModule, "training_step", counted):
+        sys.exit(cli.main(words[3:]))
+
+
+def start(job: Job, words: Sequence[str], folder: Path) -> Forked | subprocess.Popen[bytes]:
     """Start a command as the head of a group of processes."""
+    if job.trains:
+        return Forked(words, folder)
     with (folder / "stderr").open("wb") as log:
         return subprocess.Popen(
             words,
@@ -185,26 +240,43 @@ def start(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def finish(words: Sequence[str], folder: Path) -> float:
+def finish(job: Job, words: Sequence[str], folder: Path) -> float:
     """Run a command to its end and return the seconds that it took."""
     started = time.monotonic()
-    process = start(words, folder)
+    process = start(job, words, folder)
     try:
         code = process.wait(_LONGEST)
     finally:
-        kill(process)
+        end(process, signal.SIGKILL)
     message = (folder / "stderr").read_text()
-    assert code == 0, f"exit code {code}: {message[-300:]}"
+    # It may have been killed after its last act.
+    assert code == 0 or "is finished, and there is nothing" in message, (
+        f"exit code {code}: {message[-300:]}"
+    )
     return time.monotonic() - started
 
 
-def kill(process: subprocess.Popen[bytes]) -> bool:
-    """Kill a group of processes and return whether its head was still alive."""
+def end(process: Forked | subprocess.Popen[bytes], number: signal.Signals) -> bool:
+    """Send a group of processes a signal, and return whether its head was still alive."""
     landed = process.poll() is None
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, number)
+        if number != signal.SIGKILL:
+            process.wait(_LONGEST)
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return landed
+
+
+def steps_lost(folder: Path, number: signal.Signals) -> int:
+    """Return how many steps of an interrupted training its last checkpoint lacks, if those are few enough."""
+    done = int((folder / "steps").read_text() or 0) if (folder / "steps").exists() else 0
+    last = folder / "runs" / "tiny" / "last.ckpt"
+    kept = torch.load(last, weights_only=True)["global_step"] if last.exists() else 0
+    lost = max(0, done - int(kept))
+    most = _EPOCH if number == signal.SIGKILL else 0
+    assert lost <= most, f"{number.name} after {done} steps left a checkpoint of {kept}"
+    return lost
 
 
 class Attempts:
@@ -219,7 +291,7 @@ class Attempts:
         """Run the job undisturbed."""
         whole = self.folder / "whole"
         whole.mkdir(parents=True)
-        self.seconds = finish(self.job.words, whole)
+        self.seconds = finish(self.job, self.job.words, whole)
         self.reference = [digest(whole / output) for output in self.job.outputs]
         assert None not in self.reference, "a run that was not killed has no output"
 
@@ -230,21 +302,24 @@ class Attempts:
         place = self.folder / f"{self.random.randrange(1 << 40):x}"
         place.mkdir()
         words = self.job.words
-        landed = 0
-        while landed < 2:
-            process = start(words, place)
+        landed, ended = 0, False
+        while landed < 2 and not ended:
+            process = start(self.job, words, place)
             # Also where this run ends before its kill.
             words = self.job.again or self.job.words
             time.sleep(self.random.uniform(0.1, 1.0) * self.seconds)
-            if not kill(process):
+            number = self.random.choice(self.job.signals)
+            ended = not end(process, number)
+            if ended:
                 break
             landed += 1
+            name = self.job.name + (f" {number.name}" if self.job.trains else "")
+            TALLY.setdefault(name, []).append(steps_lost(place, number) if self.job.trains else 0)
             for output, whole in zip(self.job.outputs, self.reference, strict=True):
                 if not self.job.partly:
                     assert digest(place / output) in (None, whole), f"{output} is half-written"
             self.job.check(place)
-        TALLY[self.job.name] = TALLY.get(self.job.name, 0) + landed
-        finish(words, place)
+        finish(self.job, words, place)
         (place / "done").touch()
         digests = [digest(place / output) for output in self.job.outputs]
         assert digests == self.reference, f"one of {self.job.outputs} differs in {place}"
@@ -252,24 +327,32 @@ class Attempts:
         shutil.rmtree(place)
 
 
-TALLY: dict[str, int] = {}
+# What was interrupted -> the steps that each interruption cost.
+TALLY: dict[str, list[int]] = {}
 
 
-def trials(seed: int, folder: Path) -> Iterator[Trial]:
+def trials(seed: int, folder: Path, only: str = "") -> Iterator[Trial]:
     """Yield attempts at every job in turn, without end."""
     random = Random(seed)
-    all_attempts = [Attempts(job, folder / job.name, random) for job in jobs(folder)]
+    all_attempts = [
+        Attempts(job, folder / job.name, random) for job in jobs(folder) if only in ("", job.name)
+    ]
     while True:
         for attempts in all_attempts:
             yield Trial(attempts.job.name, attempts.run)
 
 
+def report() -> None:
+    """Print how many signals landed, and the steps that they cost."""
+    for name, lost in TALLY.items():
+        cost = f", steps lost: mean {sum(lost) / len(lost):.1f}, most {max(lost)}"
+        print(f"kill9: {name}: {len(lost)} landed{cost * name.startswith('train')}", flush=True)
+
+
 if __name__ == "__main__":
     import atexit
 
-    atexit.register(
-        lambda: print(f"kill9: {sum(TALLY.values())} kills landed: {json.dumps(TALLY)}", flush=True)
-    )
+    atexit.register(report)
     main(
         "kill9",
         "A kill leaves nothing half-written, and the next run continues.",

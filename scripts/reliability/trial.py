@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from types import FrameType
 
@@ -63,7 +64,7 @@ def run(name: str, trials: Iterable[Trial], *, count: int, seconds: float, longe
 def main(
     name: str,
     about: str,
-    trials: Callable[[int, Path], Iterator[Trial]],
+    trials: Callable[..., Iterator[Trial]],
     *,
     count: int,
     longest: float,
@@ -73,7 +74,7 @@ def main(
     Args:
         name: of the script.
         about: the promise that it tries.
-        trials: of a seed and an empty folder.
+        trials: of a seed and an empty folder, and perhaps of the label of those that `only` are wanted.
         count: how many, unless `--count` says otherwise.
         longest: seconds that one trial may take.
     """
@@ -81,12 +82,15 @@ def main(
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=count, help="trials; 0: no limit")
     parser.add_argument("--seconds", type=float, default=0, help="0: no limit")
+    if "only" in signature(trials).parameters:
+        parser.add_argument("--only", default="", help="label of the trials; all by default")
     options = parser.parse_args()
+    chosen = {key: value for key, value in vars(options).items() if key == "only"}
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="reliability-") as folder:
         tally = run(
             name,
-            trials(options.seed, Path(folder)),
+            trials(options.seed, Path(folder), **chosen),
             count=options.count,
             seconds=options.seconds,
             longest=longest,

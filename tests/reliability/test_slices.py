@@ -51,4 +51,4 @@ def test_a_kill(scripts: Any, tmp_path: Path) -> None:
     kill9 = scripts("kill9")
     job = kill9.jobs(tmp_path)[0]
     kill9.Attempts(job, tmp_path / job.name, Random(1)).run()
-    assert kill9.TALLY[job.name] > 0
+    assert kill9.TALLY[job.name]
