@@ -187,6 +187,25 @@ def test_a_tuned_metric_keeps_its_name_and_the_mark(run: Any) -> None:
     ]
 
 
+def test_equal_metrics_under_two_names_have_a_column_and_a_signature_each(run: Any) -> None:
+    write_tuned(FOLDER, "gleu@mine", TunedMetric("gleu(iterations=10)", {"benchmark": "mine"}))
+    command = f"{SCORE} gleu@mine 'gleu(iterations=10)'"
+    assert run(command).out.splitlines()[0].split() == [
+        "system",
+        "gleu@mine",
+        "gleu(iterations=10)",
+    ]
+    scores = run(f"{command} --format json").json["scores"]
+    assert [score["metric"] for score in scores[:: len(scores) // 2]] == [
+        "gleu@mine",
+        "gleu(iterations=10)",
+    ]
+    assert [score["signature"].partition("(")[0] for score in scores[:: len(scores) // 2]] == [
+        "gleu@mine",
+        "gleu",
+    ]
+
+
 def test_a_file_cannot_hide_the_mark() -> None:
     path = write_tuned(FOLDER, "gleu@x", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
     with pytest.raises(FormatError, match=rf"{path}:1: .*rename the file to gleu@x\+test\.json"):

@@ -178,7 +178,8 @@ def test_pairs_that_were_cut_short_are_made_again(tmp_path: Path, tiny_encoder: 
     for name in ("pairs.jsonl", "store.sqlite"):
         file = place / name
         file.write_bytes(file.read_bytes()[:2000])
-    again, _ = source.made(tmp_path, Runtime())
+    with pytest.warns(UserWarning, match=r"renamed to store\.damaged-1\.sqlite"):
+        again, _ = source.made(tmp_path, Runtime())
     assert again == first
 
 

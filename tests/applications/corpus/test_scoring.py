@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet
 import pytest
+import tiny
 from embedded import Sample
 from failing_metrics import Fragile
 
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.applications.corpus.scoring import score_corpus
+from learnedgec.applications.corpus.scoring import BlockScorer, score_corpus
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
@@ -84,6 +85,25 @@ def test_a_learned_metric_agrees_to_1e_6_and_its_warnings_are_named_with_their_l
             )
             assert scores.scores[metric.label]["long"].value == pytest.approx(score.value, abs=1e-6)
             assert scores.scores[metric.label]["long"].signature == score.signature
+
+
+def test_all_blocks_are_scored_by_the_package_that_was_opened(
+    sample: Sample, corpus: Corpus, tmp_path: Path
+) -> None:
+    package = tiny.save_evaluator(tmp_path / "mine", seed=1)
+    metric = load_metric("some", model=str(package))
+    expected = metric.score(sample.sources, sample.systems["weak"])
+
+    def replace_after_the_first(scorer: BlockScorer, blocks: Sequence[int]) -> Any:
+        for block in blocks:
+            yield scorer(block)
+            tiny.save_evaluator(package, seed=2)
+
+    scores = score_corpus([metric], corpus, tmp_path / "run", runner=replace_after_the_first)
+    score = scores.scores[metric.label]["weak"]
+    assert score.value == pytest.approx(expected.value, abs=1e-6)
+    assert score.signature == expected.signature
+    assert metric.score(sample.sources, sample.systems["weak"]).value != score.value
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
