@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
         build = partial(build_report, metrics, *task.inputs)
     settings = ReportSettings(
         title=options.title,
-        attribution=bind(attributed, runtime),
+        attribution=bind(attributed, runtime) if attributed else (),
         annotator=options.annotator,
         baseline=baseline,
         **flags.read_resampling(options),
