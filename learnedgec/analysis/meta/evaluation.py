@@ -242,6 +242,11 @@ def _notices(
         for text in contamination(metric, benchmark.name, benchmark.sources)
     )
     for entry in entries:
+        if unscored := np.isnan(entry.sentences).sum():
+            yield (
+                f"{entry.metric} has no score for {unscored:,} of {entry.sentences.size:,} outputs: their "
+                "comparisons count as ties, and correlations with them do not exist."
+            )
         if entry.tuned_here:
             yield (
                 f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "

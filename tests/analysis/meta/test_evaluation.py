@@ -27,6 +27,7 @@ from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.sentinels import Length
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import correlate, pearson
 from learnedgec.stats.resampling import multiplicities, resample
@@ -98,6 +99,19 @@ def test_random_is_the_mean_over_seeds(benchmark_: Benchmark) -> None:
     values = [first] + [each.estimates["pearson"].value for each in singles.metrics]
     assert mean.estimates["pearson"].value == pytest.approx(np.mean(values))
     assert mean.signature.endswith("|seeds:20")
+
+
+def test_outputs_without_a_score_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = Length.measure
+    monkeypatch.setattr(
+        Length, "measure", lambda *pair: np.nan if pair[2] == "b" else measure(*pair)
+    )
+    outputs = {"x": ("a", "b b"), "y": ("b", "b")}
+    ratings = {"q": {"x": np.array([1.0, 2.0]), "y": np.array([3.0, 2.0])}}
+    benchmark = Benchmark("holes", ("a", "b"), outputs, ratings=ratings)
+    evaluation = evaluate("length", benchmark, QUICK, sentinels=False)
+    assert any("length has no score for 2 of 4 outputs" in text for text in evaluation.notices)
+    assert np.isnan(evaluation.metrics[0].estimates["pearson"].value)
 
 
 def test_one_rated_output_is_too_few_for_any_measure() -> None:
