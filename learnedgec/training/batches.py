@@ -20,7 +20,7 @@ from torch.utils.data import Sampler
 
 from learnedgec._version import __version__
 from learnedgec.evaluators.inference import Batch, encode, pad, word_places
-from learnedgec.training.examples import ATTRIBUTES, Example, Examples, example_of
+from learnedgec.training.examples import ATTRIBUTES, Example, Examples
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
 from learnedgec.training.pairs.referenced import wrong_words
 from learnedgec.types import Indices
@@ -61,7 +61,13 @@ class Encoding:
             name: [[Value("float32" if name.endswith("wrong") else "int32")]]
             for name in self._columns(dict.fromkeys(ATTRIBUTES, ()))
         } | {"length": Value("int32")}
-        about = (examples.digest(), self.tokenizer, self.max_tokens, self.readers, [*types])
+        about = (
+            examples.rows._fingerprint,
+            self.tokenizer,
+            self.max_tokens,
+            self.readers,
+            [*types],
+        )
         key = Hasher.hash((*about, __version__))
         folder.mkdir(parents=True, exist_ok=True)
         rows = examples.rows.map(
@@ -76,9 +82,7 @@ class Encoding:
 
     def _columns(self, rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         """Return the columns of `tokenised` for some rows."""
-        examples = [
-            example_of(*row) for row in zip(*(rows[key] for key in ATTRIBUTES), strict=True)
-        ]
+        examples = [Example(*row) for row in zip(*(rows[key] for key in ATTRIBUTES), strict=True)]
         columns: dict[str, list[Any]] = {"length": [0] * len(examples)}
         for kind, names in self.readers.items():
             marks: set[str] = {self.objectives[name].reads for name in names}
@@ -150,9 +154,7 @@ class Encoding:
                 cases.append(places)
             detailed = kind == ("ratings" if goal.rated else "pairs")
             numbers = (
-                goal.details(head, example_of(*(row[key] for key in ATTRIBUTES)))
-                if detailed
-                else ()
+                goal.details(head, Example(*(row[key] for key in ATTRIBUTES))) if detailed else ()
             )
             details += [torch.tensor(numbers, dtype=torch.float32)] * size
             labels += [kind in ("pairs", "labelled")] * size

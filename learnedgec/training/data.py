@@ -52,7 +52,7 @@ from learnedgec.training.examples import (
     stored,
 )
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
-from learnedgec.training.pairs.rated import iterate_rated
+from learnedgec.training.pairs.judged import iterate_rated
 from learnedgec.training.pairs.referenced import LabelledOutputs
 
 # The training examples in which text that is not tokenised is looked for.
@@ -288,7 +288,7 @@ class TrainingData(lightning.LightningDataModule):
             low, high = self.ranges[head]
             return float(low), float(high)
         values = self.load()["train"].numbers["ratings", head]
-        return (math.floor(values.min()), math.ceil(values.max())) if len(values) else None
+        return (math.floor(min(values)), math.ceil(max(values))) if values else None
 
     def notices(self) -> list[str]:
         """Return sentences on training ratings outside their range, and on text that is not tokenised."""
@@ -296,7 +296,7 @@ class TrainingData(lightning.LightningDataModule):
         examples = self.load()["train"]
         for head, (low, high) in self.ranges.items():
             values = examples.numbers["ratings", head]
-            if outside := int(((values < low) | (values > high)).sum()):
+            if outside := sum(not low <= value <= high for value in values):
                 notices.append(
                     f"{outside:,} of {len(values):,} ratings of {head} are outside data.ranges, "
                     f"{low:g} to {high:g}."

@@ -52,7 +52,7 @@ class HeadTest:
         margins: float64 (P,), the margins of the pairs.
     """
 
-    texts: Sequence[tuple[str, str]]
+    texts: Sequence[Sequence[str]]
     ratings: Floats | None
     pairs: Indices
     sources: Sequence[str]
@@ -124,7 +124,7 @@ class HeadTest:
         return right
 
 
-def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest | None:
+def head_test(examples: Iterable[Example], head: str, rated: bool) -> HeadTest | None:
     """Return what a head is tested with, `None` if the examples have nothing for it.
 
     Args:
@@ -161,7 +161,7 @@ def head_test(examples: Sequence[Example], head: str, rated: bool) -> HeadTest |
 
 
 def evaluate(
-    evaluator: Evaluator, examples: Sequence[Example], *, runtime: Runtime = Runtime()
+    evaluator: Evaluator, examples: Iterable[Example], *, runtime: Runtime = Runtime()
 ) -> dict[str, Figures]:
     """Return the results of each head on some examples.
 
@@ -188,7 +188,7 @@ def evaluate(
 
 
 def predictions(
-    evaluator: Evaluator, examples: Sequence[Example], *, runtime: Runtime = Runtime()
+    evaluator: Evaluator, examples: Iterable[Example], *, runtime: Runtime = Runtime()
 ) -> Iterator[dict[str, Any]]:
     """Yield each head's value for each rated text, with its rating, and its values for each ranked pair.
 
@@ -258,7 +258,7 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
 
 
 def predict(
-    evaluator: Evaluator, texts: Sequence[tuple[str, str]], head: str, runtime: Runtime
+    evaluator: Evaluator, texts: Sequence[Sequence[str]], head: str, runtime: Runtime
 ) -> Floats:
     """Return an output's value of each pair of source and hypothesis, float64 (N,).
 
@@ -306,7 +306,7 @@ class Verdict:
 def judge_heads(
     evaluator: Evaluator,
     start: Evaluator | None,
-    parts: Mapping[str, Sequence[Example]],
+    parts: Mapping[str, Iterable[Example]],
     *,
     runtime: Runtime = Runtime(),
 ) -> dict[str, Verdict]:

@@ -13,13 +13,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, zip_longest
-from operator import attrgetter
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from datasets import Dataset, Features, Value, concatenate_datasets
 from datasets.arrow_writer import ArrowWriter
+from datasets.table import MemoryMappedTable
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -27,8 +28,9 @@ from learnedgec.data.catalog.cases import Case
 from learnedgec.data.catalog.ratings import Rating
 from learnedgec.data.catalog.sentences import Labelled
 from learnedgec.errors import InputError
+from learnedgec.runtime.digests import file_digest
 from learnedgec.training.pairs import RankedPair
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Indices
 
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ PARTS = ("train", "dev", "test")
 # Number of texts of an example of each kind.
 TEXTS: Mapping[Kind, int] = {"ratings": 1, "pairs": 2, "cases": 4, "labelled": 1}
 
-# The columns of a row: the attributes of an example, and numbers that stand for its sides.
+# The columns of a row.
 _COLUMNS = {
     "texts": [[Value("string")]],
     "kind": Value("string"),
@@ -78,7 +80,7 @@ class Example:
         group: examples of one group belong on one side of a split.
     """
 
-    texts: Sequence[tuple[str, str]]
+    texts: Sequence[Sequence[str]]
     kind: Kind
     heads: Sequence[str]
     ratings: Sequence[float] = ()
@@ -104,23 +106,25 @@ class Example:
         return self.heads if self.kind == "pairs" else ()
 
     @property
-    def sides(self) -> list[str]:
-        """Its sources and its group, or else its hypothesis: none may be in two parts of a split."""
+    def source(self) -> str:
+        """The source of its first text, or what it shares with others if there is none."""
+        return self._sides()[0]
+
+    @property
+    def sides(self) -> list[int]:
+        """Numbers that stand for its sources and its group, or else its hypothesis, that of `source` first.
+
+        None may be in two parts of a split.
+        """
+        digests = (hashlib.blake2b(side.encode(), digest_size=8) for side in self._sides())
+        return [int.from_bytes(digest.digest(), "big", signed=True) for digest in digests]
+
+    def _sides(self) -> list[str]:
         names = (self.texts[0][0], self.group, *(source for source, _ in self.texts[1:]))
         return list(dict.fromkeys(filter(None, names))) or [self.texts[0][1]]
 
-    @property
-    def source(self) -> str:
-        """The source of its first text, or what it shares with others if there is none."""
-        return self.sides[0]
 
-
-def example_of(texts: Sequence[Sequence[str]], *others: Any) -> Example:
-    """Return the example with these values in the columns `ATTRIBUTES`."""
-    return Example([(source, hypothesis) for source, hypothesis in texts], *others)
-
-
-class Examples(Sequence[Example]):
+class Examples:
     """Examples in the rows of a dataset, whose columns can be read alone.
 
     Attributes:
@@ -133,11 +137,8 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        return next(iter(self.selected([place])))
-
     def __iter__(self) -> Iterator[Example]:
-        return (example_of(*values) for values in self.columns(*ATTRIBUTES))
+        return (Example(*values) for values in self.columns(*ATTRIBUTES))
 
     def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns for each example."""
@@ -145,22 +146,13 @@ class Examples(Sequence[Example]):
             yield from zip(*(columns[name] for name in names), strict=True)
 
     @cached_property
-    def numbers(self) -> Mapping[tuple[Kind, str], Floats]:
+    def numbers(self) -> Mapping[tuple[Kind, str], array[float]]:
         """Kind and head -> the ratings, or the margins of pairs, that the head learns from."""
         numbers: dict[tuple[Kind, str], array[float]] = defaultdict(lambda: array("d"))
         for kind, heads, ratings, margin in self.columns("kind", "heads", "ratings", "margin"):
             for head, number in zip(heads, ratings or [margin] * len(heads), strict=True):
                 numbers[kind, head].append(number)
-        arrays = {key: np.asarray(values) for key, values in numbers.items()}
-        return defaultdict(lambda: np.empty(0), arrays)
-
-    def digest(self) -> str:
-        """Return the SHA-256 of all columns."""
-        digest = hashlib.sha256()
-        for table in self.rows.with_format("arrow").iter(_BATCH):
-            for batch in table.to_batches():
-                digest.update(batch.serialize())
-        return digest.hexdigest()
+        return numbers
 
     def where(self, condition: Callable[..., bool], *names: str) -> Examples:
         """Return the examples whose values in some columns meet a condition."""
@@ -169,28 +161,22 @@ class Examples(Sequence[Example]):
 
     def selected(self, places: Sequence[int]) -> Examples:
         """Return the examples at some places, in this order."""
-        return Examples(self.rows.select(places))
+        # An array takes less time than a list.
+        return Examples(self.rows.select(np.array(places, dtype=np.int64)))
 
 
 def stored(examples: Iterable[Example]) -> Examples:
     """Write examples to a file, which is removed at once and lasts as long as it is mapped into memory."""
-    values_of = attrgetter(*ATTRIBUTES)
-    rows = ((*values_of(row), list(map(_side_number, row.sides))) for row in examples)
     # Windows keeps a file that is mapped.
     with tempfile.TemporaryDirectory(prefix="learnedgec-", ignore_cleanup_errors=True) as folder:
-        path = f"{folder}/examples.arrow"
-        with ArrowWriter(path=path, features=Features(_COLUMNS)) as writer:
-            while batch := list(islice(rows, _BATCH)):
-                columns = map(list, zip(*batch, strict=True))
-                writer.write_batch(dict(zip(_COLUMNS, columns, strict=True)))
+        path = Path(folder, "examples.arrow")
+        with ArrowWriter(path=str(path), features=Features(_COLUMNS)) as writer:
+            for example in examples:
+                writer.write({name: getattr(example, name) for name in _COLUMNS})
             writer.finalize()
-        return Examples(Dataset.from_file(path))
-
-
-def _side_number(text: str) -> int:
-    """Return a number of 64 bits that stands for a side."""
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+        rows = MemoryMappedTable.from_file(str(path))
+        # Selections of the same rows have the same fingerprint in every run.
+        return Examples(Dataset(rows, fingerprint=file_digest(path)))
 
 
 def joined(parts: Iterable[Examples]) -> Examples:

@@ -124,6 +124,11 @@ class Objective(torch.nn.Module, ABC):
         The head's values are `offset + scale · output`; `None`, the default, leaves the output as it is.
         In training, the attribute `scale` is the returned scale.
 
+        Args:
+            head: its name.
+            examples: the training examples; `examples.numbers["ratings", head]` are the ratings that the head
+                learns from, and `examples.numbers["pairs", head]` the margins of its pairs.
+
         Raises:
             ConfigError: the examples lack what the objective needs.
         """
@@ -263,7 +268,7 @@ class Difference(Objective):
     def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Return 0 and the root mean square of the margins, 1 where all are 0."""
         margins = examples.numbers["pairs", head]
-        return 0.0, math.sqrt(fmean(margins**2)) or 1.0 if len(margins) else 1.0
+        return 0.0, math.sqrt(fmean(m**2 for m in margins or (1.0,))) or 1.0
 
 
 class Residual(Objective):
@@ -283,7 +288,7 @@ class Residual(Objective):
 
     def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
         """Check that the score has some pair in the wrong order."""
-        if (examples.numbers["pairs", head] >= 0).all():
+        if min(examples.numbers["pairs", head], default=0) >= 0:
             raise ConfigError(
                 f"model.heads.{head}: no margin of data.pairs.{head} is below 0, so there is no score that "
                 "leaves something wrong; use DistilledPairs with order: pairs."
