@@ -22,7 +22,7 @@ from learnedgec.evaluators.packages import (
 )
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.writing import atomic_folder
-from learnedgec.training.card import with_metadata
+from learnedgec.training.package import with_metadata
 
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 

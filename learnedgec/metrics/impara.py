@@ -36,8 +36,8 @@ class Impara(GatedMetric):
     encoder's last states. With an evaluator package it is, unless that was trained as in the paper
     (`model.gate: cosine`), the share of common trigrams of characters (`metrics.similarity_gate`), which
     rejects more unrelated texts and fewer corrections. The quality estimator was trained on pairs of partly
-    corrected sentences to tell which side has more impact (`learnedgec.training.pairs.impact`). The system
-    score is the mean over sentences.
+    corrected sentences to tell which side has more impact (`learnedgec.training.pairs.corrections`). The
+    system score is the mean over sentences.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
     2022). IMPARA-GED, which has no gate, is a `classifier`.

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric
 from transformers import get_scheduler
+from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
+from transformers.trainer_pt_utils import get_parameter_names
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.evaluator import Gate, HeadConfig, Pooling
-from learnedgec.evaluators.lora import checkpoint_layers
+from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig, Pooling
+from learnedgec.evaluators.lora import checkpoint_layers, encoder_layers, is_lora
 from learnedgec.training.batches import Encoding
 from learnedgec.training.objectives import HeadOptions, Objective, find_objective
-from learnedgec.training.optimizer import NewOptimizer, Schedule, parameter_groups
 from learnedgec.training.start import Lora, start_model
+
+NewOptimizer: TypeAlias = Callable[[Iterable], Optimizer]  # type: ignore[type-arg]  # as jsonargparse reads it
+Schedule: TypeAlias = Literal["linear", "cosine", "constant"] | Callable[[Optimizer], LRScheduler]
+
+# Names of parameters without weight decay: those of transformers' `Trainer.get_decay_parameter_names`.
+_NOT_DECAYED = ["bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
+
+# Learning rate of low-rank weights relative to heads: LoRA's usual 5e-4 would be far too high for a head.
+_LORA_RATE = 10.0
 
 Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
 Factor = restricted_number_type("Factor", float, [(">", 0), ("<=", 1)])
@@ -396,3 +408,43 @@ def consistency_loss(values: torch.Tensor) -> torch.Tensor:
     original, variant = (values[:, ::2] - values[:, 1::2]).float().unbind(dim=1)
     # For Bernoulli distributions the two divergences sum to (p − q)·(logit p − logit q).
     return 0.5 * ((original.sigmoid() - variant.sigmoid()) * (original - variant)).mean()
+
+
+def parameter_groups(
+    model: EvaluatorModel,
+    goals: torch.nn.Module,
+    rate: float,
+    weight_decay: float,
+    layer_decay: float,
+) -> list[dict[str, Any]]:
+    """Return the trained parameters in groups of one rate and one weight decay, those of the heads last.
+
+    Args:
+        model: the model.
+        goals: the objectives, whose own parameters have the rate of the heads and no decay.
+        rate: learning rate of the heads; low-rank weights have ten times as much.
+        weight_decay: weight decay of matrices; biases, normalisation and low-rank weights have none.
+        layer_decay: the rate of each layer relative to the next one above, from the heads down to the
+            embeddings (Clark et al., "ELECTRA", ICLR 2020).
+    """
+    decayed = set(get_parameter_names(model, ALL_LAYERNORM_LAYERS, _NOT_DECAYED))
+    layers = encoder_layers(model.encoder)
+    depths = {
+        id(parameter): depth
+        for depth, layer in enumerate(layers, 1)
+        for parameter in layer.parameters()
+    }
+    groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        top = name.startswith("heads.") or "pooler" in name.split(".")
+        depth = depths.get(id(parameter), len(layers) + 1 if top else 0)
+        factor = layer_decay ** (len(layers) + 1 - depth) * (_LORA_RATE if is_lora(name) else 1)
+        decay = weight_decay if name in decayed and not is_lora(name) else 0.0
+        groups.setdefault((rate * factor, decay), []).append(parameter)
+    groups.setdefault((rate, 0.0), []).extend(goals.parameters())
+    return [
+        {"params": parameters, "lr": group_rate, "weight_decay": decay}
+        for (group_rate, decay), parameters in groups.items()
+    ]

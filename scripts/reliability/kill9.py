@@ -81,9 +81,9 @@ PAIRS = """
 import sys
 from pathlib import Path
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.impact import ImpactPairs
-from learnedgec.training.pairs import impact
-impact._BLOCK = 8
+from learnedgec.training.pairs.corrections import ImpactPairs
+from learnedgec.training.pairs import corrections
+corrections._BLOCK = 8
 ImpactPairs(corrections=["sample"], encoder=sys.argv[1], edits="m2").made(Path("pairs"), Runtime())
 """
 

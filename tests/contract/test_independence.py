@@ -14,8 +14,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.testing import check_metric
-from learnedgec.training.pairs.distilled import DistilledPairs
-from learnedgec.training.pairs.referenced import ReferencedPairs
+from learnedgec.training.pairs.referenced import DistilledPairs, ReferencedPairs
 
 SOURCE, TEXT = ["He go home ."], ["He goes home ."]
 REFERENCES = References.from_texts(TEXT)

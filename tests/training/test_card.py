@@ -20,8 +20,8 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.training.card import metadata, model_card, with_metadata
 from learnedgec.training.data import TrainingData
+from learnedgec.training.package import metadata, model_card, with_metadata
 from learnedgec.training.pairs import DistilledPairs, ImpactPairs
 
 PAIR = HeadConfig("pair")

@@ -24,7 +24,7 @@ from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.pairs.impact import ImpactPairs
+from learnedgec.training.pairs.corrections import ImpactPairs
 
 
 @pytest.fixture

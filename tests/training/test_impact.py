@@ -20,8 +20,13 @@ from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs import impact
-from learnedgec.training.pairs.impact import ImpactPairs, impacts, sample_subsets, texts_of_edit
+from learnedgec.training.pairs import corrections
+from learnedgec.training.pairs.corrections import (
+    ImpactPairs,
+    impacts,
+    sample_subsets,
+    texts_of_edit,
+)
 
 SOURCE = "He go to school in yesterday ."
 EDITS = (Edit(1, 2, "went"), Edit(4, 5, ""), Edit(3, 3, "the"))
@@ -127,8 +132,8 @@ def test_sizes_are_uniform_and_one_edit_in_n_flips(procedure: Any, sizes: range)
 def test_interrupted_making_goes_on(
     tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(impact, "_BLOCK", 50)
-    original = impact.impacts
+    monkeypatch.setattr(corrections, "_BLOCK", 50)
+    original = corrections.impacts
     measured: list[int] = []
     limit = 10**9
 
@@ -138,7 +143,7 @@ def test_interrupted_making_goes_on(
         measured.append(len(texts))
         return original(texts, *rest)
 
-    monkeypatch.setattr(impact, "impacts", counting)
+    monkeypatch.setattr(corrections, "impacts", counting)
     whole = pairs_of(tiny_encoder, tmp_path, number=120).make(tmp_path / "whole", Runtime())
     blocks, limit = list(measured), 2
     assert len(blocks) > 2

@@ -23,7 +23,7 @@ from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair, RankingPairs, read_ranked_pairs
-from learnedgec.training.pairs.rated import RatedPairs, iterate_rated
+from learnedgec.training.pairs.judged import RatedPairs, iterate_rated
 
 OUTPUTS = {"source": "src", "outputs": ["a", "b", "c"]}
 

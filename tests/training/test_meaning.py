@@ -155,7 +155,7 @@ def test_the_model_of_a_teacher_needs_a_licence() -> None:
 def test_capitals_are_also_learned_from_sentences(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    module = "learnedgec.training.pairs.capitals.load_sentences"
+    module = "learnedgec.training.pairs.corrections.load_sentences"
     monkeypatch.setattr(module, lambda name: ["Ann saw Bob ."])
     (pair,) = CapitalPairs([], sentences=["ud-ewt:train"]).make(tmp_path, Runtime())
     assert (pair.source, pair.better) == ("Ann saw Bob .",) * 2

@@ -21,14 +21,17 @@ from collections.abc import Mapping
 from learnedgec.errors import PluginError
 from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.training.pairs.base import PairSource, RankedPair, write_ranked_pairs
-from learnedgec.training.pairs.capitals import CapitalPairs
+from learnedgec.training.pairs.corrections import CapitalPairs, ImpactPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
-from learnedgec.training.pairs.distilled import DistilledPairs
-from learnedgec.training.pairs.impact import ImpactPairs
-from learnedgec.training.pairs.judged import JUDGEMENTS, PairFile, read_ranked_pairs
+from learnedgec.training.pairs.judged import (
+    JUDGEMENTS,
+    PairFile,
+    RankingPairs,
+    RatedPairs,
+    read_ranked_pairs,
+)
 from learnedgec.training.pairs.meaning import MeaningPairs
-from learnedgec.training.pairs.rated import RankingPairs, RatedPairs
-from learnedgec.training.pairs.referenced import EditPairs, ReferencedPairs
+from learnedgec.training.pairs.referenced import DistilledPairs, EditPairs, ReferencedPairs
 
 __all__ = [
     "JUDGEMENTS",

@@ -1,4 +1,4 @@
-"""IMPARA's training pairs: subsets of a correction's edits, ranked by their impact on an encoder's states."""
+"""Ranked pairs from corrections: by the impact of their edits (IMPARA), and with other capitals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.corrections import Correction, load_corrections
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.catalog.sentences import load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
@@ -20,7 +22,7 @@ from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair, stored_scores, warn_of_few
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn, stored_scores, warn_of_few
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset: TypeAlias = frozenset[int]
@@ -53,14 +55,14 @@ def sample_subsets(
         (0, min(10, count * (count - 1) // 2)) if procedure == "maeda2022" else (1, 30)
     )
     pairs: list[tuple[Subset, Subset]] = []
-    drawn: set[frozenset[Subset]] = set()
+    seen: set[frozenset[Subset]] = set()
     for _ in range(tries if count else 0):
         size = generator.randint(smallest, count)
         first = frozenset(generator.sample(range(count), size))
         second = first ^ {edit for edit in range(count) if generator.random() < 1 / count}
-        if first == second or (procedure == "goto2022" and {first, second} in drawn):
+        if first == second or (procedure == "goto2022" and {first, second} in seen):
             continue
-        drawn.add(frozenset((first, second)))
+        seen.add(frozenset((first, second)))
         pairs.append((first, second))
     return pairs
 
@@ -217,3 +219,62 @@ class ImpactPairs(PairSource):
         ]
         random.Random(self.seed).shuffle(candidates)
         return candidates
+
+
+@dataclass
+class CapitalPairs(PairSource):
+    """Pairs of a correct text and the same text with one to three words' capitals changed.
+
+    The better texts are references, and sentences that are assumed to be correct. In the worse text, the
+    first letters of one to three random words are small instead of capital, or capital instead of small. They
+    are for the objective `capitals`, which learns from the better text alone; the worse one shows on the dev
+    part what a head has learned.
+
+    Args:
+        corrections: datasets with references, such as `jfleg:dev`.
+        number: number of pairs, drawn at random; by default, one for each distinct text.
+        sentences: correct sentences (`load_sentences`), such as `ud-ewt:train`.
+        seed: seed of the draw.
+    """
+
+    corrections: list[str]
+    number: PositiveInt | None = None
+    sentences: list[str] | None = None
+    seed: int = 0
+
+    def datasets(self) -> list[str]:
+        """Return the datasets of references and of sentences."""
+        return [*self.corrections, *(self.sentences or [])]
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs in the order of the data, or those drawn."""
+        generator = random.Random(self.seed)
+        texts: dict[str, tuple[str, str]] = {}
+        for name in self.corrections:
+            data = load_parallel(name)
+            for source, row in zip(data.sources, data.references, strict=True):
+                for reference in row:
+                    texts.setdefault(reference.text, (source, name))
+        for name in self.sentences or ():
+            for sentence in load_sentences(name):
+                texts.setdefault(sentence, (sentence, name))
+        pairs = [
+            RankedPair(source, text, worse, group=source, origin=name)
+            for text, (source, name) in texts.items()
+            if (worse := recase(text, generator)) != text
+        ]
+        return drawn(pairs, self.number, generator)
+
+
+def recase(text: str, generator: random.Random) -> str:
+    """Return a text with the case of one to three words' first letters changed, if it has such words.
+
+    Example:
+        >>> recase("Ann .", random.Random(0))
+        'ann .'
+    """
+    words = text.split(" ")
+    places = [place for place, word in enumerate(words) if word[:1].swapcase() != word[:1]]
+    for place in generator.sample(places, min(len(places), generator.randint(1, 3))):
+        words[place] = words[place][0].swapcase() + words[place][1:]
+    return " ".join(words)
