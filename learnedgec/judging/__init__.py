@@ -1,1 +1,1 @@
-"""Human judgements: studies in folders, what to ask next, the page on which people judge, and exchange."""
+"""Human judgements: studies in folders, what to ask next, the page on which people judge, and the status."""
