@@ -14,11 +14,11 @@ import multiprocessing
 import socket
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -91,7 +91,7 @@ class Page:
                     path = f"{token}/items/{item['number']}"
                     self.pending[rater] = path, json.dumps(content).encode()
                 self.ask(*self.pending[rater])
-            except (OSError, urllib.error.URLError, ValueError):
+            except (OSError, HTTPException, ValueError):
                 # Nobody answers yet, or any more.
                 time.sleep(0.05)
                 continue
