@@ -103,6 +103,9 @@ class BaselineComparison:
         Args:
             metric: the name of the metric in the sentence.
         """
+        if np.isnan(self.difference):
+            unscored = self.system if np.isnan(self.score) else self.baseline
+            return f"{unscored} has no score by {metric}."
         if not self.difference:
             return (
                 f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."

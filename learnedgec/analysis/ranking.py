@@ -233,7 +233,7 @@ class SystemRanking:
         """The numbers of the best system and of all that are not significantly worse, from best to worst."""
         order = self.order
         worse = self.better[order[0]]
-        return [number for number in order if not worse[number]]
+        return [n for n in order if not worse[n] and not np.isnan(self.scores[n])]
 
     def __repr__(self) -> str:
         names = [self.systems[number] for number in self.order]

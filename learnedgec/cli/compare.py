@@ -122,7 +122,7 @@ def _table_rows(rows: Sequence[BaselineComparison], *, alone: bool) -> list[dict
                 **name,
                 "system": row.system,
                 "score": output.Bold(row.score) if better else row.score,
-                "Δ": f"{row.difference:+.4f}",
+                "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
                 "interval": "–"
                 if np.isnan(row.difference_bounds[0])
                 else "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec import load_metric
+from learnedgec import Statistics, load_metric
 from learnedgec.analysis.comparison import compare, compare_systems
 from learnedgec.analysis.ranking import rank
 from learnedgec.errors import InputError, UnknownNameError
@@ -76,7 +76,7 @@ def test_the_sentence_says_what_was_found() -> None:
 def test_p_values_from_few_sentences_are_those_of_all_swaps(size: int) -> None:
     # The better system wins on every sentence: only no swap and all swaps are as far apart.
     metric = load_metric("length")
-    statistics = metric.statistics_of_systems(
+    statistics = bind_one(metric).statistics(
         ["a"] * size, {"base": ["a"] * size, "ours": ["a b"] * size}
     )
     (row,) = compare_systems(metric, statistics, "base")
@@ -95,10 +95,21 @@ def test_p_values_from_few_sentences_are_those_of_all_swaps(size: int) -> None:
 def test_an_interval_holds_0_where_few_sentences_differ_and_the_test_says_so() -> None:
     metric = load_metric("length")
     systems = {"base": ["a"] * 200, "ours": ["a b"] * 5 + ["a"] * 195}
-    (row,) = compare_systems(metric, metric.statistics_of_systems(["a"] * 200, systems), "base")
+    (row,) = compare_systems(metric, bind_one(metric).statistics(["a"] * 200, systems), "base")
     assert (row.differing, row.p_value) == (5, 2 / 2**5)
     assert row.difference_bounds == pytest.approx((0.0, 0.05), abs=0.01)
     assert row.difference_bounds[0] == 0.0
+
+
+def test_a_system_without_scores_has_no_result() -> None:
+    statistics = {
+        "base": Statistics({"score": np.zeros(40)}),
+        "ours": Statistics({"score": np.full(40, np.nan)}),
+    }
+    (row,) = compare_systems(load_metric("length"), statistics, "base")
+    assert row.sentence == "ours has no score by length."
+    assert not row.significant
+    assert np.isnan([row.p_value, row.adjusted, row.difference, *row.difference_bounds]).all()
 
 
 def test_bad_input() -> None:
