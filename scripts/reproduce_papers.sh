@@ -86,5 +86,5 @@ done
 evaluate "each dimension alone" --benchmark gjg15:12 --metric "${heads[@]}" \
     --measure pearson spearman sentence_accuracy sentence_kendall
 echo "== the papers' figures and ours"
-python scripts/published.py --with "some=$(three some)" "${metrics[@]/#/impara=}" \
-    --cells "$WORK/published" --cache-dir "$WORK/cache"
+learnedgec reproduce yoshimura2020 maeda2022 goto2025 --with "some=$(three some)" "${metrics[@]/#/impara=}" \
+    --cache-dir "$WORK/cache"

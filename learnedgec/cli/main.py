@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "compare systems with a baseline, with intervals and tests",
     "meta": "meta-evaluate metrics against human judgements",
     "judge": "collect human judgements, on a page in the browser",
+    "reproduce": "set published figures of papers beside ours",
     "report": "write an HTML report: scores, sentences, edits, error types",
     "robust": "evaluate robustness to changes of unrelated context, and to attacks",
     "train": "fine-tune an evaluator from a configuration",

@@ -85,6 +85,10 @@ class Gleu(ResampledMetric):
         unit: n-grams of tokens, or of characters with the spaces between tokens.
         iterations: reference samples for the corpus score.
         form: how kept source n-grams are subtracted.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, the mean of sentence
+            scores.
+        smooth: whether zeros count 1 in sentence scores of the official form, as in the official script.
+            SentGLEU of Gong et al. (2022) is `gleu(level='sentence', smooth=False)`.
 
     Example:
         >>> from learnedgec import References, load_metric
@@ -95,7 +99,7 @@ class Gleu(ResampledMetric):
     """
 
     name: ClassVar[str] = "gleu"
-    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"iterations"})
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"iterations", "level", "smooth"})
     side_details: ClassVar[frozenset[str]] = frozenset(
         {"reference_deviation", "reference_low", "reference_high", "iterations"}
     )
@@ -103,6 +107,8 @@ class Gleu(ResampledMetric):
     unit: Unit = "word"
     iterations: int = 500
     form: Literal["official", "reformulated"] = "official"
+    level: Literal["corpus", "sentence"] = "corpus"
+    smooth: bool = True
 
     def __post_init__(self) -> None:
         if self.n < 1 or self.iterations < 1:
@@ -145,6 +151,9 @@ class Gleu(ResampledMetric):
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the mean over iterations of each resample's score; references are sampled by position."""
+        if self.level == "sentence":
+            of_resamples: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
+            return of_resamples
         means: Floats = self._iterations(statistics, samples).mean(axis=1)
         return means
 
@@ -153,8 +162,10 @@ class Gleu(ResampledMetric):
 
         `reference_deviation` is the standard deviation of the score over iterations, and about 95 % of them
         lie between `reference_low` and `reference_high`. This is not a confidence interval of the score
-        (`rank` has one).
+        (`rank` has one). Sentence scores do not depend on sampled references.
         """
+        if self.level == "sentence":
+            return {}
         scores = self._iterations(statistics, np.arange(len(statistics))[None])[0]
         mean, deviation = float(scores.mean()), float(scores.std())
         return {
@@ -168,9 +179,9 @@ class Gleu(ResampledMetric):
         """Return the score of each sentence, the mean over its references."""
         numerators = statistics["reference"]
         denominators = np.broadcast_to(statistics["hypothesis"][:, None], numerators.shape)
-        if self.form == "official":
+        if self.form == "official" and self.smooth:
             denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
-        else:
+        elif self.form == "reformulated":
             no_ngrams = (denominators == 0) & (np.arange(denominators.shape[-1]) > 0)
             denominators = np.where(no_ngrams, 1, denominators)
             numerators = np.where(no_ngrams, 1, numerators)

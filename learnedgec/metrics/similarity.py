@@ -14,7 +14,7 @@ pairs of all systems, references (and, for PT-M2, edits) are scored together:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -54,8 +54,16 @@ class Similarity(PretrainedMetric):
     """A metric whose sentence score is the best similarity of the hypothesis to a reference."""
 
     @abstractmethod
-    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
-        """Return one or more similarities of each pair (text, reference) by name, float64 (P,)."""
+    def compare(
+        self, pairs: Sequence[TextPair], runtime: Runtime, documents: Sequence[str] = ()
+    ) -> dict[str, Floats]:
+        """Return one or more similarities of each pair (text, reference) by name, float64 (P,).
+
+        Args:
+            pairs: the P pairs.
+            runtime: how to run.
+            documents: all references, for a similarity in which frequent tokens weigh less.
+        """
 
     @abstractmethod
     def chosen(self, similarities: dict[str, Array]) -> Floats:
@@ -77,8 +85,10 @@ class Similarity(PretrainedMetric):
             for hypothesis, choices in zip(hypotheses, references, strict=True)
             for reference in choices
         ]
+        # References occur once for each distinct hypothesis here.
+        documents = [reference.text for row in dict.fromkeys(references) for reference in row]
         arrays: dict[str, Array] = {"references": counts}
-        for name, values in self.compare(pairs, runtime).items():
+        for name, values in self.compare(pairs, runtime, documents).items():
             arrays[name] = np.zeros(real.shape)
             arrays[name][real] = values
         return Statistics(arrays)
@@ -203,9 +213,14 @@ class BertScore(Similarity):
     The sentence score is the best F among the references; the corpus score is the mean. A sentence without
     tokens has P = R = F = 0 against every sentence, itself included.
 
-    Equal to the package `bert-score` 0.3 (its `score` with several references included, without `idf` and
-    `rescale_with_baseline`). Deviation: texts are tokenised by the model's own fast tokenizer (the package
-    puts a space before the first word for RoBERTa's).
+    With `idf='references'` the means are weighted by `log((M + 1)/(m + 1))` for a token that m of the M
+    references contain. A sentence's score then depends on the references of all sentences, and is 0 if there
+    is only one reference.
+
+    Equal to the package `bert-score` 0.3 (its `score` with several references included, without
+    `rescale_with_baseline`). Deviations: texts are tokenised by the model's own fast tokenizer (the package
+    puts a space before the first word for RoBERTa's); for `idf`, sentences with the same references count
+    once.
 
     Source: Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020).
 
@@ -213,6 +228,7 @@ class BertScore(Similarity):
         encoder: hub id, directory or `pkg:module/folder` of an encoder.
         layer: the layer whose states are used: 1 is the first above the embeddings, -1 the last. The
             authors found 9 best for bert-base-uncased, 17 for roberta-large.
+        idf: whether tokens that are rare in the references weigh more.
 
     Example:
         >>> from learnedgec import load_metric
@@ -224,8 +240,11 @@ class BertScore(Similarity):
     model_parameter: ClassVar[str] = "encoder"
     encoder: str = "bert-base-uncased"
     layer: int = 9
+    idf: Literal["none", "references"] = "none"
 
-    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
+    def compare(
+        self, pairs: Sequence[TextPair], runtime: Runtime, documents: Sequence[str] = ()
+    ) -> dict[str, Floats]:
         """Return `p`, `r` and `f`.
 
         Raises:
@@ -236,7 +255,12 @@ class BertScore(Similarity):
             raise ModelError(f"{self.encoder} is an encoder with a decoder; give an encoder alone.")
         tokenizer = load_tokenizer(self.encoder)
         sentences, numbered, places = number_pairs(tokenizer, pairs)
-        special = tokenise(tokenizer, [""])["input_ids"][0]
+        weights = np.ones(len(tokenizer))
+        if self.idf == "references":
+            tokens = [set(ids) for ids in tokenise(tokenizer, documents)["input_ids"]]
+            counts = np.bincount([ids for row in tokens for ids in row], minlength=len(weights))
+            weights = np.log((len(documents) + 1) / (counts + 1))
+        weights[list(tokenise(tokenizer, [""])["input_ids"][0])] = 0.0
 
         def encode(batch: dict[str, torch.Tensor]) -> torch.Tensor:
             states = model(**model_inputs(batch, model)).last_hidden_state
@@ -244,7 +268,7 @@ class BertScore(Similarity):
 
         scores = np.empty((len(numbered), 2))
         for part in encode_in_parts(encode, model, tokenizer, sentences, numbered, runtime):
-            of_tokens = np.concatenate([_token_shares(ids, special) for ids in part.sentences])
+            of_tokens = np.concatenate([_shares(weights[list(ids)]) for ids in part.sentences])
             shares = torch.from_numpy(of_tokens).to(part.states.values)
             scores[part.pairs] = _match(part.states, shares, part.rows, runtime)
         precision, recall = scores[places].T
@@ -267,10 +291,10 @@ class BertScore(Similarity):
         return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
 
 
-def _token_shares(ids: Sequence[int], special: Collection[int]) -> npt.NDArray[np.float32]:
-    """Return each token's share of its sentence's weight: equal shares, and 0 for special tokens."""
-    weights = np.array([number not in special for number in ids], dtype=np.float32)
-    return weights / (weights.sum() or 1)
+def _shares(weights: Floats) -> npt.NDArray[np.float32]:
+    """Return each token's share of its sentence's weight."""
+    shares: npt.NDArray[np.float32] = (weights / (weights.sum() or 1.0)).astype(np.float32)
+    return shares
 
 
 def _match(
@@ -330,7 +354,9 @@ class BartScore(Similarity):
     model: str = "facebook/bart-large-cnn"
     direction: Literal["ref->hyp", "hyp->ref", "ref<->hyp"] = "ref->hyp"
 
-    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
+    def compare(
+        self, pairs: Sequence[TextPair], runtime: Runtime, documents: Sequence[str] = ()
+    ) -> dict[str, Floats]:
         """Return `precision`, `recall` or both: the mean log-likelihood of a token."""
         likelihoods = {}
         if self.direction != "hyp->ref":

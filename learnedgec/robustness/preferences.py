@@ -2,7 +2,7 @@
 
 Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. A variant is
 consistent if its preference is that of the original. CRS is the share of cases in which every variant is
-consistent. P-CRS is the share of consistent variants, averaged over cases. A metric that is always wrong is
+consistent. P-CRS is the share of consistent variants among all variants. A metric that is always wrong is
 consistent too, so accuracy is reported as well.
 
 For a metric with references, the target is the only reference, so the target is best by construction; only
@@ -164,7 +164,7 @@ def _evaluate(
         ties=over_sentences(preferences == 0),
         always=bootstrap.mean((right.sum(axis=1) == sizes).astype(np.float64)),
         crs=bootstrap.mean((same.sum(axis=1) == sizes).astype(np.float64)),
-        p_crs=bootstrap.mean((same.sum(axis=1) - 1) / (sizes - 1)),
+        p_crs=bootstrap.ratio(same.sum(axis=1) - 1.0, sizes - 1),
         margin=over_sentences(margins),
         spread=bootstrap.mean(np.sqrt(variances)),
         within=_within(sizes, means, variances, bootstrap),

@@ -12,7 +12,7 @@ A variant is consistent with its original by one of two rules:
     edits      the paper's words, "consistent corrections": the system makes the same corrections (original
                text → correction) in both. A case is robust if all of its variants are.
 
-CRS is the share of cases that are robust. P-CRS is the share of consistent variants, averaged over cases.
+CRS is the share of cases that are robust. P-CRS is the share of consistent variants.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
 (EMNLP 2023). Equal to the official `errant_robustgec` with the same annotator on sentences tokenised alike
@@ -98,7 +98,8 @@ class SystemRobustness:
         delta: upper minus lower F.
         crs: rule -> the share of robust cases; the interval of the official rule resamples the choices made
             in the order given.
-        p_crs: rule -> the share of consistent variants.
+        p_crs: rule -> the share of consistent variants: of each case, averaged over cases, as the official
+            command computes it, or, by `edits`, of all variants, as the paper defines it.
         groups: the variants by kind.
         signature: of the metric.
     """
@@ -234,7 +235,8 @@ def _evaluate(
         rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
         for rule, result in results.items()
     }
-    shares = {rule: same.sum(axis=1) / (cases.sizes - 1) for rule, same in consistent.items()}
+    agreeing = {rule: same.sum(axis=1) for rule, same in consistent.items()}
+    variants = (cases.sizes - 1).astype(np.float64)
 
     def group(kind: tuple[Dimension, str], members: Sequence[tuple[int, int]]) -> VariantGroup:
         numbers, places = np.array(members).T
@@ -255,16 +257,20 @@ def _evaluate(
         system=system,
         metric=label,
         count=len(cases.sizes),
-        variants=int((cases.sizes - 1).sum()),
+        variants=int(variants.sum()),
         original=original,
         upper=upper,
         lower=lower,
         delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
         crs={
             "official": bootstrap.mean((best == worst).astype(np.float64)),
-            "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
+            "edits": bootstrap.mean((agreeing["edits"] == variants).astype(np.float64)),
         },
-        p_crs={rule: bootstrap.mean(share) for rule, share in shares.items()},
+        # The official command averages over cases; the paper's formula is over variants.
+        p_crs={
+            "official": bootstrap.mean(agreeing["official"] / variants),
+            "edits": bootstrap.ratio(agreeing["edits"].astype(np.float64), variants),
+        },
         groups=tuple(group(*entry) for entry in cases.groups.items()),
         signature=signature,
     )

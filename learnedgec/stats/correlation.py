@@ -7,7 +7,7 @@ side constant) is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -260,6 +260,24 @@ def ranks(scores: Floats) -> npt.NDArray[np.intp]:
     """Return the rank of each system, int (S,): 1 for the highest score, and the best rank for a tie."""
     above: npt.NDArray[np.intp] = (scores[:, None] < scores[None]).sum(axis=1)
     return above + 1
+
+
+def rank_distance(scores: Floats, human: Sequence[Floats]) -> int:
+    """Return the sum over systems of the distance of a metric's rank to the nearest human rank.
+
+    Source: the last row of Table 6 of Gong et al., "Revisiting Grammatical Error Correction Evaluation and
+    Beyond" (EMNLP 2022), where the human ranks are those by expected wins and by TrueSkill.
+
+    Args:
+        scores: (S,), the metric's scores.
+        human: one or more human scores, (S,) each.
+
+    Example:
+        >>> rank_distance(np.array([3.0, 2.0, 1.0]), [np.array([2.0, 3.0, 1.0]), np.array([3.0, 1.0, 2.0])])
+        1
+    """
+    distances = [np.abs(ranks(scores) - ranks(of_people)) for of_people in human]
+    return int(np.min(distances, axis=0).sum())
 
 
 def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:

@@ -19,7 +19,8 @@ games. Three uses:
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,16 +37,23 @@ _SIGMA, _BETA, _DRAW = 0.5, 0.25, 0.25
 MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
 """The parameters, for signatures."""
 
+Games: TypeAlias = Literal["unordered", "ordered"]
+"""Which systems meet on a sentence: each pair once, or each ordered pair, so that every pair meets twice."""
 
-def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
-    """Return the skills after one pass over every sentence's pairs i < j, in order of the rows.
 
-    The order matters. Equal to `trueskill.TrueSkill(…).rate` with its default backend, game by game.
+def rate_scores(scores: Floats, comparisons: Games = "unordered") -> tuple[Floats, Floats]:
+    """Return the skills after one pass over every sentence's pairs of systems, in order of the rows.
+
+    The order matters. Goto et al. write of N(N − 1) comparisons of N systems, which are the ordered pairs;
+    their published figures have each pair i < j once. Ordered pairs count every outcome twice, so that sigma
+    is smaller and later sentences change mu less. Equal to `trueskill.TrueSkill(…).rate` with its default
+    backend, game by game.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
 
     Args:
         scores: (S, N), each system's score of each sentence; higher wins, equal is a draw.
+        comparisons: `unordered`, pairs i < j, or `ordered`, all pairs i ≠ j.
 
     Returns:
         mu and sigma, each float64 (S,).
@@ -62,8 +70,8 @@ def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     margin = trueskill.calc_draw_margin(_DRAW, 2, environment)
     mu = [0.0] * len(scores)
     variance = [_SIGMA**2] * len(scores)
-    pairs = list(combinations(range(len(scores)), 2))
-    for row in _outcomes(scores).tolist():
+    pairs = _pairs(len(scores), comparisons)
+    for row in _outcomes(scores, pairs).tolist():
         for (a, b), outcome in zip(pairs, row, strict=True):
             if outcome < 0:
                 a, b = b, a
@@ -82,7 +90,7 @@ def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     return np.array(mu), np.sqrt(np.array(variance))
 
 
-def rate_resamples(scores: Floats, samples: Indices) -> Floats:
+def rate_resamples(scores: Floats, samples: Indices, comparisons: Games = "unordered") -> Floats:
     """Return mu float64 (B, S) of `rate_scores` on each of B resamples of the sentences.
 
     All resamples advance together, one game at a time; the exact normal distribution is used, which
@@ -91,11 +99,12 @@ def rate_resamples(scores: Floats, samples: Indices) -> Floats:
     Args:
         scores: (S, N), as for `rate_scores`.
         samples: int (B, M), each row the sentence numbers of one resample.
+        comparisons: as for `rate_scores`.
     """
-    results = _outcomes(scores)
+    pairs = _pairs(len(scores), comparisons)
+    results = _outcomes(scores, pairs)
     mu = np.zeros((len(scores), len(samples)))
     variance = np.full(mu.shape, _SIGMA**2)
-    pairs = list(combinations(range(len(scores)), 2))
     for sentence in samples.T:
         of_pair = results[sentence].T
         for (a, b), outcome in zip(pairs, of_pair, strict=True):
@@ -170,9 +179,14 @@ def rate_judgements(
     return np.ascontiguousarray(mu.T)
 
 
-def _outcomes(scores: Floats) -> npt.NDArray[np.int8]:
-    """Return int8 (N, pairs): 1 where the first system of a pair i < j scores higher, -1 lower, 0 equal."""
-    first, second = np.triu_indices(len(scores), 1)
+def _pairs(size: int, comparisons: Games) -> list[tuple[int, int]]:
+    """Return the games of a sentence, in order."""
+    return list((combinations if comparisons == "unordered" else permutations)(range(size), 2))
+
+
+def _outcomes(scores: Floats, pairs: list[tuple[int, int]]) -> npt.NDArray[np.int8]:
+    """Return int8 (N, pairs): 1 where the first system of a pair scores higher, -1 lower, 0 equal."""
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     signs: npt.NDArray[np.int8] = outcomes(scores[first], scores[second]).T.astype(np.int8)
     return signs
 

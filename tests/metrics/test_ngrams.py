@@ -145,6 +145,20 @@ def test_gleu_details_give_the_interval() -> None:
     assert width == pytest.approx(2 * 1.959963984540054 * details["reference_deviation"])
 
 
+def test_gleu_at_the_sentence_level_is_the_mean_of_sentences() -> None:
+    inputs = toy("A", 2)
+    score = Gleu(level="sentence").score(*inputs)
+    assert score.value == pytest.approx(Gleu().score(*inputs).sentences.mean())
+    assert score.details == {}
+    # Without smoothing, an order without a match makes the sentence 0, as in Gong et al. (2022).
+    references = References.from_texts(["a b c d", "a x y z"])
+    plain = Gleu(n=2, level="sentence", smooth=False).score(
+        [""] * 2, ["a b c e", "a u v w"], references
+    )
+    assert plain.sentences == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0])
+    assert plain.value == pytest.approx((3 / 4 * 2 / 3) ** (1 / 4) / 2)
+
+
 def test_reformulated_gleu_smooths_nothing() -> None:
     references = References.from_texts(["a b c d", "a x", "a b", "a"])
     hypotheses = ["a b c e", "a y", "a b", ""]

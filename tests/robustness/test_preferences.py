@@ -47,7 +47,7 @@ def test_worked_out_by_hand() -> None:
     assert result.ties.value == pytest.approx(3 / 7)
     assert result.always.value == pytest.approx(1 / 3)
     assert result.crs.value == pytest.approx(2 / 3)
-    assert result.p_crs.value == pytest.approx((1 + 0 + 1) / 3)
+    assert result.p_crs.value == pytest.approx(2 / 4)
     margins = [1, 1, 2, 0, -2, 0, 0]
     assert result.margin.value == pytest.approx(2 / 7)
     assert result.spread.value == pytest.approx((8 / 3) ** 0.5 / 3)
@@ -73,7 +73,8 @@ def test_total_and_sets_with_different_numbers_of_variants() -> None:
     results = evaluate_preferences([LENGTH], {"one": single, "two": two}, resamples=5)
     assert [result.cases for result in results] == ["one", "two", "total"]
     assert results[2].accuracy.value == pytest.approx(3 / 5)
-    assert results[2].p_crs.value == pytest.approx(1 / 2)
+    # One variant of the first set is consistent, none of two of the second.
+    assert results[2].p_crs.value == pytest.approx(1 / 3)
 
 
 def test_sample_with_and_without_references() -> None:

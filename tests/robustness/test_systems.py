@@ -176,6 +176,19 @@ def test_any_counts_as_the_official_rule(counts: list[list[Counts]]) -> None:
     assert result.variants == sum(len(case) - 1 for case in counts)
 
 
+def test_p_crs_by_edits_is_over_variants_as_in_the_paper() -> None:
+    # Five variants of which four are consistent, and one that is: 5 of 6 variants, by cases (4/5 + 1)/2.
+    cases = [
+        Case(Pair("a b", "a c"), tuple(Pair(f"a b {n}", f"a c {n}") for n in range(5))),
+        Case(Pair("a b", "a c"), (Pair("d b", "d c"),)),
+    ]
+    outputs = [pair.target for case in cases for pair in case.pairs]
+    outputs[1] = cases[0].variants[0].source
+    result = evaluate(cases, outputs, load_metric(ERRANT))
+    assert result.p_crs["edits"].value == pytest.approx(5 / 6)
+    assert result.p_crs["official"].value == pytest.approx(0.9)
+
+
 # -- parts, other metrics, what cannot be -----------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import pytest
 import trueskill
 
 from learnedgec.errors import InputError
-from learnedgec.stats.trueskill import rate_judgements, rate_scores
+from learnedgec.stats.trueskill import rate_judgements, rate_resamples, rate_scores
 
 
 def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, won: int) -> None:
@@ -38,6 +38,21 @@ def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
     ]
     expected = rate_with_package(games, 5)
     assert np.array(rate_scores(scores)) == pytest.approx(expected, rel=0, abs=1e-9)
+
+
+def test_ordered_comparisons_play_each_pair_twice() -> None:
+    # Goto et al. (2025) write of N(N - 1) comparisons of N systems on a sentence.
+    scores = np.random.default_rng(1).integers(0, 3, (4, 30)).astype(float)
+    games = [
+        (a, b, int(np.sign(scores[a, n] - scores[b, n])))
+        for n in range(30)
+        for a, b in itertools.permutations(range(4), 2)
+    ]
+    mu, sigma = rate_scores(scores, "ordered")
+    assert np.array([mu, sigma]) == pytest.approx(rate_with_package(games, 4), rel=0, abs=1e-9)
+    assert (sigma < rate_scores(scores)[1]).all()
+    every = np.arange(30)[None]
+    assert rate_resamples(scores, every, "ordered")[0] == pytest.approx(mu, rel=0, abs=1e-6)
 
 
 def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:

