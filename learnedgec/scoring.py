@@ -62,10 +62,10 @@ class BoundMetric(NamedMetric):
         runtime: how it runs; it remembers the models that the metric's parameters name.
 
     Example:
-        >>> [gleu] = bind("gleu")
-        >>> statistics = gleu.statistics(["He go ."], {"ours": ["He goes ."]}, [["He goes ."]])
-        >>> gleu.metric.aggregate(statistics["ours"])
-        1.0
+        >>> length = bind_one("length")
+        >>> statistics = length.statistics(["He go ."], {"ours": ["He goes home ."]})
+        >>> length.metric.aggregate(statistics["ours"])
+        4.0
     """
 
     runtime: Runtime = field(default_factory=Runtime, compare=False)
@@ -154,6 +154,10 @@ def bind(
         InputError: something else was given, or nothing.
         BadNameError, UnknownNameError: no metric has this name, or it lacks a parameter that the name gives.
         ModelError: a model or annotator is absent, or lacks a head or layer.
+
+    Example:
+        >>> [metric.label for metric in bind(["gleu", "m2(beta=1.0)"])]
+        ['gleu', 'm2(beta=1.0)']
     """
     items = (
         [metrics]

@@ -65,7 +65,7 @@ WRITTEN = {
     "report-results": ["table.tex", "results.html"],
     "score-large-corpora": ["runs/sentences/sentences/000000000.parquet"],
     "serve": [],
-    "share-evaluators": ["exported/fluency/config.json"],
+    "share-evaluators": [],
     "tune-in-parallel": ["study.journal"],
 }
 

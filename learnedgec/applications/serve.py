@@ -19,7 +19,7 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.references import References
-from learnedgec.errors import ConfigError, InputError, LearnedgecError, MissingDependencyError
+from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
 from learnedgec.metrics.inputs import as_inputs, checked_inputs
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.notices import collected
@@ -93,12 +93,9 @@ def application(
         runtime: how scoring runs.
 
     Raises:
-        ConfigError: there is no metric.
-        InputError: a metric's score of a sentence depends on other sentences.
+        InputError: there is no metric, or a metric's score of a sentence depends on other sentences.
     """
     served = {metric.label: metric for metric in bind(metrics, runtime)}
-    if not served:
-        raise ConfigError("there is no metric to serve; name one or more, such as impara.")
     for metric in served.values():
         metric.metric.check_alone()
     summary = f"Scores of corrections, by {', '.join(served)}"

@@ -81,6 +81,11 @@ def blank_notices(
 ) -> list[str]:
     """Return a notice for each system that has blank hypotheses for sources that are not blank.
 
+    Args:
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        first: the number of the first line.
+
     Example:
         >>> blank_notices(["He go .", ""], {"ours": ["", ""]})
         ['ours: 1 of 2 hypotheses is blank where the source is not (line 1).']
@@ -104,6 +109,11 @@ def blank_reference_notices(
 
     Such a reference deletes the sentence, whereas sacreBLEU takes it for an absent one. Gold edits that
     delete a sentence say what they mean.
+
+    Args:
+        sources: N sentences.
+        references: references of the sentences, if there are any.
+        first: the number of the first line.
 
     Example:
         >>> references = References.from_texts(["", "Yes ."])

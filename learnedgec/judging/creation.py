@@ -62,8 +62,9 @@ def _check_names(systems: Mapping[str, object]) -> None:
     for name in systems:
         if name == "source":
             raise InputError(
-                "a system is named source, which stands for the uncorrected sentences; rename its file, or "
-                "use --source-is-candidate."
+                "a system is named source, which stands for the uncorrected sentences; rename it, or ",
+                hint="set source_is_candidate.",
+                flag="use --source-is-candidate.",
             )
         if (
             not name
@@ -102,8 +103,9 @@ def _choose(
     useful = [number for number, count in counts.items() if count]
     if not useful:
         raise InputError(
-            "all outputs are equal, so there is nothing to ask; give outputs that differ, or "
-            "--source-is-candidate."
+            "all outputs are equal, so there is nothing to ask; give outputs that differ, or ",
+            hint="set source_is_candidate.",
+            flag="use --source-is-candidate.",
         )
     random = np.random.default_rng(settings.seed)
     size = min(settings.sentences, len(useful))

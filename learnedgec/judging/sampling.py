@@ -154,6 +154,11 @@ def spread(kinds: Mapping[int, str], count: int, random: np.random.Generator) ->
     Every key has the same probability: the keys are sorted by kind, at random within a kind, and taken at
     equal steps from a random start.
 
+    Args:
+        kinds: key -> its kind.
+        count: the number of keys in the sample.
+        random: generator of the draw.
+
     Example:
         >>> kinds = {number: "ab"[number % 2] for number in range(100)}
         >>> chosen = spread(kinds, 10, np.random.default_rng(0))
@@ -177,6 +182,12 @@ def draw_single(
 
     The informative order asks about all texts of a sentence before the next sentence, because ratings of the
     same sentence tell two systems apart best.
+
+    Args:
+        groups: for each sentence, the systems of each text.
+        done: sentences with the systems of a text that were asked about.
+        random: generator of the draw.
+        informative: whether the order is informative.
     """
     cells = ((number, group) for number, of_sentence in enumerate(groups) for group in of_sentence)
     left = [cell for cell in cells if cell not in done]

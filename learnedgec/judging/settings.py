@@ -134,12 +134,14 @@ def read_settings(folder: Path) -> StudySettings:
     Raises:
         InputError: the folder is not that of a study.
         ConfigError: the file cannot be used; the message names the key.
+        UnknownNameError: a key is unknown.
     """
     path = folder / SETTINGS_FILE
     if not path.is_file():
         raise InputError(
-            f"{folder} is not a study, because it has no {SETTINGS_FILE}; make one with learnedgec judge "
-            "--src FILE --hyp FILES --out FOLDER."
+            f"{folder} is not a study, because it has no {SETTINGS_FILE}; make one ",
+            hint="with Study.create.",
+            flag="with learnedgec judge --src FILE --hyp FILES --out FOLDER.",
         )
     try:
         values = yaml.safe_load(read_text(path))

@@ -231,6 +231,9 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         values: rater -> item -> unit -> value; a unit is a pair of texts, a dimension or an edit.
         raters: their names.
         settings: of the study; ratings have an interval scale, everything else is nominal.
+
+    Raises:
+        MissingDependencyError: krippendorff is not installed.
     """
     first = {name: _first_values(values.get(name, {})) for name in raters}
     units = sorted({unit for of_rater in first.values() for unit in of_rater}, key=str)
@@ -324,6 +327,12 @@ def above_chance(
     the rater's own first answer to a repeated one, or else what the others' judgements of the same systems
     predict. A rater who answers at random has sums around 0, whose variance is the sum of squares (a sign
     test with weights), so that 95 % of such raters stay below 1.645.
+
+    Args:
+        study: the study.
+        name: of the rater.
+        judgements: of all raters.
+        values: rater -> item -> unit -> value.
     """
     numbers = {system: number for number, system in enumerate(study.systems)}
     others = [each for each in judgements if each.rater != name]

@@ -42,35 +42,24 @@ from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging import tables
 from learnedgec.judging.creation import write_study
+from learnedgec.judging.database import (
+    DATABASE,
+    TABLES,
+    add_item,
+    add_question,
+    connect,
+    load_edits,
+    version_of,
+)
 from learnedgec.judging.items import Answer, AnsweredError, Item, Judgement
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal
 from learnedgec.judging.settings import RANKED, StudySettings, read_settings
 from learnedgec.runtime.writing import PathLike, atomic_folder
 
-DATABASE = "study.sqlite"
 OWNER = "owner"
 
-# Seconds that a thread or process waits for another that writes.
-_PATIENCE = 60.0
 # How many items lie between a question and its repetition, where there are as many.
 _APART = 8
-
-_TABLES = """
-CREATE TABLE raters (number INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT UNIQUE);
-CREATE TABLE questions (
-  question INTEGER PRIMARY KEY, sentence INTEGER, groups TEXT, edits TEXT, weight REAL,
-  slot INTEGER UNIQUE);
-CREATE TABLE items (
-  item INTEGER PRIMARY KEY, rater INTEGER, position INTEGER, question INTEGER, arrangement TEXT,
-  repeats INTEGER, UNIQUE (rater, position));
-CREATE TABLE answers (
-  number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
-  texts TEXT);
-CREATE INDEX answers_of_items ON answers (item);
-CREATE VIEW asked AS SELECT * FROM items JOIN questions USING (question);
-CREATE VIEW latest AS SELECT * FROM asked JOIN answers USING (item) JOIN raters ON rater = raters.number
-  WHERE answers.number IN (SELECT max(number) FROM answers GROUP BY item) ORDER BY answers.number;
-"""
 
 
 class Study:
@@ -111,7 +100,7 @@ class Study:
                 f"{self.folder} has no {DATABASE}; it is no study, or not a whole one."
             )
         self._lock = threading.Lock()
-        self._database = _connect(path)
+        self._database = connect(path)
 
     @classmethod
     def create(
@@ -142,15 +131,17 @@ class Study:
         folder = Path(folder)
         if folder.exists() and not (overwrite and (folder / DATABASE).is_file()):
             raise InputError(
-                f"{folder} exists; name it alone to go on with a study, choose another folder, or replace "
-                "a study and its judgements with --overwrite."
+                f"{folder} exists; name it alone to continue a study, choose another folder, or replace a "
+                "study and its judgements ",
+                hint="with overwrite=True.",
+                flag="with --overwrite.",
             )
         with atomic_folder(folder) as place:
             settings = write_study(place, sources, systems, references, settings)
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
-            with contextlib.closing(_connect(place / DATABASE)) as database:
-                database.executescript(_TABLES)
+            with contextlib.closing(connect(place / DATABASE)) as database:
+                database.executescript(TABLES)
                 database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
         return cls(folder)
 
@@ -235,7 +226,7 @@ class Study:
                 raise InputError(f"the study has no item {number}; ask for the next one.")
             arrangement = json.loads(row["arrangement"])
             answer.check(self.settings, len(arrangement), len(json.loads(row["edits"])))
-            if version not in (None, _version(database, number)):
+            if version not in (None, version_of(database, number)):
                 raise AnsweredError(
                     "this item was answered in another window; that answer is kept, and the next item "
                     "follows."
@@ -343,10 +334,10 @@ class Study:
             number,
             self.sources[row["sentence"]],
             tuple(texts[place] for place in arrangement),
-            _load_edits(row["edits"]),
+            load_edits(row["edits"]),
             row["position"],
             self.settings.total,
-            _version(database, number),
+            version_of(database, number),
             answer,
             previous["item"] if previous else None,
         )
@@ -371,7 +362,7 @@ class Study:
             ]
             if earlier:
                 row = earlier[random.integers(len(earlier))]
-                return _add_item(database, rater, row["question"], random, row["item"])
+                return add_item(database, rater, row["question"], random, row["item"])
         if done:
             return None
         slot = None
@@ -379,18 +370,18 @@ class Study:
             slot = shared
             query = "SELECT question FROM questions WHERE slot = ?"
             if found := database.execute(query, (slot,)).fetchone():
-                return _add_item(database, rater, found["question"], random)
+                return add_item(database, rater, found["question"], random)
         if (drawn := self._draw(database, random)) is None:
             query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
             left = database.execute(query, (shared,)).fetchone()
-            return _add_item(database, rater, left["question"], random) if left else None
+            return add_item(database, rater, left["question"], random) if left else None
         sentence, groups, weight = drawn
         edits: Sequence[Edit] = ()
         if settings.task == "edits":
             pair = (self.sources[sentence], self._texts(sentence, groups)[0])
             edits = extract_edits([pair], settings.annotator or available_annotator())[0]
-        question = _add_question(database, sentence, groups, edits, weight, slot)
-        return _add_item(database, rater, question, random)
+        question = add_question(database, sentence, groups, edits, weight, slot)
+        return add_item(database, rater, question, random)
 
     def _draw(
         self, database: sqlite3.Connection, random: np.random.Generator
@@ -440,7 +431,7 @@ class Study:
                 row["question"],
                 row["sentence"],
                 tuple(map(tuple, json.loads(row["groups"]))),
-                _load_edits(row["edits"]),
+                load_edits(row["edits"]),
                 Answer(**json.loads(row["answer"])),
                 row["seconds"],
                 row["at"],
@@ -451,58 +442,3 @@ class Study:
             for row in database.execute("SELECT * FROM latest")
             if row["texts"] == self._digest(row["sentence"], json.loads(row["groups"]))
         ]
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection; what is committed survives a kill and a loss of power."""
-    database = sqlite3.connect(
-        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    database.row_factory = sqlite3.Row
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    return database
-
-
-def _version(database: sqlite3.Connection, item: int) -> int:
-    """Return how often an item was answered."""
-    query = "SELECT count(*) FROM answers WHERE item = ?"
-    return int(database.execute(query, (item,)).fetchone()[0])
-
-
-def _add_question(
-    database: sqlite3.Connection,
-    sentence: int,
-    groups: Sequence[Sequence[str]],
-    edits: Sequence[Edit],
-    weight: float,
-    slot: int | None,
-) -> int:
-    stored = json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
-    cursor = database.execute(
-        "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
-        (sentence, json.dumps(groups), stored, weight, slot),
-    )
-    return int(cursor.lastrowid or 0)
-
-
-def _add_item(
-    database: sqlite3.Connection,
-    rater: int,
-    question: int,
-    random: np.random.Generator,
-    repeats: int | None = None,
-) -> int:
-    """Give a rater a question, with its texts in a random order."""
-    query = "SELECT json_array_length(groups) FROM questions WHERE question = ?"
-    texts = database.execute(query, (question,)).fetchone()[0]
-    cursor = database.execute(
-        "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
-        "(?1, (SELECT count(*) FROM items WHERE rater = ?1), ?2, ?3, ?4)",
-        (rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
-    )
-    return int(cursor.lastrowid or 0)
-
-
-def _load_edits(stored: str) -> tuple[Edit, ...]:
-    return tuple(Edit(*row) for row in json.loads(stored))

@@ -32,7 +32,15 @@ def write(
     systems: Mapping[str, Sequence[str]],
     judgements: Sequence[Judgement],
 ) -> None:
-    """Write the tables that the study's task has into its folder; one without rows is absent."""
+    """Write the tables that the study's task has into its folder; one without rows is absent.
+
+    Args:
+        folder: of the study.
+        settings: of the study.
+        sources: N sentences.
+        systems: system -> N outputs.
+        judgements: the latest answer to each item.
+    """
     if settings.task in ("pairs", "ranking"):
         _write(folder / "rankings.csv", ranking_rows(judgements))
     else:
@@ -112,6 +120,11 @@ def pair_rows(
 
     Of two texts that were compared, the better one comes first. An output is better with an edit than
     without it where the edit was accepted, and worse where it was rejected.
+
+    Args:
+        judgements: the latest answer to each item.
+        sources: N sentences.
+        systems: system -> N outputs.
     """
     for each in counted(judgements):
         source = sources[each.sentence]

@@ -44,7 +44,16 @@ def checked_inputs(
     """Return `as_inputs`, and warn of what looks like a mistake in them.
 
     Whatever scores a user's texts begins with it, on the command line too. Texts that learnedgec makes
-    itself, such as attacks, need no warning. In warnings, `first` is the number of the first line.
+    itself, such as attacks, need no warning.
+
+    Args:
+        metrics: one or more.
+        sources: N texts.
+        systems: N texts each, by the system's name.
+        references: `References`, or each sentence's texts.
+        runtime: how to run.
+        references_by: what a row of references belongs to, where that is not clear.
+        first: the number of the first line, in warnings.
     """
     inputs = as_inputs(metrics, sources, systems, references, runtime, references_by)
     for notice in input_notices(metrics, *inputs, runtime, first=first):

@@ -236,6 +236,9 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
 def read_name(name: str, /, **parameters: Any) -> NamedMetric:
     """Return the metric that a name describes, as `load_metric` does, with the name of a tuned metric.
 
+    Raises:
+        BadNameError: see `load_metric`.
+
     Example:
         >>> read_name("gleu(n=4, iterations=10)").label
         'gleu(iterations=10)'

@@ -35,6 +35,9 @@ def run(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
         app: an ASGI application; uvicorn, which runs it, has to be installed.
         listening: see `listen`.
         grace: seconds to finish these requests; those not done by then are cut off.
+
+    Raises:
+        MissingDependencyError: uvicorn is not installed.
     """
     try:
         import uvicorn

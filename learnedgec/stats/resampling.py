@@ -40,7 +40,7 @@ def interval(
         The interval; NaN where no value exists and `possible` is unknown.
 
     Example:
-        >>> interval(np.array([1.0, np.nan, 1.0, 1.0]), possible=(-1.0, 1.0))
+        >>> interval(np.array([1.0, np.nan, 1.0, 1.0]), level=1.0, possible=(-1.0, 1.0))
         (-1.0, 1.0)
     """
     undefined = np.isnan(values)

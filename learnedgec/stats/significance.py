@@ -151,6 +151,11 @@ def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
     For up to ten sentences these are all 2^size ways, which make a test exact; for more, `count` random ones
     follow the first.
 
+    Args:
+        size: number of sentences.
+        count: number of random ways for many sentences.
+        seed: of the random generator.
+
     Example:
         >>> swaps(2, 1000).tolist()
         [[False, False], [True, False], [False, True], [True, True]]

@@ -23,7 +23,7 @@ class WholeCheckpoints(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
     ) -> None:
-        """Write a checkpoint; until it is complete, an earlier one stays."""
+        """Write a checkpoint; until it is complete, an earlier one stays; see `CheckpointIO`."""
         with atomic_path(path) as temporary:
             torch.save(checkpoint, temporary)
 

@@ -441,6 +441,7 @@ def tuned_name(
         tuned_on_test: whether the tuning data are test data.
 
     Example:
+        >>> from learnedgec.scoring import as_named
         >>> tuned_name(as_named("length"), "gjg15:dev10")
         'length@gjg15-dev10'
         >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))

@@ -15,7 +15,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.applications.serve import application
-from learnedgec.errors import ConfigError, ModelError
+from learnedgec.errors import ConfigError, InputError, ModelError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.server import listen
@@ -208,7 +208,7 @@ def test_openapi_describes_the_requests() -> None:
 
 
 def test_what_cannot_be_served() -> None:
-    with pytest.raises(ConfigError, match="there is no metric to serve"):
+    with pytest.raises(InputError, match="metric is an empty list"):
         application([])
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]

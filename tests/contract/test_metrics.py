@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from chat_server import Call, ChatServer
 from embedded import SAMPLE_FOLDER, Sample
 
 from learnedgec.applications.corpus.scoring import joined_statistics
@@ -34,7 +37,7 @@ class Fixture(NamedTuple):
 
 ENCODER, CAUSAL = Fixture("tiny_encoder"), Fixture("tiny_causal")
 # In groups of one, as the contract demands.
-LOCAL_LANGUAGE_MODEL = {"model": CAUSAL, "endpoint": None, "group_size": 1}
+LANGUAGE_MODEL = {"model": "tiny", "endpoint": Fixture("chat_endpoint"), "group_size": 1}
 
 # Metrics that need a model or a file get a tiny one.
 PARAMETERS: Mapping[str, Mapping[str, object]] = {
@@ -59,10 +62,25 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "scribendi": {"model": CAUSAL},
     "likelihood": {"model": CAUSAL},
     "asano": {"model": CAUSAL, "ratings": str(SAMPLE_FOLDER)},
-    "llm-s": LOCAL_LANGUAGE_MODEL,
-    "llm-e": LOCAL_LANGUAGE_MODEL,
+    "llm-s": LANGUAGE_MODEL,
+    "llm-e": LANGUAGE_MODEL,
     "ensemble": {"members": {"gleu": 0.75, "edit-count": 0.25}},
 }
+
+
+@pytest.fixture(scope="session")
+def chat_endpoint() -> Iterator[str]:
+    """Return the address of a model that rates a correction by its length."""
+
+    def rate(call: Call) -> None:
+        (correction,) = re.findall(r"^1\. (.*)$", call.prompt, re.MULTILINE)
+        call.complete(json.dumps({"correction1": 1 + len(correction) % 5}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("no_proxy", "127.0.0.1")
+        server = ChatServer(rate)
+        yield server.url
+        server.close()
 
 
 @pytest.fixture(scope="session")

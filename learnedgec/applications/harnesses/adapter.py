@@ -84,7 +84,12 @@ class MetricAdapter:
 
 
 def adapter(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -> MetricAdapter:
-    """Return the adapter of a metric or its name; `options` are the attributes of `MetricAdapter`.
+    """Return the adapter of a metric or its name.
+
+    Args:
+        metric: a metric or its name.
+        runtime: how to run.
+        options: the other attributes of `MetricAdapter`.
 
     Example:
         >>> gleu = adapter("gleu", references="target")

@@ -1,0 +1,108 @@
+"""The database of a study: its tables, and rows that are added to them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from learnedgec.data.m2 import Edit
+
+DATABASE = "study.sqlite"
+
+# Seconds that a thread or process waits for another that writes.
+_PATIENCE = 60.0
+
+TABLES = """
+CREATE TABLE raters (number INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT UNIQUE);
+CREATE TABLE questions (
+  question INTEGER PRIMARY KEY, sentence INTEGER, groups TEXT, edits TEXT, weight REAL,
+  slot INTEGER UNIQUE);
+CREATE TABLE items (
+  item INTEGER PRIMARY KEY, rater INTEGER, position INTEGER, question INTEGER, arrangement TEXT,
+  repeats INTEGER, UNIQUE (rater, position));
+CREATE TABLE answers (
+  number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
+  texts TEXT);
+CREATE INDEX answers_of_items ON answers (item);
+CREATE VIEW asked AS SELECT * FROM items JOIN questions USING (question);
+CREATE VIEW latest AS SELECT * FROM asked JOIN answers USING (item) JOIN raters ON rater = raters.number
+  WHERE answers.number IN (SELECT max(number) FROM answers GROUP BY item) ORDER BY answers.number;
+"""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Return a connection; what is committed survives a kill and a loss of power."""
+    database = sqlite3.connect(
+        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    return database
+
+
+def version_of(database: sqlite3.Connection, item: int) -> int:
+    """Return how often an item was answered."""
+    query = "SELECT count(*) FROM answers WHERE item = ?"
+    return int(database.execute(query, (item,)).fetchone()[0])
+
+
+def add_question(
+    database: sqlite3.Connection,
+    sentence: int,
+    groups: Sequence[Sequence[str]],
+    edits: Sequence[Edit],
+    weight: float,
+    slot: int | None,
+) -> int:
+    """Store a question and return its number.
+
+    Args:
+        database: of the study.
+        sentence: number of the sentence.
+        groups: the systems of each text.
+        edits: the edits that are asked about.
+        weight: what its answers count in the informative order.
+        slot: its place among the questions that all raters answer, or `None`.
+    """
+    stored = json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
+    cursor = database.execute(
+        "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
+        (sentence, json.dumps(groups), stored, weight, slot),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def add_item(
+    database: sqlite3.Connection,
+    rater: int,
+    question: int,
+    random: np.random.Generator,
+    repeats: int | None = None,
+) -> int:
+    """Give a rater a question, with its texts in a random order, and return the number of the item.
+
+    Args:
+        database: of the study.
+        rater: number of the rater.
+        question: number of the question.
+        random: draws the order.
+        repeats: the item that this one repeats, if it does.
+    """
+    query = "SELECT json_array_length(groups) FROM questions WHERE question = ?"
+    texts = database.execute(query, (question,)).fetchone()[0]
+    cursor = database.execute(
+        "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
+        "(?1, (SELECT count(*) FROM items WHERE rater = ?1), ?2, ?3, ?4)",
+        (rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def load_edits(stored: str) -> tuple[Edit, ...]:
+    """Return the edits of a question."""
+    return tuple(Edit(*row) for row in json.loads(stored))
