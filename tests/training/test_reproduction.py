@@ -23,7 +23,8 @@ SMALL = {
     "meta": ["--resamples", "9"],
     "reproduce": ["--resamples", "9", "--format", "csv"],
 }
-FIGURES = """table,row,column,value,metric,benchmark,human,measure,needs,source
+HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
+FIGURES = f"""{HEADER}\
 1,SOME,r,0.975,"some(weights=(0.01, 0.98, 0.01))",sample,EW,mean pearson,,
 1,IMPARA,r,0.9,impara,sample,EW,mean pearson,,
 1,GLEU,r,0.9,gleu,sample,EW,mean pearson,,
@@ -64,7 +65,7 @@ def test_every_step_runs_and_is_not_repeated(
     papers = tmp_path / "papers"
     papers.mkdir()
     for paper in ("yoshimura2020", "maeda2022", "goto2025"):
-        (papers / f"{paper}.csv").write_text(FIGURES if paper == "yoshimura2020" else FIGURES[:78])
+        (papers / f"{paper}.csv").write_text(FIGURES if paper == "yoshimura2020" else HEADER)
     monkeypatch.setattr(reproduction, "included_folder", lambda *_: papers)
     # The tiny encoder and the sample take the place of the study's.
     monkeypatch.setitem(reproduction._STUDIES, "some", (str(tiny_encoder), "sample"))
