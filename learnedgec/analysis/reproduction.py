@@ -60,11 +60,11 @@ _MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 # The encoder and the data of the studies' own evaluators, as manifests name them.
 _STUDIES = {"some": ("bert-base-cased", "tmu-gfm"), "impara": ("bert-base-cased", "conll13")}
 
+_KOBAYASHI = "not known; τ is not 2 · accuracy − 1 there"
+
 # Why ours may differ from a paper's where the models are the same.
 _REASONS = {
-    ("kobayashi2024", "m2"): "not known; τ is not 2 · accuracy − 1 there",
-    ("kobayashi2024", "errant"): "not known; τ is not 2 · accuracy − 1 there",
-    ("kobayashi2024", "gleu"): "not known; τ is not 2 · accuracy − 1 there",
+    **dict.fromkeys([("kobayashi2024", name) for name in ("m2", "errant", "gleu")], _KOBAYASHI),
     ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
     ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
     ("zhang2023", ""): "the published files",
