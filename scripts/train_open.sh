@@ -2,7 +2,7 @@
 # Train an evaluator whose data allow commercial use, from public data to checkpoints/NAME/. Every choice is in
 # configs/released/.
 #
-#   scripts/train_open.sh [open-mpnet] [OUTPUT]   MPNet, in two stages
+#   scripts/train_open.sh [open-mpnet] [OUTPUT]   MPNet, in three stages
 #   scripts/train_open.sh open-mini [OUTPUT]      the small one: three runs that differ in their seed, and the mean of
 #                                                 their weights
 #
@@ -20,11 +20,13 @@ case "${1:-open-mpnet}" in
             --runs "$work" --output "$output"
         ;;
     open-mpnet)
-        if [ ! -f "$work/open-mpnet-base/manifest.json" ]; then
-            learnedgec train --config configs/released/open-mpnet-base.yaml --resume --runs "$work/runs" --output "$work"
-        fi
-        LEARNEDGEC_EVALUATORS="$work" learnedgec train --config configs/released/open-mpnet.yaml --resume \
-            --runs "$work/runs" --output "$output"
+        export LEARNEDGEC_EVALUATORS="$work"
+        for name in open-mpnet-base open-mpnet-capitals; do
+            if [ ! -f "$work/$name/manifest.json" ]; then
+                learnedgec train --config "configs/released/$name.yaml" --resume --runs "$work/runs" --output "$work"
+            fi
+        done
+        learnedgec train --config configs/released/open-mpnet.yaml --resume --runs "$work/runs" --output "$output"
         ;;
     *)
         echo "train_open: open-mpnet or open-mini was expected, not $1." >&2
