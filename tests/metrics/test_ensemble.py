@@ -85,7 +85,7 @@ def test_members_read_their_own_cache(
     [
         ("some", {"weights": (0.1, 0.2, 0.7), "threshold": 0.5}),
         ("ensemble", {"weights": (0.1, 0.9), "scales": ((1.0, 2.0), (3.0, 4.0))}),
-        ("gleu", {"iterations": 7}),
+        ("gleu", {"iterations": 7, "level": "sentence", "smooth": False}),
         ("green", {"beta": 0.3}),
         ("m2", {"beta": 2.0, "level": "sentence"}),
     ],

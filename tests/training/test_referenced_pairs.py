@@ -34,7 +34,7 @@ from learnedgec.training.pairs import (
     PairFile,
     RankedPair,
     ReferencedPairs,
-    distilled,
+    referenced,
 )
 from learnedgec.training.pairs.base import nearness
 from learnedgec.training.pairs.referenced import pooled_references
@@ -173,7 +173,7 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             raise KeyboardInterrupt
         return original(self, sources, hypotheses, *rest)
 
-    monkeypatch.setattr(distilled, "_BLOCK", 2)
+    monkeypatch.setattr(referenced, "_BLOCK", 2)
     monkeypatch.setattr(Length, "compute", counting)
     source = DistilledPairs([PairFile(str(pairs_file(tmp_path, PAIRS)))], "length")
     with pytest.raises(KeyboardInterrupt):
