@@ -22,7 +22,6 @@ from learnedgec.runtime.runtime import Runtime
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 PACKAGE = CHECKPOINTS / "joint-mpnet-3"
-OPEN = CHECKPOINTS / "open-mini"
 METRICS = ("some", "impara", "preference")
 # Scores of the systems on the sample's first sentences. The changelog names each change that moves them.
 SENTENCES = 24
@@ -128,28 +127,47 @@ def test_a_clone_stays_small() -> None:
 # -- the evaluator that may be used in products -----------------------------------------------------
 
 
-def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
-    manifest = check_package(OPEN)
+@pytest.mark.parametrize(
+    ("package", "teachers", "size"),
+    [("open-mini", (), 14e6), ("open-mpnet", ("HuggingFaceTB/SmolLM2-135M-Instruct",), 58e6)],
+)
+def test_all_that_it_is_made_of_may_be_used_commercially(
+    package: str, teachers: tuple[str, ...], size: float
+) -> None:
+    manifest = check_package(CHECKPOINTS / package)
     assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
-    assert manifest["continued"] is None
     assert not manifest["data"]["ratings"]
-    annotators = manifest_tools(manifest)
-    assert annotators == ("en-ewt-sm",)
-    check_permissive(manifest["encoder"], manifest_datasets(manifest), annotators)
-    assert sum(file.stat().st_size for file in OPEN.iterdir()) < 14e6
+    tools = manifest_tools(manifest)
+    assert tools == ("en-ewt-sm", *teachers)
+    check_permissive(manifest["encoder"], manifest_datasets(manifest), tools)
+    assert sum(file.stat().st_size for file in (CHECKPOINTS / package).iterdir()) < size
 
 
-@pytest.mark.parametrize("name", ["impara[open-mini]", "preference[open-mini]"])
-def test_corrections_score_above_mistakes(name: str) -> None:
+@pytest.mark.parametrize("package", ["open-mini", "open-mpnet"])
+@pytest.mark.parametrize("metric", ["impara", "preference"])
+def test_corrections_score_above_mistakes(metric: str, package: str) -> None:
     source = "She have lived in this city since five years ."
     texts = [
         "She has lived in this city for five years .",
         "She have live on this city since five year .",
     ]
-    good, bad = load_metric(name).score([source] * 2, texts).sentences
+    good, bad = load_metric(f"{metric}[{package}]").score([source] * 2, texts).sentences
     assert good > bad + 0.1
 
 
 def test_some_reads_heads_that_it_lacks() -> None:
     with pytest.raises(ModelError, match="but not grammaticality, which this metric reads"):
         load_metric("some[open-mini]").check(Runtime())
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("He are not happy with it .", "He is not happy with it .", "He is happy with it ."),
+        ("She lose 500 dollar .", "She lost 500 dollars .", "She lost 900 dollars ."),
+        ("Anna have met her friend .", "Anna has met her friend .", "Anna has met her enemy ."),
+    ],
+)
+def test_a_change_of_the_meaning_scores_below(source: str, right: str, wrong: str) -> None:
+    good, bad = load_metric("preference[open-mpnet]").score([source] * 2, [right, wrong]).sentences
+    assert good > bad + 0.3
