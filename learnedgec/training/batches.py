@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
-from datasets import Features, Value
 from datasets.fingerprint import Hasher
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Sampler
@@ -57,33 +56,25 @@ class Encoding:
         column for each input and each number that its tokens have, such as `pair.input_ids`, with a list for
         each text, or none where no head reads the example as this input. `wrong` are the labels of tokens.
         """
-        types = {
-            name: [[Value("float32" if name.endswith("wrong") else "int32")]]
-            for name in self._columns(dict.fromkeys(ATTRIBUTES, ()))
-        } | {"length": Value("int32")}
-        about = (
-            examples.rows._fingerprint,
-            self.tokenizer,
-            self.max_tokens,
-            self.readers,
-            [*types],
-        )
+        reads = [(name, goal.reads) for name, goal in self.objectives.items()]
+        about = (examples.rows._fingerprint, self.tokenizer, self.max_tokens, self.readers, reads)
         key = Hasher.hash((*about, __version__))
         folder.mkdir(parents=True, exist_ok=True)
-        rows = examples.rows.map(
-            self._columns,
+        rows = examples.rows.with_format("arrow").map(
+            self._with_tokens,
             batched=True,
-            features=Features({**examples.rows.features, **types}),
             cache_file_name=str(folder / f"{key}.arrow"),
             load_from_cache_file=True,
             new_fingerprint=key,
         )
-        return Examples(rows)
+        return Examples(rows.with_format(None))
 
-    def _columns(self, rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-        """Return the columns of `tokenised` for some rows."""
-        examples = [Example(*row) for row in zip(*(rows[key] for key in ATTRIBUTES), strict=True)]
-        columns: dict[str, list[Any]] = {"length": [0] * len(examples)}
+    def _with_tokens(self, table: pa.Table) -> pa.Table:
+        """Return rows with the columns of `tokenised`."""
+        table = table.combine_chunks()
+        values = table.select(ATTRIBUTES).to_pydict().values()
+        examples = [Example(*row) for row in zip(*values, strict=True)]
+        lengths = np.zeros(len(examples), dtype=np.int32)
         for kind, names in self.readers.items():
             marks: set[str] = {self.objectives[name].reads for name in names}
             if "tokens" in marks:
@@ -101,14 +92,14 @@ class Encoding:
                     wrong_tokens(hypothesis, _labels(row, hypothesis), offsets)
                     for (row, (_, hypothesis)), offsets in spans
                 ]
-            sizes = [len(row.texts) if row else 0 for row in read]
-            ends = [0, *itertools.accumulate(sizes)]
-            for key, values in tokens.items():
-                columns[f"{kind}.{key}"] = [values[a:b] for a, b in itertools.pairwise(ends)]
-            ids = columns[f"{kind}.input_ids"]
-            longest = (max(map(len, own), default=0) for own in ids)
-            columns["length"] = list(map(operator.add, columns["length"], longest))
-        return columns
+            ends = [0, *itertools.accumulate(len(row.texts) if row else 0 for row in read)]
+            for key, numbers in tokens.items():
+                number = pa.list_(pa.float32() if key == "wrong" else pa.int32())
+                rows = [numbers[start:end] for start, end in itertools.pairwise(ends)]
+                table = table.append_column(f"{kind}.{key}", pa.array(rows, pa.list_(number)))
+            sizes = list(map(len, tokens["input_ids"]))
+            lengths += [max(sizes[a:b], default=0) for a, b in itertools.pairwise(ends)]
+        return table.append_column("length", pa.array(lengths))
 
     def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a batch: `inputs`, the padded texts of each input, and `targets`, head -> `Targets`."""
