@@ -210,6 +210,7 @@ class Forked:
 def train(words: Sequence[str], folder: Path) -> None:
     """Run a training in a folder, and write the number of steps that are done before each step there."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     os.chdir(folder)
     for stream, name in ((1, os.devnull), (2, "stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
