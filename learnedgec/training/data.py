@@ -408,8 +408,9 @@ class TrainingData(lightning.LightningDataModule):
         self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
     ) -> DataLoader[Any]:
         examples = self.learned[part]
-        lengths = np.array([length for (length,) in examples.columns("length")])
-        texts = np.array([TEXTS[kind] for (kind,) in examples.columns("kind")])
+        columns = examples.columns("length", "kind")
+        numbers = np.fromiter(((length, TEXTS[kind]) for length, kind in columns), "2i8")
+        lengths, texts = numbers.T
         lists: list[list[int]] | None = None
         if any(goal.grouped for goal in self.encoding.objectives.values()):
             places: dict[int, list[int]] = defaultdict(list)
