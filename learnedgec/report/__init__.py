@@ -7,6 +7,7 @@
 - `provenance`: software, data with their licences, and notices about texts, annotator and metrics
 - `page`: the HTML file (`templates/`, `assets/`)
 - `training`: the report of a training run
+- `papers`: the figures of papers beside ours
 """
 
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report

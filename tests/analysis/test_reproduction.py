@@ -11,9 +11,10 @@ import pytest
 
 from learnedgec.analysis import reproduction
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.reproduction import Answer, Reproduction, counts, page, read_figures
+from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
 from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.report.papers import counts, page
 from learnedgec.runtime.runtime import Runtime
 
 HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
@@ -89,6 +90,30 @@ def test_every_state(papers: Callable[..., None]) -> None:
     again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
     assert not again.pending()
     assert again.answers() == answers
+
+
+def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(
+    papers: Callable[..., None], tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_ins = {"Tiny": str(tiny_encoder)}
+    monkeypatch.setattr(reproduction, "_STAND_INS", stand_ins)
+    layers = [{"encoder": str(tiny_encoder), "layer": layer} for layer in (1, 2)]
+    monkeypatch.setitem(reproduction._MODELS, "bertscore", ("the paper's", layers))
+    papers(mine="1,BERTScore,a,0.5,bertscore(encoder='absent/none'),sample,EW,mean pearson,,\n")
+    work = Reproduction(read_figures(["mine"]), resamples=9)
+    assert len(list(work.run())) == 2
+    answers = work.answers()
+    assert [answer.differs for answer in answers] == ["Tiny, not the paper's"] * 2
+    expected = [
+        evaluate(f"bertscore(encoder='{tiny_encoder}', layer={layer})", load_benchmark("sample"))
+        for layer in (1, 2)
+    ]
+    assert [answer.ours for answer in answers] == [
+        pytest.approx(each.metrics[0].estimates["pearson"].value) for each in expected
+    ]
+    assert not any(answer.own for answer in answers)
+    [summary] = counts(answers)
+    assert summary["figures"] == 1
 
 
 def test_counts_are_met_as_they_are_printed(papers: Callable[..., None]) -> None:
