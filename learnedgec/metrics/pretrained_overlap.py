@@ -1,4 +1,4 @@
-"""Edit overlap in which an edit is weighted by its change of the similarity to the reference.
+"""Edit overlap in which an edit is weighted by its change of a score, as of the similarity to the reference.
 
 M2 and ERRANT count each edit as 1. Here a pretrained model determines the weight of each edit. For an edit u
 of the hypothesis or of an annotator, with the annotator's text R, the source S, and S[u] the source with u
@@ -11,6 +11,9 @@ alone applied,
 and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
 and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
 edits.
+
+A metric without references can take the place of the similarity, such as the head of a trained evaluator:
+with its score h of a source and a text, change(u) = h(S, S[u]) − h(S, S).
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ import numpy as np
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.metrics.base import Statistics
+from learnedgec.errors import ParameterError
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Indices, Texts
@@ -49,9 +54,9 @@ class WeightedOverlap(EditOverlap):
         level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
             of summed weights.
         scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
-            text).
-        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
-            bert-base-uncased or facebook/bart-base.
+            text), or a metric without references, such as `head(model='joint-mpnet-3', name='quality')`.
+        encoder: the model of the similarity: hub id, directory or `pkg:module/folder`; `None` is the
+            published metric's, bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
         weight: `absolute`, |Δ|. Two weights check that the order matters: `inverse`, 1/|Δ| as in
             the paper, which does not define it for Δ = 0 (here 0); and `mirrored`, max |Δ| + min |Δ| − |Δ|
@@ -59,7 +64,7 @@ class WeightedOverlap(EditOverlap):
     """
 
     level: Literal["corpus", "sentence"] = "sentence"
-    scorer: Literal["bertscore", "bartscore"] = "bertscore"
+    scorer: str = "bertscore"
     encoder: str | None = None
     layer: int = 9
     weight: Literal["absolute", "inverse", "mirrored"] = "absolute"
@@ -69,9 +74,18 @@ class WeightedOverlap(EditOverlap):
     def unweighted(self) -> EditOverlap:
         """The metric that finds, matches and counts the edits."""
 
+    def __post_init__(self) -> None:
+        if self.scorer not in _ENCODERS and load_metric(self.scorer).needs_references:
+            raise ParameterError(
+                f"{self.name}: scorer={self.scorer!r} needs references; give bertscore, bartscore or a "
+                "metric without references, such as head(model='joint-mpnet-3', name='quality')."
+            )
+
     @property
-    def similarity(self) -> Similarity:
-        """The metric of the similarity of a text to a reference."""
+    def weigher(self) -> Metric:
+        """The similarity to a reference, or the metric without references, whose changes are weights."""
+        if self.scorer not in _ENCODERS:
+            return load_metric(self.scorer)
         encoder = self.encoder or _ENCODERS[self.scorer]
         if self.scorer == "bertscore":
             return BertScore(encoder=encoder, layer=self.layer)
@@ -88,7 +102,7 @@ class WeightedOverlap(EditOverlap):
         assert references is not None
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         edits = record_edits(counted.records)
-        changes = edit_changes(sources, edits, references, self.similarity, runtime)
+        changes = edit_changes(sources, edits, references, self.weigher, runtime)
         rows = [
             [_weighed(*compared, self.weight) for compared in zip(*row, strict=True)]
             for row in zip(counted.records, changes, strict=True)
@@ -111,48 +125,58 @@ class WeightedOverlap(EditOverlap):
         return np.where(sums.any(axis=0), sums, alike)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the model, and what finds edits, are available."""
+        """Raise unless what finds edits and what weighs them are available."""
         self.unweighted.check(runtime)
+        if self.scorer not in _ENCODERS:
+            self.weigher.check(runtime)
+            return
         layer = self.layer if self.scorer == "bertscore" else None
         need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what the unweighted metric depends on, and the similarity."""
-        similarity = {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
-        return self.unweighted.describe(runtime) | similarity
+        """Return what the unweighted metric depends on, and what weighs."""
+        weigher = self.weigher
+        role = "similarity" if isinstance(weigher, Similarity) else "weigher"
+        return self.unweighted.describe(runtime) | {role: str(weigher), **weigher.describe(runtime)}
+
+    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
+        """Return the packages that weigh edits."""
+        return self.weigher.evaluators(runtime)
 
 
 def edit_changes(
     sources: Sequence[str],
     edits: Sequence[Sequence[Iterable[Edit]]],
     references: References,
-    similarity: Similarity,
+    weigher: Metric,
     runtime: Runtime,
 ) -> list[list[dict[Edit, float]]]:
-    """Return by how much each edit alone increases the similarity of each source to each reference.
+    """Return by how much each edit alone increases the score of each source, for each reference.
 
     Args:
         sources: N sentences.
         edits: the edits for each sentence and reference, such as those of hypothesis and annotator.
         references: the texts to which similarity is measured.
-        similarity: the metric of the similarity of a text to a reference.
+        weigher: the similarity of a text to a reference, or a metric without references.
         runtime: how to run it.
 
     Returns:
-        For each sentence and reference, the change of similarity by every distinct edit. All pairs of
+        For each sentence and reference, the change of the score by every distinct edit. All pairs of
         texts are scored in one go, each once.
     """
+    similar = isinstance(weigher, Similarity)
     rows: list[list[tuple[TextPair, dict[Edit, TextPair]]]] = []
     for source, row, choices in zip(sources, edits, references, strict=True):
         rows.append([])
         for alone, reference in zip(row, choices, strict=True):
-            before = apply_edits(source, ()), reference.text
-            after = {edit: (apply_edits(source, [edit]), reference.text) for edit in alone}
+            other = reference.text if similar else source
+            before = apply_edits(source, ()), other
+            after = {edit: (apply_edits(source, [edit]), other) for edit in alone}
             rows[-1].append((before, after))
     pairs = dict.fromkeys(
         pair for row in rows for before, after in row for pair in (before, *after.values())
     )
-    scores = dict(zip(pairs, similarity.pair_scores(list(pairs), runtime).tolist(), strict=True))
+    scores = dict(zip(pairs, _pair_scores(weigher, list(pairs), runtime).tolist(), strict=True))
     return [
         [
             {edit: scores[pair] - scores[before] for edit, pair in after.items()}
@@ -160,6 +184,16 @@ def edit_changes(
         ]
         for row in rows
     ]
+
+
+def _pair_scores(weigher: Metric, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
+    """Return the score of each pair, (text, reference) or (text, source), float64 (P,)."""
+    if not pairs:
+        return np.zeros(0)
+    if isinstance(weigher, Similarity):
+        return weigher.pair_scores(pairs, runtime)
+    texts, sources = zip(*pairs, strict=True)
+    return weigher.sentence_scores(weigher.compute(sources, texts, None, runtime.bound()))
 
 
 def record_edits(records: Sequence[Sequence[Record]]) -> list[list[list[Edit]]]:

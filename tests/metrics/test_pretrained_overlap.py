@@ -19,7 +19,10 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
+from learnedgec.errors import ParameterError, UnknownNameError
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
+from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity import BertScore, Similarity
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
@@ -98,8 +101,9 @@ def literal_sums(
     )
 
 
-def changes(similarity: Similarity, reference: str, before: str, *texts: str) -> Floats:
+def changes(similarity: Metric, reference: str, before: str, *texts: str) -> Floats:
     """Return how much more similar to the reference each text is than the one before."""
+    assert isinstance(similarity, Similarity)
     scores = similarity.pair_scores([(text, reference) for text in (before, *texts)], Runtime())
     return scores[1:] - scores[0]
 
@@ -179,7 +183,7 @@ def test_records_say_what_each_edit_is_worth(tiny_encoder: Path) -> None:
     score = metric.score([source], [hypothesis], references)
     (record,) = score.statistics.records[0]
     texts = "He goes in home .", "He go in homes .", "He go home ."
-    goes, homes, none = changes(metric.similarity, "He goes home .", source, *texts)
+    goes, homes, none = changes(metric.weigher, "He goes home .", source, *texts)
     edits = [(e["correction"], e["matched"], e["change"], e["weight"]) for e in record["edits"]]
     gold = [(e["corrections"], e["matched"], e["change"], e["weight"]) for e in record["gold"]]
     assert edits == [
@@ -218,17 +222,53 @@ def test_a_match_with_a_second_correction_weighs_what_was_proposed(tiny_encoder:
     statistics = metric.statistics([source], [hypothesis], references)
     assert references[0][0].text == "He goes home ."
     text = "He goes home ."
-    went, goes = np.abs(changes(metric.similarity, text, source, hypothesis, text))
+    went, goes = np.abs(changes(metric.weigher, text, source, hypothesis, text))
     weights = [float(statistics[name][0, 0]) for name in ("tp", "proposed", "gold")]
     assert weights == pytest.approx([went, went, goes], abs=1e-6)
     assert went != pytest.approx(goes, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "scorer", ["head(model='open-mini', name='quality')", "preference[open-mini]"]
+)
+def test_a_trained_evaluator_weighs_edits(scorer: str) -> None:
+    source = "He go to school in the old town yesterday ."
+    changed = {
+        Edit(1, 2, "went"): "He went to school in the old town yesterday .",
+        Edit(7, 8, "city"): "He go to school in the old city yesterday .",
+    }
+    evaluator = bind_one(scorer)
+    before = evaluator.metric.score([source], [source]).value
+    sizes = {
+        edit: abs(evaluator.metric.score([source], [text]).value - before)
+        for edit, text in changed.items()
+    }
+    metric = PtM2(scorer=scorer)
+    both = "He went to school in the old city yesterday ."
+    gold = Edit(1, 2, "went")
+    score = metric.score([source], [both], References(((Reference(changed[gold], (gold,)),),)))
+    went, city = sizes.values()
+    assert went > 0
+    assert score.details["precision"] == pytest.approx(went / (went + city), abs=1e-5)
+    assert score.details["recall"] == pytest.approx(1.0)
+    assert bind_one(metric).evaluators == ("open-mini",)
+    assert load_metric(str(metric)) == metric
+
+
+def test_what_cannot_weigh() -> None:
+    with pytest.raises(
+        ParameterError, match="needs references; give bertscore, bartscore or a metric"
+    ):
+        PtM2(scorer="gleu")
+    with pytest.raises(UnknownNameError):
+        load_metric("pt-m2(scorer='bertscores')")
 
 
 def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     source, hypothesis = "He go in home .", "He goes in homes ."
     references = references_of(source, [Edit(1, 2, "goes"), Edit(2, 3, "")])
     metric = PtM2(scorer="bartscore", encoder=str(tiny_sequence_model))
-    similarity = metric.similarity
+    similarity = metric.weigher
     assert str(similarity).startswith(f"bartscore(model='{tiny_sequence_model}', direction='ref->")
     score = metric.score([source], [hypothesis], references)
     texts = "He goes in home .", "He go in homes .", "He go home ."
