@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs
-from learnedgec.cli.output import format_table, notice, remark
+from learnedgec.cli.output import check_free, format_table, notice, remark
 from learnedgec.data.rows import Row, plain
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
@@ -26,7 +27,8 @@ class _Page(flags.Quiet):
 
     Attributes:
         out: folder of the new study.
-        overwrite: replace a study, with its judgements.
+        overwrite: replace a study, with its judgements, or an exported project.
+        export: write the questions as a Label Studio project into this folder, and do not serve them.
         status: print how the study stands, and do not serve it.
         json: print the status as JSON.
         host: address to listen on; on any address but loopback, everyone on the network can reach the page.
@@ -35,6 +37,7 @@ class _Page(flags.Quiet):
 
     out: str | None = None
     overwrite: bool = False
+    export: str | None = None
     status: bool = False
     json: bool = False
     host: str = "127.0.0.1"
@@ -49,13 +52,26 @@ def main(arguments: Sequence[str]) -> None:
         "that every command reads as a benchmark. Name an existing study to go on with it.",
     )
     flags.add_names(parser, "folder of an existing study")
+    parser.add_argument(
+        "--import",
+        nargs="+",
+        metavar="FILE",
+        help="add judgements to the study, or to a folder with source.txt and systems/: what Label Studio "
+        "exports as JSON, XML of Appraise, or CSV tables like rankings.csv and ratings.csv",
+    )
     inputs.add_inputs(parser)
     flags.add_fields(parser, StudySettings, title="study")
     flags.add_fields(parser, _Page, title="page")
     options = parser.parse_args(arguments)
+    if options["import"]:
+        _import(options)
+        return
     study = _open(options)
+    if options.export:
+        _export(study, options)
     if options.status:
         _print_status(study, options)
+    if options.export or options.status:
         return
     from learnedgec.judging import page
 
@@ -71,6 +87,30 @@ def main(arguments: Sequence[str]) -> None:
         remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
         server.run(app, listening)
     study.write_tables()
+
+
+def _import(options: Namespace) -> None:
+    """Add judgements from files to the study or benchmark that is named."""
+    from learnedgec.judging.exchange import import_judgements
+
+    if len(options.names) != 1:
+        raise InputError("--import adds judgements to a study or a benchmark; name its folder.")
+    for path in options["import"]:
+        new = import_judgements(options.names[0], path)
+        remark(f"{path}: {new} new judgements in {options.names[0]}.", options)
+
+
+def _export(study: Study, options: Namespace) -> None:
+    """Write the project of Label Studio."""
+    from learnedgec.judging.exchange import TASKS_FILE, write_project
+
+    check_free(Path(options.export) / TASKS_FILE, options)
+    count = write_project(study, options.export)
+    remark(
+        f"{options.export}: {count} tasks and the labelling configuration for a project of Label Studio; "
+        f"read its JSON export with learnedgec judge {study.folder} --import FILE.",
+        options,
+    )
 
 
 def _open(options: Namespace) -> Study:

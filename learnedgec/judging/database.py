@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ CREATE TABLE answers (
   number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
   texts TEXT);
 CREATE INDEX answers_of_items ON answers (item);
+CREATE INDEX items_of_questions ON items (question);
+CREATE INDEX questions_of_sentences ON questions (sentence);
 CREATE VIEW asked AS SELECT * FROM items JOIN questions USING (question);
 CREATE VIEW latest AS SELECT * FROM asked JOIN answers USING (item) JOIN raters ON rater = raters.number
   WHERE answers.number IN (SELECT max(number) FROM answers GROUP BY item) ORDER BY answers.number;
@@ -69,7 +72,7 @@ def add_question(
         weight: what its answers count in the informative order.
         slot: its place among the questions that all raters answer, or `None`.
     """
-    stored = json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
+    stored = _dump_edits(edits)
     cursor = database.execute(
         "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
         (sentence, json.dumps(groups), stored, weight, slot),
@@ -101,6 +104,52 @@ def add_item(
         (rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
     )
     return int(cursor.lastrowid or 0)
+
+
+def rater_number(database: sqlite3.Connection, name: str) -> int:
+    """Return the number of the rater with this name, who is added if there is none."""
+    rater = database.execute("SELECT number FROM raters WHERE name = ?", (name,)).fetchone()
+    if rater:
+        return int(rater["number"])
+    query = "INSERT INTO raters (name, token) VALUES (?, ?)"
+    return int(database.execute(query, (name, secrets.token_urlsafe(16))).lastrowid or 0)
+
+
+def find_item(
+    database: sqlite3.Connection,
+    rater: int,
+    sentence: int,
+    groups: Sequence[Sequence[str]],
+    edits: Sequence[Edit],
+    number: int,
+) -> sqlite3.Row:
+    """Return a rater's item with these texts, added if there is none, with its latest `answer`.
+
+    Args:
+        database: of the study.
+        rater: number of the rater.
+        sentence: number of the sentence.
+        groups: the systems of each text.
+        edits: the edits that are asked about.
+        number: how many items with these texts the rater has before this one.
+    """
+    query = "SELECT question FROM questions WHERE sentence = ? AND groups = ? AND edits = ?"
+    texts = (sentence, json.dumps(groups), _dump_edits(edits))
+    found = database.execute(query, texts).fetchone()
+    question = found[0] if found else add_question(database, sentence, groups, edits, 1.0, None)
+    query = (
+        "SELECT *, (SELECT answer FROM answers WHERE answers.item = asked.item ORDER BY number DESC LIMIT 1) "
+        "AS answer FROM asked WHERE rater = ? AND question = ? ORDER BY position LIMIT 1 OFFSET ?"
+    )
+    place = (rater, question, number)
+    if not database.execute(query, place).fetchone():
+        add_item(database, rater, question, np.random.default_rng(place))
+    item: sqlite3.Row = database.execute(query, place).fetchone()
+    return item
+
+
+def _dump_edits(edits: Sequence[Edit]) -> str:
+    return json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
 
 
 def load_edits(stored: str) -> tuple[Edit, ...]:

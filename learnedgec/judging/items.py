@@ -106,32 +106,30 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer that counts for an item.
+    """The answer that counts for an item, or one that was collected elsewhere.
 
     Attributes:
-        item: number of the item.
         rater: name of the rater.
-        question: number of the question.
         sentence: number of the sentence, from 0.
         groups: for each text the systems that wrote it.
-        edits: with the task `edits`, what was judged.
         answer: in the order of `groups`.
+        edits: with the task `edits`, what was judged.
         seconds: from showing the item to the answer, as the page measured it.
         at: when it was given, in UTC.
+        item: number of the item; this and the following are of a study.
+        question: number of the question.
         weight: of the judgement in the study's own ranking (`Cells.draw`).
-        shared: whether all raters answer the question.
         repeats: number of the rater's earlier item with the same question, or `None`.
     """
 
-    item: int
     rater: str
-    question: int
     sentence: int
     groups: tuple[tuple[str, ...], ...]
-    edits: tuple[Edit, ...]
     answer: Answer
-    seconds: float
-    at: str
-    weight: float
-    shared: bool
-    repeats: int | None
+    edits: tuple[Edit, ...] = ()
+    seconds: float = 0.0
+    at: str = ""
+    item: int = 0
+    question: int = 0
+    weight: float = 1.0
+    repeats: int | None = None

@@ -16,18 +16,18 @@ its own. Several processes and threads may use a study at the same time.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import hmac
 import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,29 +37,24 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging import tables
+from learnedgec.judging.asking import Questions
 from learnedgec.judging.creation import write_study
 from learnedgec.judging.database import (
     DATABASE,
     TABLES,
-    add_item,
-    add_question,
     connect,
+    find_item,
     load_edits,
+    rater_number,
     version_of,
 )
 from learnedgec.judging.items import Answer, AnsweredError, Item, Judgement
-from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal
-from learnedgec.judging.settings import RANKED, StudySettings, read_settings
+from learnedgec.judging.settings import StudySettings, read_settings
 from learnedgec.runtime.writing import PathLike, atomic_folder
 
 OWNER = "owner"
-
-# How many items lie between a question and its repetition, where there are as many.
-_APART = 8
 
 
 class Study:
@@ -99,6 +94,7 @@ class Study:
             raise InputError(
                 f"{self.folder} has no {DATABASE}; it is no study, or not a whole one."
             )
+        self._asked = Questions(self.settings, self.sources, self.systems)
         self._lock = threading.Lock()
         self._database = connect(path)
 
@@ -182,7 +178,7 @@ class Study:
                 "SELECT item FROM items WHERE rater = ? AND item NOT IN (SELECT item FROM answers)",
                 (number,),
             ).fetchone()
-            item = row["item"] if row else self._ask(database, number)
+            item = row["item"] if row else self._asked.ask(database, number)
             return None if item is None else self._shown(database, number, item)
 
     def item(self, rater: str, number: int) -> Item:
@@ -231,17 +227,43 @@ class Study:
                     "this item was answered in another window; that answer is kept, and the next item "
                     "follows."
                 )
-            content = asdict(answer)
             if answer.ranks:
-                content["ranks"] = [
-                    rank for _, rank in sorted(zip(arrangement, answer.ranks, strict=True))
-                ]
-            at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            texts = self._digest(row["sentence"], json.loads(row["groups"]))
-            database.execute(
-                "INSERT INTO answers (item, key, answer, seconds, at, texts) VALUES (?, ?, ?, ?, ?, ?)",
-                (number, key, json.dumps(content), min(max(seconds, 0.0), 1e6), at, texts),
-            )
+                ranked = sorted(zip(arrangement, answer.ranks, strict=True))
+                answer = replace(answer, ranks=[rank for _, rank in ranked])
+            self._store(database, row, answer, key, seconds)
+
+    def add(self, judgements: Iterable[Judgement]) -> int:
+        """Store judgements that were collected elsewhere, and return how many are new.
+
+        Raters are added by their names. The n-th judgement of the same texts by a rater replaces the n-th
+        that the study has of it, so that a file may be read again.
+
+        Args:
+            judgements: of outputs of the study's systems.
+
+        Raises:
+            InputError: a judgement is no answer to what the study asks.
+        """
+        stored, seen = 0, Counter[tuple[Any, ...]]()
+        with self._transaction() as database:
+            for each in judgements:
+                groups, answer = self._asked.canonical(each)
+                if not groups:
+                    continue
+                answer.check(self.settings, len(groups), len(each.edits))
+                if each.rater == OWNER:
+                    raise InputError(
+                        f"a rater is named {OWNER}, who is the study's; rename the rater."
+                    )
+                rater = rater_number(database, each.rater or "unknown")
+                key = rater, each.sentence, each.groups, each.edits
+                row = find_item(database, rater, each.sentence, groups, each.edits, seen[key])
+                seen[key] += 1
+                if row["answer"] != json.dumps(asdict(answer)):
+                    self._store(database, row, answer, secrets.token_hex(16), each.seconds, each.at)
+                    stored += 1
+        self.__dict__.pop("tokens", None)
+        return stored
 
     # -- what was said -----------------------------------------------------------------------------
 
@@ -251,11 +273,11 @@ class Study:
         Answers to texts that have changed since are left out.
         """
         with self._transaction() as database:
-            return self._judgements(database)
+            return self._asked.judgements(database)
 
     def write_tables(self) -> None:
         """Write the tables that the task has, such as `rankings.csv` and `pairs.csv`, from the answers."""
-        tables.write(self.folder, self.settings, self.sources, self.systems, self.judgements())
+        tables.write(self.folder, self.settings.task, self.sources, self.systems, self.judgements())
 
     def benchmark(self) -> Benchmark:
         """Return the study as a benchmark, with the judgements so far.
@@ -266,7 +288,43 @@ class Study:
         self.write_tables()
         return read_benchmark(self.folder)
 
+    def questions(self) -> list[tuple[int, str, list[str], tuple[Edit, ...]]]:
+        """Return all questions, for another front end: sentence's number, source, texts, edits.
+
+        Texts are in a random order. Questions that nobody was asked yet are drawn now.
+        """
+        with self._transaction() as database:
+            query = "SELECT * FROM questions ORDER BY question"
+            while len(rows := database.execute(query).fetchall()) < self.settings.different:
+                random = np.random.default_rng([self.settings.seed, len(rows)])
+                if self._asked.new(database, random) is None:
+                    break
+        questions = []
+        for row in rows:
+            texts = self._asked.texts(row["sentence"], json.loads(row["groups"]))
+            np.random.default_rng([self.settings.seed, row["question"]]).shuffle(texts)
+            source = self.sources[row["sentence"]]
+            questions.append((row["sentence"], source, texts, load_edits(row["edits"])))
+        return questions
+
     # -- inside ------------------------------------------------------------------------------------
+
+    def _store(
+        self,
+        database: sqlite3.Connection,
+        item: sqlite3.Row,
+        answer: Answer,
+        key: str,
+        seconds: float,
+        at: str = "",
+    ) -> None:
+        """Store the answer to an item, in the order of the question."""
+        at = at or datetime.now(timezone.utc).isoformat(timespec="seconds")
+        texts = self._asked.digest(item["sentence"], json.loads(item["groups"]))
+        database.execute(
+            "INSERT INTO answers (item, key, answer, seconds, at, texts) VALUES (?, ?, ?, ?, ?, ?)",
+            (item["item"], key, json.dumps(asdict(answer)), min(max(seconds, 0.0), 1e6), at, texts),
+        )
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -291,30 +349,6 @@ class Study:
             raise UnknownNameError("rater", rater, self.raters)
         return list(self.tokens).index(rater)
 
-    @cached_property
-    def _groups(self) -> list[list[Group]]:
-        """For each sentence the systems, by number, that wrote each text that can be asked about."""
-        columns = list(self.systems.values())
-        groups = [group_equal([column[n] for column in columns]) for n in range(len(self.sources))]
-        if self.settings.task != "edits":
-            return groups
-        return [
-            [group for group in of_sentence if columns[group[0]][n].split() != source.split()]
-            for n, (source, of_sentence) in enumerate(zip(self.sources, groups, strict=True))
-        ]
-
-    @cached_property
-    def _cells(self) -> Cells:
-        return Cells(self._groups, len(self.systems))
-
-    def _texts(self, sentence: int, groups: Sequence[Sequence[str]]) -> list[str]:
-        return [self.systems[group[0]][sentence] for group in groups]
-
-    def _digest(self, sentence: int, groups: Sequence[Sequence[str]]) -> str:
-        """Return what tells whether texts have changed."""
-        texts = [self.sources[sentence], *self._texts(sentence, groups)]
-        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-
     def _shown(self, database: sqlite3.Connection, rater: int, number: int) -> Item:
         """Return an item as its rater sees it."""
         query = "SELECT * FROM asked WHERE item = ? AND rater = ?"
@@ -322,7 +356,7 @@ class Study:
         if row is None:
             raise InputError(f"this rater has no item {number}; ask for the next one.")
         arrangement = json.loads(row["arrangement"])
-        texts = self._texts(row["sentence"], json.loads(row["groups"]))
+        texts = self._asked.texts(row["sentence"], json.loads(row["groups"]))
         query = "SELECT item FROM items WHERE rater = ? AND position = ?"
         previous = database.execute(query, (rater, row["position"] - 1)).fetchone()
         query = "SELECT answer FROM latest WHERE item = ?"
@@ -341,104 +375,3 @@ class Study:
             answer,
             previous["item"] if previous else None,
         )
-
-    def _ask(self, database: sqlite3.Connection, rater: int) -> int | None:
-        """Give a rater the next item: a repetition, a question for all raters, or one of the rater's own."""
-        settings = self.settings
-        query = "SELECT * FROM asked WHERE rater = ? ORDER BY position"
-        rows = database.execute(query, (rater,)).fetchall()
-        random = np.random.default_rng([settings.seed, rater, len(rows)])
-        repeated = {row["repeats"] for row in rows} - {None}
-        shared = sum(row["slot"] is not None and row["repeats"] is None for row in rows)
-        own = len(rows) - shared - len(repeated)
-        done = shared >= settings.shared and own >= settings.own
-        due = settings.repeated * (len(rows) + 1) // settings.total
-        if len(repeated) < (settings.repeated if done else due):
-            apart = min(_APART, settings.total // 3)
-            earlier = [
-                row
-                for row in rows[: len(rows) + 1 - apart]
-                if row["repeats"] is None and row["item"] not in repeated
-            ]
-            if earlier:
-                row = earlier[random.integers(len(earlier))]
-                return add_item(database, rater, row["question"], random, row["item"])
-        if done:
-            return None
-        slot = None
-        if shared < settings.shared and (shared <= own or own >= settings.own):
-            slot = shared
-            query = "SELECT question FROM questions WHERE slot = ?"
-            if found := database.execute(query, (slot,)).fetchone():
-                return add_item(database, rater, found["question"], random)
-        if (drawn := self._draw(database, random)) is None:
-            query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
-            left = database.execute(query, (shared,)).fetchone()
-            return add_item(database, rater, left["question"], random) if left else None
-        sentence, groups, weight = drawn
-        edits: Sequence[Edit] = ()
-        if settings.task == "edits":
-            pair = (self.sources[sentence], self._texts(sentence, groups)[0])
-            edits = extract_edits([pair], settings.annotator or available_annotator())[0]
-        question = add_question(database, sentence, groups, edits, weight, slot)
-        return add_item(database, rater, question, random)
-
-    def _draw(
-        self, database: sqlite3.Connection, random: np.random.Generator
-    ) -> tuple[int, list[list[str]], float] | None:
-        """Return the sentence, the systems of the texts and the weight of a question that nobody was asked.
-
-        `None` says that there is none left.
-        """
-        names, numbers = list(self.systems), {name: n for n, name in enumerate(self.systems)}
-        asked = [
-            (
-                row["sentence"],
-                [tuple(map(numbers.__getitem__, g)) for g in json.loads(row["groups"])],
-            )
-            for row in database.execute("SELECT sentence, groups FROM questions")
-        ]
-        informative, weight = self.settings.order == "informative", 1.0
-        if self.settings.task in ("ratings", "edits"):
-            done = {(sentence, groups[0]) for sentence, groups in asked}
-            if (single := draw_single(self._groups, done, random, informative=informative)) is None:
-                return None
-            sentence, chosen = single[0], [single[1]]
-        else:
-            closed = {(n, *pair) for n, groups in asked for pair in combinations(sorted(groups), 2)}
-            unasked = self._cells.unasked(closed)
-            if not unasked.any():
-                return None
-            wins = np.zeros((len(names), len(names)))
-            if informative:
-                wins = count_wins(
-                    tables.comparisons(self._judgements(database), numbers), len(names)
-                )
-            cell, weight = self._cells.draw(wins, unasked, random, informative=informative)
-            sentence, chosen = int(self._cells.sentence[cell]), list(self._cells.pairs[cell])
-            if self.settings.task == "ranking":
-                others = [group for group in self._groups[sentence] if group not in chosen]
-                chosen += [others[n] for n in random.permutation(len(others))][: RANKED - 2]
-                chosen.sort()
-        return sentence, [[names[system] for system in group] for group in chosen], weight
-
-    def _judgements(self, database: sqlite3.Connection) -> list[Judgement]:
-        """Return the latest answer to each item that is about the texts as they are."""
-        return [
-            Judgement(
-                row["item"],
-                row["name"],
-                row["question"],
-                row["sentence"],
-                tuple(map(tuple, json.loads(row["groups"]))),
-                load_edits(row["edits"]),
-                Answer(**json.loads(row["answer"])),
-                row["seconds"],
-                row["at"],
-                row["weight"],
-                row["slot"] is not None,
-                row["repeats"],
-            )
-            for row in database.execute("SELECT * FROM latest")
-            if row["texts"] == self._digest(row["sentence"], json.loads(row["groups"]))
-        ]

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from learnedgec.data.m2 import apply_edits
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import write_text
 from learnedgec.judging.items import Judgement
 from learnedgec.judging.sampling import Group
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.settings import Task
 
 Row = Mapping[str, Any]
 
@@ -27,28 +29,32 @@ ACCEPTED = "accepted"
 
 def write(
     folder: Path,
-    settings: StudySettings,
+    task: Task,
     sources: Sequence[str],
     systems: Mapping[str, Sequence[str]],
     judgements: Sequence[Judgement],
-) -> None:
-    """Write the tables that the study's task has into its folder; one without rows is absent.
+    *,
+    keep: bool = False,
+) -> int:
+    """Write the tables that a task has into a folder, and return how many rows are new in the first of them.
 
     Args:
-        folder: of the study.
-        settings: of the study.
+        folder: of the study, or a benchmark.
+        task: of the study.
         sources: N sentences.
         systems: system -> N outputs.
         judgements: the latest answer to each item.
+        keep: keep the rows that are there; otherwise, a table without rows is deleted.
     """
-    if settings.task in ("pairs", "ranking"):
-        _write(folder / "rankings.csv", ranking_rows(judgements))
+    if task in ("pairs", "ranking"):
+        new = _write(folder / "rankings.csv", ranking_rows(judgements), keep)
     else:
-        _write(folder / "ratings.csv", rating_rows(judgements))
-    if settings.task == "edits":
-        _write(folder / "edits.csv", edit_rows(judgements))
-    if settings.task != "ratings":
-        _write(folder / "pairs.csv", pair_rows(judgements, sources, systems))
+        new = _write(folder / "ratings.csv", rating_rows(judgements), keep)
+    if task == "edits":
+        _write(folder / "edits.csv", edit_rows(judgements), keep)
+    if task != "ratings":
+        _write(folder / "pairs.csv", pair_rows(judgements, sources, systems), keep)
+    return new
 
 
 def counted(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
@@ -145,13 +151,23 @@ def pair_rows(
             yield {"source": source, "better": better, "worse": worse}
 
 
-def _write(path: Path, rows: Iterable[Row]) -> None:
-    listed = list(rows)
-    if not listed:
+def _write(path: Path, rows: Iterable[Row], keep: bool) -> int:
+    """Write a table, and return how many of its rows it did not have before if they are kept."""
+    kept = [row for _, row in read_table(path)] if keep and path.is_file() else []
+    known = Counter(tuple(sorted(row.items())) for row in kept)
+    new: list[Row] = []
+    for row in rows:
+        cells = tuple(sorted((name, str(cell)) for name, cell in row.items()))
+        known[cells] -= 1
+        if known[cells] < 0:
+            new.append(row)
+    columns = dict.fromkeys(name for row in (*kept, *new) for name in row)
+    if not columns:
         path.unlink(missing_ok=True)
-        return
+        return 0
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(listed[0]), lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(listed)
+    writer.writerows([*kept, *new])
     write_text(path, buffer.getvalue())
+    return len(new)

@@ -229,18 +229,12 @@ def report_random_raters(name: str, runs: int) -> None:
                     question = int(cell) if cell in shared else -len(judgements) - 1
                     judgements.append(
                         Judgement(
-                            len(judgements),
                             rater,
-                            question,
                             0,
                             groups,
-                            (),
                             Answer(ranks),
-                            1,
-                            "",
-                            1,
-                            False,
-                            None,
+                            item=len(judgements),
+                            question=question,
                         )
                     )
             values = values_of(judgements)

@@ -1,0 +1,193 @@
+"""What a study asks: the questions that there are, and which of them a rater answers next."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from learnedgec.data.m2 import Edit
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import available_annotator
+from learnedgec.judging import tables
+from learnedgec.judging.database import add_item, add_question, load_edits
+from learnedgec.judging.items import Answer, Judgement
+from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal
+from learnedgec.judging.settings import RANKED, StudySettings
+
+# How many items lie between a question and its repetition, where there are as many.
+_APART = 8
+
+
+class Questions:
+    """The questions of a study.
+
+    Args:
+        settings: what is asked.
+        sources: N sentences.
+        systems: system -> N outputs, those of the candidate `source` too.
+    """
+
+    def __init__(
+        self, settings: StudySettings, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.settings = settings
+        self.sources = sources
+        self.systems = systems
+
+    @cached_property
+    def _groups(self) -> list[list[Group]]:
+        """For each sentence the systems, by number, that wrote each text that can be asked about."""
+        columns = list(self.systems.values())
+        groups = [group_equal([column[n] for column in columns]) for n in range(len(self.sources))]
+        if self.settings.task != "edits":
+            return groups
+        return [
+            [group for group in of_sentence if columns[group[0]][n].split() != source.split()]
+            for n, (source, of_sentence) in enumerate(zip(self.sources, groups, strict=True))
+        ]
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self._groups, len(self.systems))
+
+    def texts(self, sentence: int, groups: Sequence[Sequence[str]]) -> list[str]:
+        """Return the texts that these systems wrote."""
+        return [self.systems[group[0]][sentence] for group in groups]
+
+    def digest(self, sentence: int, groups: Sequence[Sequence[str]]) -> str:
+        """Return what tells whether texts have changed."""
+        texts = [self.sources[sentence], *self.texts(sentence, groups)]
+        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+
+    def ask(self, database: sqlite3.Connection, rater: int) -> int | None:
+        """Give a rater the next item: a repetition, a question for all raters, or one of the rater's own."""
+        settings = self.settings
+        query = "SELECT * FROM asked WHERE rater = ? ORDER BY position"
+        rows = database.execute(query, (rater,)).fetchall()
+        random = np.random.default_rng([settings.seed, rater, len(rows)])
+        repeated = {row["repeats"] for row in rows} - {None}
+        shared = sum(row["slot"] is not None and row["repeats"] is None for row in rows)
+        own = len(rows) - shared - len(repeated)
+        done = shared >= settings.shared and own >= settings.own
+        due = settings.repeated * (len(rows) + 1) // settings.total
+        if len(repeated) < (settings.repeated if done else due):
+            apart = min(_APART, settings.total // 3)
+            earlier = [
+                row
+                for row in rows[: len(rows) + 1 - apart]
+                if row["repeats"] is None and row["item"] not in repeated
+            ]
+            if earlier:
+                row = earlier[random.integers(len(earlier))]
+                return add_item(database, rater, row["question"], random, row["item"])
+        if done:
+            return None
+        slot = None
+        if shared < settings.shared and (shared <= own or own >= settings.own):
+            slot = shared
+            query = "SELECT question FROM questions WHERE slot = ?"
+            if found := database.execute(query, (slot,)).fetchone():
+                return add_item(database, rater, found["question"], random)
+        question = self.new(database, random, slot)
+        if question is None:
+            query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
+            left = database.execute(query, (shared,)).fetchone()
+            return add_item(database, rater, left["question"], random) if left else None
+        return add_item(database, rater, question, random)
+
+    def new(
+        self, database: sqlite3.Connection, random: np.random.Generator, slot: int | None = None
+    ) -> int | None:
+        """Draw a question that nobody was asked, and return its number; `None` if there is none left."""
+        if (drawn := self._draw(database, random)) is None:
+            return None
+        sentence, groups, weight = drawn
+        edits: Sequence[Edit] = ()
+        if self.settings.task == "edits":
+            pair = (self.sources[sentence], self.texts(sentence, groups)[0])
+            edits = extract_edits([pair], self.settings.annotator or available_annotator())[0]
+        return add_question(database, sentence, groups, edits, weight, slot)
+
+    def _draw(
+        self, database: sqlite3.Connection, random: np.random.Generator
+    ) -> tuple[int, list[list[str]], float] | None:
+        """Return the sentence, the systems of the texts and the weight of a question that nobody was asked.
+
+        `None` says that there is none left.
+        """
+        names, numbers = list(self.systems), {name: n for n, name in enumerate(self.systems)}
+        asked = [
+            (
+                row["sentence"],
+                [tuple(map(numbers.__getitem__, g)) for g in json.loads(row["groups"])],
+            )
+            for row in database.execute("SELECT sentence, groups FROM questions")
+        ]
+        informative, weight = self.settings.order == "informative", 1.0
+        if self.settings.task in ("ratings", "edits"):
+            done = {(sentence, groups[0]) for sentence, groups in asked}
+            if (single := draw_single(self._groups, done, random, informative=informative)) is None:
+                return None
+            sentence, chosen = single[0], [single[1]]
+        else:
+            closed = {(n, *pair) for n, groups in asked for pair in combinations(sorted(groups), 2)}
+            unasked = self._cells.unasked(closed)
+            if not unasked.any():
+                return None
+            wins = np.zeros((len(names), len(names)))
+            if informative:
+                wins = count_wins(
+                    tables.comparisons(self.judgements(database), numbers), len(names)
+                )
+            cell, weight = self._cells.draw(wins, unasked, random, informative=informative)
+            sentence, chosen = int(self._cells.sentence[cell]), list(self._cells.pairs[cell])
+            if self.settings.task == "ranking":
+                others = [group for group in self._groups[sentence] if group not in chosen]
+                chosen += [others[n] for n in random.permutation(len(others))][: RANKED - 2]
+                chosen.sort()
+        return sentence, [[names[system] for system in group] for group in chosen], weight
+
+    def canonical(self, each: Judgement) -> tuple[list[list[str]], Answer]:
+        """Return the texts of a judgement by all systems that wrote them, in order, and the answer to that.
+
+        There is no text where all that were judged are one text, or none that the study asks about.
+        """
+        names = list(self.systems)
+        groups = [[names[n] for n in group] for group in self._groups[each.sentence]]
+        place = {name: number for number, group in enumerate(groups) for name in group}
+        placed = {place[group[0]]: n for n, group in enumerate(each.groups) if group[0] in place}
+        chosen = sorted(placed)
+        answer = each.answer
+        if answer.ranks:
+            ranks = [answer.ranks[placed[number]] for number in chosen]
+            dense = [1 + sorted(ranks).index(rank) for rank in ranks]
+            answer = replace(answer, ranks=dense)
+            chosen = chosen if len(chosen) > 1 else []
+        return [groups[number] for number in chosen], answer
+
+    def judgements(self, database: sqlite3.Connection) -> list[Judgement]:
+        """Return the latest answer to each item that is about the texts as they are."""
+        return [
+            Judgement(
+                row["name"],
+                row["sentence"],
+                tuple(map(tuple, json.loads(row["groups"]))),
+                Answer(**json.loads(row["answer"])),
+                load_edits(row["edits"]),
+                row["seconds"],
+                row["at"],
+                row["item"],
+                row["question"],
+                row["weight"],
+                row["repeats"],
+            )
+            for row in database.execute("SELECT * FROM latest")
+            if row["texts"] == self.digest(row["sentence"], json.loads(row["groups"]))
+        ]

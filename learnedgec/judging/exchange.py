@@ -1,0 +1,340 @@
+"""Judgements that were collected elsewhere, and a study as a project of Label Studio.
+
+`write_project` writes two files for Label Studio: `labeling_config.xml` and `tasks.json`. A task has no name
+of a system. Its texts say what was judged: `read_judgements` finds the sentence by its source, and systems by
+their outputs. Thus it also reads other projects of Label Studio whose tasks have
+
+    source          the sentence
+    text1, text2    two outputs, judged by Pairwise, or by Choices of `first`, `second`, `equal` and `bad`
+    items           outputs with `id` and `body` (or `title`), judged by Ranker: in order, or in buckets that
+                    are named by ranks
+    text            one output, judged by Rating, Number or Choices with the name of each dimension
+    text, edits     one output, and its edits with `start`, `end`, `correction` and `type`, judged by Choices
+                    of `accept`, `reject` and `unsure` with the names `edit_0`, `edit_1`, …
+
+Other files are those of a benchmark (`learnedgec.data.benchmarks.folder`): `.xml` of Appraise, and tables
+with the columns of `rankings.csv` or `ratings.csv`, whose ids number the sentences of the folder from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from learnedgec.data.benchmarks.folder import read_outputs
+from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
+from learnedgec.data.catalog.ratings import dimensions
+from learnedgec.data.m2 import Edit
+from learnedgec.data.records import suffix
+from learnedgec.data.tables import read_table, whole_number
+from learnedgec.data.text import read_json, read_lines, write_json, write_text
+from learnedgec.errors import FormatError, MissingDependencyError, UnknownNameError
+from learnedgec.judging import tables
+from learnedgec.judging.items import Answer, Judgement
+from learnedgec.judging.sampling import group_equal
+from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Task
+from learnedgec.judging.study import Study
+from learnedgec.runtime.writing import PathLike
+
+CONFIG_FILE, TASKS_FILE = "labeling_config.xml", "tasks.json"
+
+# Value, text and key of each answer about a pair, and the answer itself.
+_PAIR_CHOICES = (
+    ("first", "The first is better", "1"),
+    ("second", "The second is better", "2"),
+    ("equal", "Equal", "0"),
+    ("bad", "Both are bad", "3"),
+)
+_PAIR_ANSWERS = {
+    "first": Answer(ranks=[1, 2]),
+    "second": Answer(ranks=[2, 1]),
+    "equal": Answer(ranks=[1, 1]),
+    "bad": Answer(ranks=[1, 1], bad=True),
+}
+_PAIRWISE = {"left": "first", "right": "second"}
+_EDIT_ANSWERS = {"accept": 1, "reject": -1, "unsure": 0}
+
+
+def write_project(study: Study, folder: PathLike) -> int:
+    """Write a study's questions as a project of Label Studio, and return how many there are.
+
+    Questions that nobody was asked yet are drawn, as many as the study has in all.
+
+    Args:
+        study: the study.
+        folder: the folder for `labeling_config.xml` and `tasks.json`.
+
+    Raises:
+        MissingDependencyError: the extra `judge` is not installed.
+        OutputError: the files cannot be written.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader
+    except ImportError:
+        raise MissingDependencyError("jinja2", "judge", "a project of Label Studio") from None
+    settings = study.settings
+    environment = Environment(loader=PackageLoader("learnedgec.judging"), autoescape=True)
+    config = environment.get_template("label_studio.xml").render(
+        title=settings.title,
+        task=settings.task,
+        dimensions=settings.dimensions,
+        ranks=range(1, RANKED + 1),
+        pair_choices=_PAIR_CHOICES,
+        edit_choices=list(_EDIT_ANSWERS),
+    )
+    tasks = [{"data": _task(settings.task, *question)} for question in study.questions()]
+    write_text(Path(folder) / CONFIG_FILE, config + "\n")
+    write_json(Path(folder) / TASKS_FILE, tasks)
+    return len(tasks)
+
+
+def _task(
+    task: str, sentence: int, source: str, texts: Sequence[str], edits: Sequence[Edit]
+) -> dict[str, Any]:
+    """Return the data of a task; `sentence` tells sentences with the same source apart."""
+    data: dict[str, Any] = {"sentence": sentence, "source": source}
+    if task == "pairs":
+        return data | {"text1": texts[0], "text2": texts[1]}
+    if task == "ranking":
+        numbered = enumerate(texts, 1)
+        items = [{"id": str(n), "title": f"{n}", "body": text} for n, text in numbered]
+        return data | {"items": items}
+    data["text"] = texts[0]
+    if task == "edits":
+        tokens = source.split()
+        data["edits"] = [
+            {
+                "start": edit.start,
+                "end": edit.end,
+                "correction": edit.correction,
+                "type": edit.type,
+                "shown": f"{' '.join(tokens[edit.start : edit.end])} → {edit.correction}".strip(),
+            }
+            for edit in edits
+        ]
+    return data
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def import_judgements(folder: PathLike, path: PathLike) -> int:
+    """Add the judgements of a file to a study or to the folder of a benchmark, and return how many are new.
+
+    A study stores them in its database. In a benchmark, they are rows of its tables, such as `rankings.csv`,
+    which may be absent before.
+
+    Args:
+        folder: the study, or a folder with `source.txt` and `systems/`.
+        path: as for `read_judgements`.
+
+    Raises:
+        InputError: the folder lacks the texts, or a judgement does not fit the study's task.
+        FormatError, UnknownNameError: as for `read_judgements`.
+    """
+    folder = Path(folder)
+    if (folder / SETTINGS_FILE).is_file():
+        study = Study(folder)
+        new = study.add(read_judgements(path, study.sources, study.systems))
+        study.write_tables()
+        return new
+    sources = read_lines(folder / "source.txt")
+    systems = {**read_outputs(folder / "systems", sources), "source": sources}
+    judgements = read_judgements(path, sources, systems)
+    task: Task = "pairs"
+    if any(each.answer.edits for each in judgements):
+        task = "edits"
+    elif any(each.answer.values for each in judgements):
+        task = "ratings"
+    return tables.write(folder, task, sources, systems, judgements, keep=True)
+
+
+def read_judgements(
+    path: PathLike, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+) -> list[Judgement]:
+    """Read judgements of systems' outputs from a file of Label Studio, of Appraise, or a table.
+
+    Args:
+        path: `.json`, what Label Studio exports as JSON; `.xml`, what Appraise exports, with `src-id` from 0;
+            or a table with the columns of `rankings.csv` (`id`, `better`, `worse`) or `ratings.csv` (`id`,
+            `system`, a column for each dimension).
+        sources: N sentences.
+        systems: system -> N outputs.
+
+    Raises:
+        FormatError: the file is none of these, or a text in it is not among the sources or outputs.
+        UnknownNameError: the file names a system without outputs.
+    """
+    if suffix(path) == ".json":
+        return list(_read_label_studio(path, sources, systems))
+    if suffix(path) == ".xml":
+        judgements = [_ranked(ranking) for ranking in read_appraise(path)]
+    else:
+        _, first = next(read_table(path), ("", {}))
+        if "better" in first:
+            judgements = [_ranked(ranking) for ranking in read_pairs(path, len(sources))]
+        else:
+            judgements = list(_read_ratings(path, len(sources)))
+    for each in judgements:
+        for name in (name for group in each.groups for name in group):
+            if name not in systems:
+                raise UnknownNameError("output", name, systems, hint=f"{path} judges it.")
+        if not 0 <= each.sentence < len(sources):
+            raise FormatError(
+                f"{path}: sentence {each.sentence} is judged, and the sentences are numbered from 0 to "
+                f"{len(sources) - 1}."
+            )
+    return judgements
+
+
+def _ranked(ranking: Ranking) -> Judgement:
+    """Return a ranking as a judgement."""
+    ranks = list(ranking.ranks.values())
+    dense = [1 + sorted(ranks).index(rank) for rank in ranks]
+    groups = tuple((name,) for name in ranking.ranks)
+    return Judgement(ranking.annotator, ranking.sentence, groups, Answer(ranks=dense))
+
+
+def _read_ratings(path: PathLike, sentences: int) -> Iterator[Judgement]:
+    for place, record in read_table(path, required=("id", "system")):
+        number = whole_number(record["id"], sentences, f"{place}: 'id'")
+        if values := dimensions(record, place):
+            rater = record.get("annotator", "")
+            yield Judgement(rater, number, ((record["system"],),), Answer(values=values))
+
+
+def _read_label_studio(
+    path: PathLike, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+) -> Iterator[Judgement]:
+    """Yield the judgements of an export, skipped ones too."""
+    tasks = read_json(path)
+    if not isinstance(tasks, list) or not all(
+        isinstance(task, dict) and {"data", "annotations"} <= task.keys() for task in tasks
+    ):
+        raise FormatError(
+            f"{path}: tasks with data and annotations were expected; export from Label Studio as JSON, not "
+            "as JSON-MIN."
+        )
+    for number, task in enumerate(tasks, 1):
+        place = f"{path}: task {task.get('id', number)}"
+        data = task["data"]
+        try:
+            texts = _judged_texts(data)
+            edits = [
+                Edit(e["start"], e["end"], e["correction"], e.get("type", ""))
+                for e in data.get("edits", ())
+            ]
+            sentence, groups = _find(data, texts, sources, systems, place)
+            for annotation in task["annotations"]:
+                yield Judgement(
+                    _annotator(annotation.get("completed_by")),
+                    sentence,
+                    groups,
+                    _answer(annotation, data, place),
+                    tuple(edits),
+                    seconds=float(annotation.get("lead_time") or 0),
+                    at=str(annotation.get("updated_at") or annotation.get("created_at") or ""),
+                )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(
+                f"{place} cannot be read ({type(error).__name__}: {error}); name its data and controls as "
+                "learnedgec judge --export does."
+            ) from None
+
+
+def _judged_texts(data: Mapping[str, Any]) -> list[str]:
+    """Return the outputs that a task is about."""
+    if "text1" in data:
+        return [data["text1"], data["text2"]]
+    if "items" in data:
+        return [item.get("body") or item["title"] for item in data["items"]]
+    return [data["text"]]
+
+
+def _find(
+    data: Mapping[str, Any],
+    texts: Sequence[str],
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    place: str,
+) -> tuple[int, tuple[tuple[str, ...], ...]]:
+    """Return the number of a task's sentence, and the systems that wrote each of its texts."""
+    source = data["source"].split()
+    numbers = [number for number, text in enumerate(sources) if text.split() == source]
+    numbers.sort(key=lambda number: number != data.get("sentence"))
+    names = list(systems)
+    for number in numbers:
+        outputs = [systems[name][number] for name in names]
+        by_text = {tuple(outputs[group[0]].split()): group for group in group_equal(outputs)}
+        groups = [by_text.get(tuple(text.split()), ()) for text in texts]
+        if all(groups):
+            written = ([names[n] for n in group if names[n] != "source"] for group in groups)
+            return number, tuple(tuple(group) or ("source",) for group in written)
+    if not numbers:
+        raise FormatError(
+            f"{place}: its source is not among the sentences of the folder ({data['source'][:80]})."
+        )
+    raise FormatError(
+        f"{place}: one of its texts is not a system's output; the outputs must be those that were judged."
+    )
+
+
+def _annotator(user: Any) -> str:
+    """Return the name of an annotator, who is given by a number, an address or a record."""
+    if isinstance(user, dict):
+        user = user.get("email") or user.get("id")
+    return user if isinstance(user, str) else f"annotator-{user}"
+
+
+def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) -> Answer:
+    """Return what an annotator said about a task."""
+    values = {result["from_name"]: result for result in annotation["result"]}
+    comment = " ".join(values.pop("comment")["value"]["text"]) if "comment" in values else ""
+    if annotation.get("was_cancelled") or not values:
+        return Answer(skip="skipped in Label Studio", comment=comment)
+    first = next(iter(values.values()))
+    said: dict[str, Any] = {}
+    if first["type"] == "pairwise" or ("text1" in data and first["type"] == "choices"):
+        selected = _selected(first)
+        choice = _PAIRWISE.get(selected, selected)
+        if choice not in _PAIR_ANSWERS:
+            raise FormatError(
+                f"{place}: {choice!r} was chosen; one of {', '.join(_PAIR_ANSWERS)} was expected."
+            )
+        return Answer(_PAIR_ANSWERS[choice].ranks, _PAIR_ANSWERS[choice].bad, comment=comment)
+    if first["type"] == "ranker":
+        ranks = _ranks(first["value"]["ranker"], first["from_name"])
+        ids = [str(item["id"]) for item in data["items"]]
+        if not ranks.keys() >= set(ids):
+            return Answer(skip="not all texts were ranked in Label Studio", comment=comment)
+        said["ranks"] = [1 + sorted(ranks.values()).index(ranks[name]) for name in ids]
+    elif "edits" in data:
+        chosen = [values.get(f"edit_{place}") for place in range(len(data["edits"]))]
+        if not all(chosen):
+            return Answer(skip="not all edits were judged in Label Studio", comment=comment)
+        said["edits"] = [_EDIT_ANSWERS[_selected(result)] for result in chosen if result]
+    else:
+        said["values"] = {name: float(_selected(result)) for name, result in values.items()}
+    return Answer(**said, comment=comment)
+
+
+def _selected(result: Mapping[str, Any]) -> Any:
+    """Return the value of a result: the choice, rating, number or side."""
+    value = result["value"]
+    if result["type"] == "choices":
+        return value["choices"][0]
+    return value["selected" if result["type"] == "pairwise" else result["type"]]
+
+
+def _ranks(ranker: Any, name: str) -> dict[str, int]:
+    """Return id -> rank: its place in a list, or the number that names its bucket."""
+    ordered = ranker.get(name) if isinstance(ranker, dict) else ranker
+    if ordered is not None:
+        return {str(identity): place for place, identity in enumerate(ordered, 1)}
+    return {
+        str(identity): int(bucket)
+        for bucket, ids in ranker.items()
+        if bucket != "_"
+        for identity in ids
+    }
