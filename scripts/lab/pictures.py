@@ -1,4 +1,4 @@
-"""Draw `docs/robustness.svg` and `docs/reliability.svg` from the tables of docs/lab.
+"""Draw `robustness.svg`, `reliability.svg` and `lab/judging.svg` of docs from the tables of docs/lab.
 
 python scripts/lab/pictures.py [FOLDER]
 """
@@ -24,7 +24,12 @@ def main(folder: Path = DOCS) -> None:
 
         # The same tables make the same file.
         matplotlib.rcParams["svg.hashsalt"] = "learnedgec"
-        for name, figure in {"robustness": robustness(), "reliability": reliability()}.items():
+        figures = {
+            "robustness": robustness(),
+            "reliability": reliability(),
+            "lab/judging": judging(),
+        }
+        for name, figure in figures.items():
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
@@ -91,6 +96,29 @@ def reliability() -> Any:
         axis.set_title(f"{title}: nominally {nominal}")
         axis.set_xlim(*limits)
         axis.set_xlabel("share of simulations, with its own 95 % interval")
+    return figure
+
+
+def judging() -> Any:
+    """Draw the correlation with the ranking by all judgements over the number of judgements."""
+    header, rows = read_table("judging.md", "judgements")
+    counts = [int(cell.replace(",", "")) for cell in header[1:]]
+    figure, axes = new_figure(WIDTH, 2.4, 1, 2, sharey=True)
+    for row in rows:
+        benchmark, order = row[0].split(", ")
+        axis = axes[int(benchmark == "GJG15")]
+        values = [float(cell) if cell else np.nan for cell in row[1:]]
+        number = int(order == "informative")
+        look = {"color": COLOURS[number], "marker": MARKERS[number], "markersize": 3.5}
+        axis.plot(counts[: len(values)], values, label=order, **look)
+        axis.set_title(benchmark)
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(counts, header[1:])
+        axis.axhline(0.95, color=GREY, linewidth=0.6, linestyle=":")
+        axis.tick_params(axis="x", labelsize=6)
+        axis.set_xlabel("judgements")
+    axes[0].set_ylabel("mean correlation with the ranking\nby all judgements (Spearman)")
+    axes[1].legend(loc="lower right")
     return figure
 
 
