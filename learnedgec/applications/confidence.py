@@ -25,13 +25,13 @@ from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.sentences import Sentences, as_sentences
-from learnedgec.data.text import check_lengths
+from learnedgec.data.sentences import Sentences
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.words import word_log_odds
+from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
@@ -103,15 +103,19 @@ def edit_confidence(
 
     Raises:
         LengthError: sources and hypotheses differ in length.
+        InputError: there is no sentence, or an input is no list of texts.
         UnknownNameError: no annotator has this name.
+
+    Warns:
+        TextWarning: something in the texts looks like a mistake.
 
     Example:
         >>> judged = edit_confidence(["She go home ."], ["She goes home ."], annotator="en-ewt-sm")
         >>> [(edit.correction, confidence > 0.8) for edit, confidence in judged.edits[0]]
         [('goes', True)]
     """
-    sources, hypotheses = as_sentences(sources, "sources"), as_sentences(hypotheses, "hypotheses")
-    check_lengths(("sources", sources), ("hypotheses", hypotheses))
+    sources, systems, _ = checked_inputs((), sources, {"hypotheses": hypotheses}, None, runtime)
+    hypotheses = systems["hypotheses"]
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     fitted = _weights()

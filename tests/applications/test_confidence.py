@@ -17,6 +17,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import InputError, LengthError
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.words import word_log_odds
+from learnedgec.runtime.notices import TextWarning
 
 ANNOTATOR = "en-ewt-sm"
 SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
@@ -86,7 +87,11 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     assert [confidence for _, confidence in alone.edits[0]] == pytest.approx(
         [confidence for _, confidence in judged.edits[1]], abs=1e-5
     )
-    assert edit_confidence([], [], annotator=ANNOTATOR).edits == ()
+    with pytest.raises(InputError, match="there is no sentence to score"):
+        edit_confidence([], [], annotator=ANNOTATOR)
+    untokenised = ["She goes home.", "He is tall.", "It rains.", "We eat.", "They go."]
+    with pytest.warns(TextWarning, match="no text is tokenised"):
+        edit_confidence(untokenised, untokenised, annotator=ANNOTATOR)
     with pytest.raises(LengthError):
         edit_confidence(SOURCES, HYPOTHESES[:1])
     for threshold in (60, -0.1, float("nan")):
