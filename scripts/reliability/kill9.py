@@ -4,8 +4,8 @@ Each command runs undisturbed; its outputs are the reference. Then it is started
 killed, with all its processes, after a random time. After a kill, a file with a real name is absent or equal
 to the reference. A last run goes to the end and gives the reference to the last byte, and no temporary is
 left. `tune` instead has exactly the trials that were asked for; a killed one is repeated. A training gets
-SIGINT and SIGTERM as well, which cost it no step; SIGKILL costs at most an epoch. It runs in a forked process
-that has its imports, so that signals come while it trains. `--only train` tries this job alone.
+SIGINT and SIGTERM as well, which cost it no step; SIGKILL costs at most an epoch. These two run in a forked
+process that has their imports, so that signals come while they work. `--only train` tries this job alone.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Job:
         again: the command after a kill, if it differs.
         check: a check of the folder after every kill and at the end.
         partly: whether an output is a folder that fills file by file.
+        forks: whether it runs in a process that has the imports already.
         trains: whether it is a training, whose steps are counted.
     """
 
@@ -64,6 +65,7 @@ class Job:
     again: Sequence[str] = ()
     check: Callable[[Path], None] = lambda folder: None
     partly: bool = False
+    forks: bool = False
     trains: bool = False
 
     @property
@@ -162,8 +164,8 @@ def jobs(folder: Path) -> list[Job]:
         Job("perturb", perturb, ["cases.jsonl"]),
         # Blocks are finished one by one: an unfinished run has some of them.
         Job("pairs", [sys.executable, "-c", PAIRS, str(encoder)], ["pairs"], partly=True),
-        Job("tune", tune, [], [*tune, "--overwrite"], check=check_trials),
-        Job("train", train, ["out/tiny"], [*train, "--resume"], trains=True),
+        Job("tune", tune, [], [*tune, "--overwrite"], check=check_trials, forks=True),
+        Job("train", train, ["out/tiny"], [*train, "--resume"], forks=True, trains=True),
     ]
 
 
@@ -191,7 +193,7 @@ class Forked:
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
         context = multiprocessing.get_context("fork")
-        self.process = context.Process(target=train, args=(words, folder))
+        self.process = context.Process(target=run_forked, args=(words, folder))
         self.process.start()
         self.pid = self.process.pid or 0
 
@@ -207,8 +209,8 @@ class Forked:
         return self.process.exitcode
 
 
-def train(words: Sequence[str], folder: Path) -> None:
-    """Run a training in a folder, and write the number of steps that are done before each step there."""
+def run_forked(words: Sequence[str], folder: Path) -> None:
+    """Run a command in a folder; a training writes how many steps are done before each of its steps there."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     os.chdir(folder)
@@ -227,7 +229,7 @@ def train(words: Sequence[str], folder: Path) -> None:
 
 def start(job: Job, words: Sequence[str], folder: Path) -> Forked | subprocess.Popen[bytes]:
     """Start a command as the head of a group of processes."""
-    if job.trains:
+    if job.forks:
         return Forked(words, folder)
     with (folder / "stderr").open("wb") as log:
         return subprocess.Popen(
