@@ -1,4 +1,4 @@
-"""`learnedgec evaluators [NAME…]`, and `push` and `pull`: trained evaluators here and on a hub."""
+"""`learnedgec evaluators [NAME…]`, `fetch`, `push` and `pull`: evaluators here, in releases and on a hub."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import asdict
 from typing import Any
 
 from learnedgec.cli import flags, output
-from learnedgec.data.catalog.licences import materials
+from learnedgec.data.catalog.licences import Material, materials
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import (
     CARD,
+    RELEASES,
     check_package,
+    fetch_released,
     find_evaluator,
     list_evaluators,
     manifest_datasets,
@@ -36,8 +38,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
-        "data and licence too. `evaluators push` and `pull` share evaluators, and have a --help "
-        "of their own.",
+        "data and licence too. `evaluators fetch` gets released evaluators that the installation lacks; "
+        "`evaluators push` and `pull` share evaluators. Each has a --help of its own.",
     )
     flags.add_names(parser, "evaluators whose cards to print")
     parser.add_argument(
@@ -78,26 +80,55 @@ def _list(options: Namespace) -> None:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
     shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
     output.emit(rows, options, table_rows=rows if options.wide else shown)
+    for name in RELEASES.keys() - packages.keys():
+        output.notice(f"Not here: {name}; `learnedgec evaluators fetch {name}` gets it.")
 
 
 def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -> None:
     """Print what evaluators were made of, with the licence of each part and of the whole."""
     rows = []
     for manifest in manifests:
-        made_of = materials(
-            manifest["encoder"], manifest_datasets(manifest), manifest_tools(manifest)
-        )
+        made_of = _made_of(manifest)
         for row in made_of:
             use = {"commercial use": "yes" if row.permissive else "no"}
             rows.append({"evaluator": manifest["name"], **asdict(row), **use})
-        free = all(row.permissive for row in made_of)
-        output.notice(
-            f"{manifest['name']}: {manifest_licence(manifest)}; commercial use is "
-            f"{'allowed under these conditions' if free else 'not allowed'}."
-        )
+        output.notice(_terms(manifest, made_of))
     hidden = () if options.wide else ("evaluator", "url")
     shown = [{key: row[key] for key in row if key not in hidden} for row in rows]
     output.emit(rows, options, table_rows=shown)
+
+
+def _made_of(manifest: Mapping[str, Any]) -> list[Material]:
+    """Return what an evaluator was made of."""
+    return materials(manifest["encoder"], manifest_datasets(manifest), manifest_tools(manifest))
+
+
+def _terms(manifest: Mapping[str, Any], made_of: Sequence[Material]) -> str:
+    """Return a sentence with an evaluator's licence and what it allows."""
+    allowed = all(row.permissive for row in made_of)
+    return (
+        f"{manifest['name']}: {manifest_licence(manifest)}; commercial use is "
+        f"{'allowed under these conditions' if allowed else 'not allowed'}."
+    )
+
+
+def _fetch(arguments: Sequence[str]) -> None:
+    """Run `evaluators fetch`, and print each evaluator's folder, its licence and its digest."""
+    parser = flags.make_parser(
+        "evaluators fetch", "Get released evaluators that are not part of the installation."
+    )
+    flags.add_names(parser, f"released evaluators: {', '.join(RELEASES)}")
+    options = parser.parse_args(arguments)
+    if not options.names:
+        raise InputError(f"no evaluator was named; give any of {', '.join(RELEASES)}.")
+    for name in options.names:
+        package = fetch_released(name)
+        manifest = check_package(package)
+        write_text("-", f"{package}\n")
+        output.notice(
+            _terms(manifest, _made_of(manifest)),
+            f"{name}: its scores have sha256:{package_digest(str(package))} in their signatures.",
+        )
 
 
 def _push(arguments: Sequence[str]) -> None:
@@ -135,6 +166,7 @@ def _pull(arguments: Sequence[str]) -> None:
 
 
 _COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
+    "fetch": _fetch,
     "push": _push,
     "pull": _pull,
 }

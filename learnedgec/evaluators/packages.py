@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -36,13 +36,21 @@ from learnedgec.runtime.search_paths import local_path, lookup_folders
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
+    from learnedgec.data.catalog.registry import Dataset
     from learnedgec.evaluators.precision import Precision
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
 LEARNED = "training.hashes"
 RELEASED = "joint-mpnet-3"
-"""The evaluator that is part of the installation."""
+"""The evaluator that metrics without brackets read."""
+# Every evaluator in the repository, with the SHA-256 of its manifest, which has those of its files.
+RELEASES = {
+    "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
+    "open-mpnet": "abbc1211833b2020bb4cfc57d1da5f6c5ee15ca9f69b5b3f8c002eff47f703ef",
+}
+# Where an installation that lacks one fetches it from: the first release that has all of them.
+_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.1.0"
 # How a configuration calls an evaluator.
 MODEL_TYPE = "learnedgec-evaluator"
 
@@ -352,8 +360,51 @@ def _local_package(name: str) -> Path | None:
         return path
     if not name or os.path.basename(name) != name:  # noqa: PTH119 - a Path would drop a last slash
         return None
-    places = (local_path(str(folder / name)) for folder in lookup_folders())
+    places = (local_path(str(place)) for place in _places(name))
     return next((place for place in places if place is not None and is_package(place)), None)
+
+
+def _places(name: str) -> Iterator[Path]:
+    """Yield the folders that may hold the package of this name."""
+    for folder in lookup_folders():
+        yield folder / name
+    if name in RELEASES:
+        # The catalog takes time to import.
+        from learnedgec.data.catalog.files import local_folder
+
+        yield local_folder(_release(name)) / "checkpoints" / name
+
+
+def _release(name: str) -> Dataset:
+    """Return where the files of a released evaluator come from."""
+    from learnedgec.data.catalog.registry import Dataset
+
+    return Dataset(name, "", "", _REPOSITORY, _TAG)
+
+
+def fetch_released(name: str) -> Path:
+    """Return the local folder of a released evaluator; files that are nowhere here are downloaded.
+
+    They come from the repository of learnedgec, or from the mirror (`learnedgec.data.catalog.files`). Their
+    SHA-256 must be those of the release.
+
+    Raises:
+        UnknownNameError: no released evaluator has this name.
+        DataError: a file cannot be downloaded, or is not that of the release.
+    """
+    from learnedgec.data.catalog.files import fetch_file
+    from learnedgec.data.catalog.registry import File
+
+    if name not in RELEASES:
+        raise UnknownNameError("released evaluator", name, RELEASES)
+    for folder in lookup_folders():
+        if is_package(folder / name):
+            return folder / name
+    row, base = _release(name), f"checkpoints/{name}"
+    manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name]))
+    for file, digest in _read_manifest(manifest)["files"].items():
+        fetch_file(row, File(f"{base}/{file}", 0, digest))
+    return manifest.parent
 
 
 def _is_hub_package(name: str) -> bool:
@@ -395,23 +446,30 @@ def list_evaluators() -> dict[str, Path]:
             for path in sorted(folder.iterdir()):
                 if is_package(path):
                     evaluators.setdefault(path.name, path)
+    for name in RELEASES.keys() - evaluators.keys():
+        if place := next(filter(is_package, _places(name)), None):
+            evaluators[name] = place
     return evaluators
 
 
 def find_evaluator(name: str) -> Path:
     """Return the directory of an evaluator, given by directory, name or hub ID.
 
-    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints` and learnedgec's own evaluators;
-    `org/name@revision` in the local cache of the hub and then on the hub.
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, learnedgec's own evaluators and fetched
+    ones; `org/name@revision` in the local cache of the hub and then on the hub.
 
     Raises:
         UnknownNameError: no evaluator has this name; the message suggests the nearest name.
-        ModelError: the package of a hub ID is unavailable.
+        ModelError: the package of a hub ID is unavailable, or a released evaluator was not fetched.
     """
     if path := _local_package(name):
         return path
     if is_hub_name(name):
         return fetch_package(name)
+    if name in RELEASES:
+        raise ModelError(
+            f"the evaluator {name} is not installed; run: learnedgec evaluators fetch {name}"
+        )
     hint = (
         f"Train it (`learnedgec train --config …`), give a package's directory, which holds a {MANIFEST}, or "
         "name its folder in LEARNEDGEC_EVALUATORS."

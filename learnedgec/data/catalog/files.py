@@ -1,4 +1,4 @@
-"""The files of the catalog's datasets, and of the embedded sample, on this machine.
+"""The files of the catalog's datasets, of released evaluators, and of the embedded sample, on this machine.
 
 Files are read from the mirror (the environment variable LEARNEDGEC_MIRROR) if there is one, and from nowhere
 else; otherwise from the user cache (LEARNEDGEC_CACHE or the platform's cache folder), into which they are
@@ -60,15 +60,25 @@ def dataset_file(name: str, file: str) -> Path:
     row = dataset(name)
     if file not in row.files:
         raise UnknownNameError(f"file of the dataset {name!r}", file, row.files)
-    status = _status(row, row.files[file])
+    return fetch_file(row, row.files[file])
+
+
+def fetch_file(row: Dataset, file: File) -> Path:
+    """Return the local path of a file, downloading it if necessary; see `dataset_file`.
+
+    Args:
+        row: whose file it is, with its repository and revision.
+        file: its path there and its SHA-256.
+    """
+    status = _status(row, file)
     if status.state == "ok":
         return status.place
     if os.environ.get(MIRROR_VARIABLE):
         raise DataError(
-            f"{status.place} is {status.state}: the mirror lacks this file of {name}; copy "
-            f"{row.url(file)} there, or unset {MIRROR_VARIABLE} to download it."
+            f"{status.place} is {status.state}: the mirror lacks this file of {row.name}; copy "
+            f"{row.url(file.path)} there, or unset {MIRROR_VARIABLE} to download it."
         )
-    _download(row, row.files[file], status.place)
+    _download(row, file, status.place)
     return status.place
 
 
@@ -83,10 +93,14 @@ def sample_folder() -> Path:
     return included_folder("sample", "data/sample")
 
 
-def _status(row: Dataset, file: File) -> Status:
+def local_folder(row: Dataset) -> Path:
+    """Return the folder of a repository's files in the mirror or else in the cache."""
     mirror = os.environ.get(MIRROR_VARIABLE)
-    root = Path(mirror).expanduser() if mirror else cache_folder()
-    place = root / row.folder / file.path
+    return (Path(mirror).expanduser() if mirror else cache_folder()) / row.folder
+
+
+def _status(row: Dataset, file: File) -> Status:
+    place = local_folder(row) / file.path
     if not place.is_file():
         return Status(place, "absent")
     return Status(place, "ok" if file_digest(place) == file.sha256 else "altered")

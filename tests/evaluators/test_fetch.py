@@ -1,0 +1,91 @@
+"""Released evaluators that an installation lacks: fetched, verified, and found by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import requests
+
+from learnedgec.cli.main import main
+from learnedgec.data.catalog import files
+from learnedgec.data.text import read_json
+from learnedgec.errors import DataError, ModelError, UnknownNameError
+from learnedgec.evaluators import packages
+from learnedgec.runtime.digests import file_digest
+
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+UPSTREAM = "https://raw.githubusercontent.com/learnedgec/learnedgec/v0.1.0/checkpoints/free/"
+
+
+@pytest.fixture
+def release(
+    tiny_evaluator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, bytes]:
+    """Release an evaluator by the name `free`, and return what the network holds of it."""
+    held = {file.name: file.read_bytes() for file in tiny_evaluator.iterdir()}
+
+    class Response:
+        def __init__(self, content: bytes) -> None:
+            self.content, self.headers = content, {"content-length": str(len(content))}
+
+        def raise_for_status(self) -> None:
+            """Be fine."""
+
+        def iter_content(self, chunk_size: int) -> list[bytes]:
+            return [self.content]
+
+    def get(url: str, **_: object) -> Response:
+        return Response(held[url.removeprefix(UPSTREAM)])
+
+    digest = file_digest(tiny_evaluator / packages.MANIFEST)
+    monkeypatch.setitem(packages.RELEASES, "free", digest)
+    monkeypatch.setattr(requests, "get", get)
+    monkeypatch.delenv(files.MIRROR_VARIABLE, raising=False)
+    monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return held
+
+
+def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
+    release: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ModelError, match="run: learnedgec evaluators fetch free"):
+        packages.find_evaluator("free")
+    assert main(["evaluators"]) == 0
+    assert "Not here: free; `learnedgec evaluators fetch free` gets it." in capsys.readouterr().err
+    place = tmp_path / "cache/learnedgec/learnedgec/v0.1.0/checkpoints/free"
+    for _ in range(2):  # the second time everything is there
+        assert main(["evaluators", "fetch", "free"]) == 0
+        printed = capsys.readouterr()
+        assert printed.out == f"{place}\n"
+        assert "LicenseRef-own-data; commercial use is" in printed.err
+        assert f"sha256:{packages.package_digest('free')} in their signatures" in printed.err
+        release.clear()
+    assert packages.find_evaluator("free") == place
+    assert packages.list_evaluators()["free"] == place
+
+
+@pytest.mark.parametrize("file", [packages.MANIFEST, "config.json", packages.CARD])
+def test_files_that_are_not_those_of_the_release_are_refused(
+    release: dict[str, bytes], file: str
+) -> None:
+    release[file] += b" "
+    with pytest.raises(DataError, match=f"checkpoints/free/{file} was downloaded but is not"):
+        packages.fetch_released("free")
+
+
+def test_names_of_releases_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'open-mpnet'"):
+        packages.fetch_released("open-mpnett")
+    assert main(["evaluators", "fetch"]) == 2
+    assert "give any of joint-mpnet-3, open-mpnet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", packages.RELEASES)
+def test_the_repository_holds_what_is_released(name: str) -> None:
+    manifest = CHECKPOINTS / name / packages.MANIFEST
+    assert file_digest(manifest) == packages.RELEASES[name]
+    # A fetched card is verified too.
+    card = read_json(manifest)["files"][packages.CARD]
+    assert card == file_digest(CHECKPOINTS / name / packages.CARD)
