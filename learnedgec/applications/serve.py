@@ -6,37 +6,47 @@
     GET  /ready      whether it takes requests
     GET  /docs       this, as OpenAPI (/openapi.json)
 
-A request's sentences are scored in one call of the library, one request at a time; scores equal those of the
-library. Errors are `{"detail": "one sentence"}`. The service has no users and no secrets: it listens on
-loopback unless told otherwise, and its abilities are fixed when it starts.
+Requests that wait are scored together, in one call of each metric; scores equal those of the library. Errors
+are `{"detail": "one sentence"}`. The service has no users and no secrets: it listens on loopback unless told
+otherwise, and its abilities are fixed when it starts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import dataclasses
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
-from learnedgec.metrics.inputs import as_inputs, checked_inputs
-from learnedgec.metrics.scores import Score, Scores
-from learnedgec.runtime.notices import collected
+from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
+from learnedgec.metrics.registry import METRICS, REGISTRY
+from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics
+from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics, shared_statistics
 
 try:
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
+    from fastapi_offline import FastAPIOffline
     from pydantic import BaseModel, ConfigDict, Field
 except ImportError as error:
     raise MissingDependencyError(str(error.name), "serve", "the service") from None
 
 
-_EXAMPLE: Any = {"sources": ["He go home ."], "hypotheses": ["He goes home ."]}
+_EXAMPLE: Any = {
+    "sources": ["He go home ."],
+    "hypotheses": ["He goes home ."],
+    "references": [["He goes home ."]],
+}
 
 
 class ScoreRequest(BaseModel):
@@ -50,7 +60,9 @@ class ScoreRequest(BaseModel):
         None, description="each sentence's references, for metrics that need them"
     )
     metrics: list[str] | None = Field(
-        None, description="some of the served metrics, by their names in /scorers; by default, all"
+        None,
+        description="names of served metrics, such as those in /scorers; by default, all that need no "
+        "references, and the others if there are references",
     )
 
 
@@ -67,12 +79,44 @@ class MetricScore(BaseModel):
 
 
 class ScoreResponse(BaseModel):
-    """Scores by metric, under the names of /scorers."""
+    """Scores by metric, under the names in the request, or else those in /scorers."""
 
     scores: dict[str, MetricScore]
     notices: list[str] = Field(
-        description="what looks like a mistake in the texts, a sentence each"
+        description="warnings, a sentence each: what looks like a mistake in the texts, what makes scores "
+        "less reliable than they seem, and metrics that were left out"
     )
+
+
+class Refusal(BaseModel):
+    """Why a request has no scores."""
+
+    detail: str = Field(description="one sentence: what was given, and what was expected")
+
+
+_RESPONSES: Any = {
+    200: {"model": ScoreResponse},
+    **{code: {"model": Refusal} for code in (422, 429, 500)},
+}
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A request that waits for its scores.
+
+    Attributes:
+        request: what was sent.
+        metrics: the metrics to score with.
+        inputs: the checked texts.
+        notices: the warnings about this request alone.
+        outcome: the scores by the metric's label, or why there are none; `None` until it is scored.
+    """
+
+    request: ScoreRequest
+    metrics: list[BoundMetric]
+    inputs: Inputs = field(init=False)
+    notices: list[str] = field(default_factory=list)
+    outcome: dict[str, Score] | Exception | None = None
 
 
 def application(
@@ -86,8 +130,8 @@ def application(
     """Return the application that serves some metrics, for any ASGI server.
 
     Args:
-        metrics: one or more; requests name them by their labels.
-        request_sentences: the most sentences in a request.
+        metrics: one or more; requests name them by their labels, or by bare names such as `impara`.
+        request_sentences: the most sentences in a request, and in what is scored together.
         text_characters: the longest text.
         waiting_requests: the most requests that are scored or wait at a time; others are refused.
         runtime: how scoring runs.
@@ -95,60 +139,71 @@ def application(
     Raises:
         InputError: there is no metric, or a metric's score of a sentence depends on other sentences.
     """
-    served = {metric.label: metric for metric in bind(metrics, runtime)}
-    for metric in served.values():
+    served = list({metric.label: metric for metric in bind(metrics, runtime)}.values())
+    for metric in served:
         metric.metric.check_alone()
-    summary = f"Scores of corrections, by {', '.join(served)}"
-    app = FastAPI(title="learnedgec", summary=summary, version=__version__, redoc_url=None)
-    scoring = asyncio.Lock()
-    waiting = 0  # requests that are scored or wait
+    labels = [metric.label for metric in served]
+    names = {name: metric for metric in served for name in _bare_names(metric)}
+    names |= {name: metric for metric in served for name in (str(metric), metric.label)}
+    summary = f"Scores of corrections, by {', '.join(labels)}"
+    app: FastAPI = FastAPIOffline(
+        title="learnedgec", summary=summary, version=__version__, redoc_url=None
+    )
+    turn = asyncio.Lock()
+    queue: list[_Waiting] = []  # requests that are scored or wait
 
-    @app.post("/score", responses={200: {"model": ScoreResponse}})
+    def find(name: str) -> BoundMetric:
+        metric = names.get(name) or names.get(REGISTRY.spelt(name))
+        if metric is None:
+            raise InputError(
+                f"metrics has {name!r}; ask for one or more of {', '.join(labels)}, which are served."
+            )
+        return metric
+
+    @app.post("/score", responses=_RESPONSES)
     async def score(request: ScoreRequest) -> Response:
         """Score corrections of sentences."""
-        nonlocal waiting
         _check_size(request, request_sentences, text_characters)
-        names = list(served) if request.metrics is None else request.metrics
-        if not names or not served.keys() >= set(names):
-            raise InputError(
-                f"metrics is {names}; ask for one or more of {', '.join(served)}, which are served."
-            )
-        chosen = list(dict.fromkeys(served[name] for name in names))
-        if waiting >= waiting_requests:
-            detail = f"the service is busy: {waiting} requests are waiting; try again in 1 s."
+        if request.metrics == []:
+            raise InputError("metrics is an empty list; leave it out for all that are served.")
+        usable = [m for m in served if request.references or not m.metric.needs_references]
+        asked = request.metrics or [metric.label for metric in usable or served]
+        by_name = {name: find(name) for name in asked}
+        if len(queue) >= waiting_requests:
+            detail = f"the service is busy: {len(queue)} requests are waiting; try again in 1 s."
             raise HTTPException(429, detail, {"Retry-After": "1"})
-        systems = {"hypotheses": request.hypotheses}
-        rows = request.references
-        references = None if rows is None else References.from_rows(rows)
-
-        def score_texts() -> dict[str, Scores[Score]]:
-            texts = (request.sources, systems, references)
-            return score_metrics(chosen, checked_inputs(chosen, *texts, chosen[0].runtime))
-
-        waiting += 1
-        try:
-            with collected() as notices:
-                async with scoring:
-                    scores = await run_in_threadpool(score_texts)
-        finally:
-            waiting -= 1
-        return JSONResponse(
-            {
-                "scores": {label: of["hypotheses"].to_dict() for label, of in scores.items()},
-                "notices": list(dict.fromkeys(map(str, notices))),
-            }
+        own = _Waiting(
+            request, list({metric.label: metric for metric in by_name.values()}.values())
         )
+        queue.append(own)
+        try:
+            async with turn:
+                # Whoever is first in the queue scores those behind it, too.
+                while own.outcome is None:
+                    await run_in_threadpool(_score, _first(queue, request_sentences))
+        finally:
+            queue.remove(own)
+        if isinstance(own.outcome, Exception):
+            raise own.outcome
+        notices = list(dict.fromkeys(own.notices))
+        left_out = [
+            label for label in labels if request.metrics is None and label not in own.outcome
+        ]
+        if left_out:
+            notices.append(f"left out, since there are no references: {', '.join(left_out)}.")
+        scores = {name: own.outcome[metric.label].to_dict() for name, metric in by_name.items()}
+        return JSONResponse({"scores": scores, "notices": notices})
 
     @app.get("/scorers")
     async def scorers() -> list[dict[str, Any]]:
         """List the served metrics, and whether they need references."""
         return [
             {
-                "name": name,
+                "name": metric.label,
                 "metric": str(metric),
                 "needs_references": metric.metric.needs_references,
             }
-            for name, metric in served.items()
+            for metric in served
         ]
 
     @app.get("/ready")
@@ -157,7 +212,104 @@ def application(
         """Say that the process works and takes requests; models are loaded before the service listens."""
         return {"status": "ready"}
 
-    # Every error is answered with one sentence.
+    _answer_errors(app)
+    return app
+
+
+def _bare_names(metric: BoundMetric) -> list[str]:
+    """Return the names without parameters that denote a metric: `impara` if it is `impara[joint-mpnet-3]`."""
+    kind = type(metric.metric)
+    values = {item.name: getattr(metric.metric, item.name) for item in dataclasses.fields(kind)}
+    usual = {item.name: item.default for item in dataclasses.fields(kind)}
+    return [
+        name
+        for name, entry in METRICS.items()
+        if entry.target == f"{kind.__module__}:{kind.__qualname__}"
+        and values == {**usual, **entry.parameters}
+    ]
+
+
+def _first(queue: Iterable[_Waiting], sentences: int) -> list[_Waiting]:
+    """Return the first requests that are not done, with at most so many sentences unless it is only one."""
+    chosen: list[_Waiting] = []
+    for waiting in queue:
+        if waiting.outcome is None:
+            sentences -= len(waiting.request.sources)
+            if sentences < 0 and chosen:
+                break
+            chosen.append(waiting)
+    return chosen
+
+
+def _score(queue: Sequence[_Waiting]) -> None:
+    """Score requests, those together that have the same metrics."""
+    alike: dict[Any, list[_Waiting]] = {}
+    for waiting in queue:
+        rows, metrics = waiting.request.references, waiting.metrics
+        systems = {"hypotheses": waiting.request.hypotheses}
+        try:
+            references = None if rows is None else References.from_rows(rows)
+            with _recorded(waiting.notices):
+                waiting.inputs = checked_inputs(
+                    metrics, waiting.request.sources, systems, references, metrics[0].runtime
+                )
+        except Exception as error:
+            waiting.outcome = error
+        else:
+            key = (*(metric.label for metric in metrics), rows is None)
+            alike.setdefault(key, []).append(waiting)
+    for together in alike.values():
+        _score_together(together)
+
+
+def _score_together(queue: Sequence[_Waiting]) -> None:
+    """Score requests with the same metrics in one call; each by itself if one of them warns or fails."""
+    notices: list[str] = []
+    scores: list[dict[str, Score]] = [{} for _ in queue]
+    error = None
+    try:
+        with _recorded(notices):
+            joined = _joined([waiting.inputs for waiting in queue])
+            for metric, of in shared_statistics(queue[0].metrics, lambda m: m.compute(joined)):
+                start = 0
+                for waiting, by_label in zip(queue, scores, strict=True):
+                    rows = range(start, start := start + len(waiting.inputs.sources))
+                    signature = metric.signature(waiting.inputs.references)
+                    by_label[metric.label] = metric.score_of(of["hypotheses"].take(rows), signature)
+    except Exception as caught:
+        error = caught
+    if len(queue) > 1 and (error or notices):
+        for waiting in queue:
+            _score_together([waiting])
+        return
+    for waiting, by_label in zip(queue, scores, strict=True):
+        waiting.notices += notices
+        waiting.outcome = error or by_label
+
+
+def _joined(inputs: Sequence[Inputs]) -> Inputs:
+    """Return the sentences of several requests, all of which have references or none has, as those of one."""
+    references = [one.references for one in inputs if one.references is not None]
+    return Inputs(
+        list(chain.from_iterable(one.sources for one in inputs)),
+        {"hypotheses": list(chain.from_iterable(one.systems["hypotheses"] for one in inputs))},
+        References(tuple(chain.from_iterable(references))) if references else None,
+    )
+
+
+@contextmanager
+def _recorded(notices: list[str]) -> Iterator[None]:
+    """Append the warnings that users should read to a list."""
+    hidden = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    notices += [str(one.message) for one in caught if not issubclass(one.category, hidden)]
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Answer every error with one sentence."""
+
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
@@ -172,8 +324,6 @@ def application(
     async def failed(_: Request, error: Exception) -> Response:
         detail = f"scoring failed ({type(error).__name__}); the service's log has more."
         return JSONResponse({"detail": detail}, 500)
-
-    return app
 
 
 def _check_size(request: ScoreRequest, sentences: int, characters: int) -> None:

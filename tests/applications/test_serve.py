@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +124,38 @@ def test_a_request_may_ask_for_some_metrics() -> None:
     with_service(ask, GLEU, LENGTH)
 
 
+def test_bare_names_denote_the_metrics_that_they_name(tiny_evaluator: Path) -> None:
+    own = load_metric(f"some(model={str(tiny_evaluator)!r})")
+    tiny_impara = f"impara(quality={str(tiny_evaluator)!r}, threshold=-1.0)"
+    served = [load_metric("sentm2"), load_metric("hter"), own]
+
+    async def ask(service: Service) -> None:
+        for name in ("sentm2", "HTER", "m2(level='sentence')", own.label, str(own)):
+            request = body("a b", references=[["a b"]], metrics=[name])
+            answer = await service.post("/score", json=request)
+            assert list(answer.json()["scores"]) == [name]
+        # These would be the released evaluator, and scores of the corpus.
+        for name in ("some", "m2", tiny_impara):
+            answer = await service.post("/score", json=body("a", metrics=[name]))
+            assert answer.status_code == 422
+
+    with_service(ask, *served)
+
+
+def test_by_default_the_metrics_score_whose_inputs_are_there() -> None:
+    async def ask(service: Service) -> None:
+        answer = (await service.post("/score", json=body("a b"))).json()
+        assert list(answer["scores"]) == ["length"]
+        assert answer["notices"] == ["left out, since there are no references: gleu."]
+        answer = (await service.post("/score", json=body("a b", references=[["a b"]]))).json()
+        assert list(answer["scores"]) == ["gleu", "length"]
+        assert answer["notices"] == []
+
+    with_service(ask, GLEU, LENGTH)
+    alone = with_service(lambda service: service.post("/score", json=body("a")), GLEU)
+    assert alone.json()["detail"].startswith("gleu needs references")
+
+
 def test_what_looks_like_a_mistake_is_in_the_answer() -> None:
     async def ask(service: Service) -> None:
         sent = {"sources": ["He go ."], "hypotheses": ["He goes."], "references": [["He goes ."]]}
@@ -140,8 +174,11 @@ def test_what_looks_like_a_mistake_is_in_the_answer() -> None:
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        (body("a", metrics=["bleu"]), "metrics is ['bleu']; ask for one or more of gleu, length"),
-        (body("a"), "gleu needs references"),
+        (body("a", metrics=["bleu"]), "metrics has 'bleu'; ask for one or more of gleu, length"),
+        (body("a", metrics=[]), "metrics is an empty list"),
+        # A name that would read a file or import a module is not looked up.
+        (body("a", metrics=["os:path"]), "metrics has 'os:path'; ask for"),
+        (body("a", metrics=["length", "gleu"]), "gleu needs references"),
         (body("a", references=[[]]), "sentence 1 has no reference"),
         (body("a", "b", "c", metrics=["length"]), "the request has 3 sentences; at most 2"),
         (body("a" * 11, metrics=["length"]), "a text has 11 characters; at most 10"),
@@ -159,6 +196,59 @@ def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
     )
     assert response.status_code == 422
     assert response.json()["detail"].startswith(message)
+
+
+@dataclass(frozen=True)
+class Words(Gated):
+    """The number of words; warns of `odd`, and raises at `bad`. Its calls are remembered."""
+
+    name: ClassVar[str] = "words"
+    calls: ClassVar[list[list[str]]]
+
+    def compute(self, sources: Any, hypotheses: Any, *_: Any) -> Statistics:
+        type(self).entered.release()
+        assert type(self).gate.acquire(timeout=30)
+        type(self).calls.append(list(hypotheses))
+        if "bad" in hypotheses:
+            raise InputError("bad is refused.")
+        if "odd" in hypotheses:
+            warnings.warn("1 sentence is odd.", stacklevel=2)
+        return Statistics({"zero": np.array([float(len(text.split())) for text in hypotheses])})
+
+
+@pytest.mark.parametrize("odd_one", ["odd", "bad"])
+def test_requests_that_wait_are_scored_together(odd_one: str) -> None:
+    async def ask_all(service: Service, *texts: str) -> list[Any]:
+        Words.entered, Words.gate, Words.calls = threading.Semaphore(0), threading.Semaphore(0), []
+        asked = [
+            asyncio.create_task(service.post("/score", json=body(*[text] * 2))) for text in texts
+        ]
+        assert await asyncio.to_thread(Words.entered.acquire, timeout=30)
+        for _ in range(100):  # until the others wait
+            await asyncio.sleep(0)
+        Words.gate.release(20)
+        return [(await answer).json() for answer in asked]
+
+    async def ask(service: Service) -> None:
+        answers = await ask_all(service, "first", "a", "b b", "c c c")
+        assert Words.calls == [["first"], ["a", "b b", "c c c"]]
+        numbers = [answer["scores"]["words"]["sentences"] for answer in answers]
+        assert numbers == [[{"score": float(count)}] * 2 for count in (1, 1, 2, 3)]
+        # One of them warns, or fails: each is scored by itself, and only one gets the warning or the error.
+        _, before, odd, after = await ask_all(service, "first", "d", odd_one, "e e")
+        assert [before["notices"], after["notices"]] == [[], []]
+        assert after["scores"]["words"]["score"] == 2
+        expected = {
+            "odd": ("notices", ["1 sentence is odd."]),
+            "bad": ("detail", "bad is refused."),
+        }
+        key, value = expected[odd_one]
+        assert odd[key] == value
+        # No more sentences at a time than a request may have, unless they are of one request.
+        await ask_all(service, "first", *"abcde")
+        assert [len(call) for call in Words.calls] == [1, 3, 2]
+
+    with_service(ask, Words(), request_sentences=7)
 
 
 def test_overload_says_when_to_come_again(gated: Gated) -> None:
@@ -198,13 +288,35 @@ def test_the_service_survives_an_error_of_scoring(
     with_service(fail_once, gated)
 
 
-def test_openapi_describes_the_requests() -> None:
-    described = with_service(lambda service: service.get("/openapi.json"), LENGTH).json()
-    example = described["components"]["schemas"]["ScoreRequest"]["examples"][0]
-    answer = with_service(lambda service: service.post("/score", json=example), LENGTH)
+def test_openapi_describes_the_requests_and_refusals() -> None:
+    described = with_service(lambda service: service.get("/openapi.json"), GLEU, LENGTH).json()
+    schemas = described["components"]["schemas"]
+    example = schemas["ScoreRequest"]["examples"][0]
+    answer = with_service(lambda service: service.post("/score", json=example), GLEU, LENGTH)
     assert answer.status_code == 200
-    fields = described["components"]["schemas"]["MetricScore"]["properties"]
+    assert answer.json()["scores"].keys() == {"gleu", "length"}
+    fields = schemas["MetricScore"]["properties"]
     assert fields.keys() == answer.json()["scores"]["length"].keys()
+    responses = described["paths"]["/score"]["post"]["responses"]
+    for code in ("422", "429", "500"):
+        assert responses[code]["content"]["application/json"]["schema"] == {
+            "$ref": "#/components/schemas/Refusal"
+        }
+    refused = with_service(lambda service: service.post("/score", json={}), LENGTH)
+    assert refused.json().keys() == schemas["Refusal"]["properties"].keys()
+    assert "HTTPValidationError" not in schemas
+
+
+def test_the_page_of_the_documentation_needs_no_other_host() -> None:
+    async def open_page(service: Service) -> None:
+        page = (await service.get("/docs")).text
+        files = re.findall(r"""(?:src|href)="([^"]+)\"""", page)
+        assert len(files) == 3
+        for file in files:
+            assert file.startswith("/")
+            assert (await service.get(file)).status_code == 200
+
+    with_service(open_page, LENGTH)
 
 
 def test_what_cannot_be_served() -> None:
