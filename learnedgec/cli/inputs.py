@@ -14,6 +14,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice
+from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
@@ -63,6 +64,18 @@ class Baseline:
     """
 
     baseline: str | None = None
+
+
+@dataclass
+class Pool:
+    """Other systems beside which the outputs stand.
+
+    Attributes:
+        pool: add the systems of a benchmark or study, such as seeda, with its sentences and references;
+            --src, if it is given, tells which lines of --hyp they are.
+    """
+
+    pool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +133,9 @@ def add_scoring(parser: ArgumentParser) -> None:
 def read_task(options: Namespace) -> Task:
     """Read what the flags name; a baseline comes first among the systems."""
     metrics, runtime = flags.read_bound(options)
-    baseline = _put_baseline_first(options) if options.get("baseline") else None
+    baseline = options.get("baseline")
+    if baseline and not options.get("pool"):
+        baseline = _put_baseline_first(options)
     return replace(read_inputs(options, metrics, runtime), baseline=baseline)
 
 
@@ -134,7 +149,10 @@ def read_inputs(
             references.
         LengthError: the files are not parallel.
     """
-    texts, files = _read_jsonl(options) if options.get("jsonl") else _read_files(options)
+    read = (
+        _read_pool if options.get("pool") else _read_jsonl if options.get("jsonl") else _read_files
+    )
+    texts, files = read(options)
     runtime = replace(runtime, tokenise=options.tokenise)
     # Commands print the texts that are scored, so they are tokenised here.
     inputs = checked_inputs(metrics, *texts, runtime)
@@ -275,6 +293,49 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
                 f"two system outputs are both named {name!r}; rename one of the files."
             )
     return dict(zip(names, paths, strict=True))
+
+
+# -- a pool of systems -----------------------------------------------------------------------------
+
+
+def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
+    """Read the systems of a benchmark, and outputs for its sentences; see `Pool`."""
+    flags.check_absent(options, ("ref", "gold", "jsonl"), "a pool contains its own references")
+    benchmark = load_benchmark(expand_benchmarks([options.pool])[0])
+    if benchmark.anonymous:
+        raise InputError(
+            f"{benchmark.name} does not say which system wrote which output; choose another pool."
+        )
+    paths, systems = system_files(options.hyp or ()), read_systems(options.hyp or ())
+    if options.src:
+        given = _read_sentences(options.src)
+        check_lengths((options.src, given), *zip(paths, systems.values(), strict=True))
+        lines = {tuple(text.split()): n for n, text in reversed(list(enumerate(given)))}
+        missing = [text for text in benchmark.sources if tuple(text.split()) not in lines]
+        if missing:
+            raise InputError(
+                f"{options.src} lacks {len(missing)} of the {len(benchmark.sources)} sentences of "
+                f"{benchmark.name}, such as {missing[0][:80]!r}; give the file that has them all."
+            )
+        rows = [lines[tuple(text.split())] for text in benchmark.sources]
+        systems = {name: [texts[row] for row in rows] for name, texts in systems.items()}
+    for path, texts in zip(paths, systems.values(), strict=True):
+        if len(texts) != len(benchmark.sources):
+            raise InputError(
+                f"{path} has {len(texts):,} lines and {benchmark.name} {len(benchmark.sources):,} sentences; "
+                "name the sources of the lines with --src, so that those of the pool can be found."
+            )
+    if same := benchmark.systems.keys() & systems.keys():
+        raise InputError(f"{benchmark.name} has a system {min(same)} as well; rename your file.")
+    notice(*benchmark.notices)
+    if benchmark.excluded:
+        own = ", ".join(benchmark.excluded)
+        notice(
+            f"{own}: left out, because its text is a reference, with which it would be compared."
+        )
+    pool = {n: list(t) for n, t in benchmark.systems.items() if n not in benchmark.excluded}
+    inputs = Inputs(list(benchmark.sources), pool | systems, benchmark.references)
+    return inputs, [path for path in (options.src, *paths) if path]
 
 
 # -- JSONL -----------------------------------------------------------------------------------------

@@ -30,11 +30,11 @@ class _Ranking:
 
     Attributes:
         by: the score to rank by; mean: the metric's corpus score; the others compare systems sentence by
-            sentence.
+            sentence (default: mean, or with --pool trueskill).
         significance: test of the difference between two systems; paired-permutation needs --by mean.
     """
 
-    by: Aggregation = "mean"
+    by: Aggregation | None = None
     significance: Significance = "paired-bootstrap"
 
 
@@ -43,10 +43,11 @@ def main(arguments: Sequence[str]) -> None:
     about = "Rank systems by any metric, with intervals, clusters and significance."
     parser = flags.make_parser("rank", about)
     inputs.add_scoring(parser)
-    flags.add_fields(parser, inputs.Baseline)
+    flags.add_fields(parser, inputs.Baseline, inputs.Pool)
     flags.add_fields(parser, _Ranking, title="ranking")
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
+    options["by"] = options.by or ("trueskill" if options.pool else "mean")
     task = inputs.read_task(options)
     signatures = task.signatures
     rankings = [

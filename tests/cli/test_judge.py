@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from embedded import SAMPLE_FOLDER
 from fastapi.testclient import TestClient
 
 from learnedgec.cli.main import main
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
+from learnedgec.judging.items import Answer
+from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
 
 FILES = ["--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", str(SAMPLE_FOLDER / "systems")]
@@ -85,3 +90,95 @@ def test_what_cannot_be_done_gets_one_sentence(
 ) -> None:
     assert main(["judge", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def simulated(folder: Path, **settings: Any) -> Study:
+    """Return a study of the sample whose rater prefers what is nearer to the first reference."""
+    names = ("careful", "eager", "strong", "weak")
+    systems = {name: read_lines(SAMPLE_FOLDER / "systems" / f"{name}.txt") for name in names}
+    sources = read_lines(SAMPLE_FOLDER / "source.txt")
+    references = References.from_m2(SAMPLE_FOLDER / "gold.m2", sources)
+    chosen = StudySettings(
+        **{"sentences": 72, "raters": 1, "repeats": 0, "annotator": "plain", **settings}
+    )
+    study = Study.create(folder, sources, systems, references, settings=chosen)
+    wanted = dict(zip(sources, read_lines(SAMPLE_FOLDER / "ref0.txt"), strict=True))
+    while item := study.next("rater-1"):
+        near = [SequenceMatcher(None, text, wanted[item.source]).ratio() for text in item.texts]
+        answer = Answer(ranks=[1 + sorted(near, reverse=True).index(value) for value in near])
+        if chosen.task == "ratings":
+            answer = Answer(values={"quality": round(100 * near[0])})
+        elif chosen.task == "edits":
+            right = wanted[item.source].split()
+            answer = Answer(edits=[1 if e.correction in right else -1 for e in item.edits])
+        study.record(item.number, answer)
+    study.write_tables()
+    return study
+
+
+def test_every_command_reads_a_study(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", "checkpoints")
+    study = simulated(Path("mystudy"), questions=200)
+    judged = len(study.benchmark().rankings)
+    few = "--resamples 30"
+    measured = run(f"meta --benchmark mystudy --metric gleu {few} --format json").json
+    assert measured["evaluations"][0]["human"] == "EW"
+    space = "'{n: [1, 2, 4]}' --trials 3 --folds 2 --objective sentence-accuracy"
+    run(f"tune --metric gleu --space {space} --benchmark mystudy:dev --compare mystudy:test {few}")
+    ours = "gleu@mystudy-dev+sentence-accuracy"
+    tested = run(f"meta --benchmark mystudy:test --metric {ours} {few} --format json").json
+    labels = {entry["metric"]: entry for entry in tested["evaluations"][0]["metrics"]}
+    # Its value on the other half is held out.
+    assert not labels[ours]["tuned_here"]
+    Path("new.txt").write_bytes(Path("embedded/systems/strong.txt").read_bytes())
+    rows = run(
+        f"rank --pool mystudy --src embedded/source.txt --hyp new.txt --metric gleu {few} --format csv"
+    ).rows
+    assert {row["system"] for row in rows} == {"careful", "eager", "new", "strong", "weak"}
+    run(f"report --benchmark mystudy:test --metric gleu --annotator plain {few} --out report.html")
+    assert "careful" in Path("report.html").read_text(encoding="utf-8")
+    assert len(study.benchmark().rankings) == judged
+
+
+@pytest.mark.parametrize(
+    ("settings", "data"),
+    [
+        (
+            {"questions": 150},
+            {
+                "pairs": {
+                    "mine": [
+                        {"class_path": "RankingPairs", "init_args": {"rankings": ["mystudy:dev"]}}
+                    ]
+                }
+            },
+        ),
+        ({"task": "ratings", "scale": "0-100", "questions": 150}, {"ratings": ["mystudy:dev"]}),
+        ({"task": "edits", "questions": 150}, {"pairs": {"mine": ["mystudy/pairs.csv"]}}),
+    ],
+)
+def test_evaluators_learn_from_a_study(
+    settings: Any, data: Any, run: Any, tiny_encoder: Path
+) -> None:
+    study = simulated(Path("mystudy"), **settings)
+    head = {"input": "hypothesis"} | ({"objective": "logistic"} if "pairs" in data else {})
+    name = "mine" if "pairs" in data else "quality"
+    config = {
+        "name": "mine",
+        "model": {"encoder": str(tiny_encoder), "heads": {name: head}},
+        "data": data,
+        "trainer": {"max_epochs": 1, "accelerator": "cpu"},
+    }
+    Path("mine.yaml").write_text(json.dumps(config), encoding="utf-8")
+    run("train --config mine.yaml --quiet")
+    manifest = json.loads(Path("checkpoints/mine/manifest.json").read_text(encoding="utf-8"))
+    counted = sum(part[name]["n"] for part in manifest["results"].values())
+    assert 0 < counted < len(study.judgements())
+    # What is on the other half of the sentences was not learned from.
+    half = f"{study.folder}:test"
+    if "rankings" in str(data):
+        measured = run(
+            f"meta --benchmark {half} --metric \"head(model='mine', name='{name}')\" --resamples 20"
+        )
+        assert "head" in measured.out
+        assert "trained" not in measured.err

@@ -49,3 +49,73 @@ def test_the_baseline_may_be_named_by_another_path_or_link(
         "old.txt was given twice as a system's output, by its own name and as careful.txt"
         in printed.err
     )
+
+
+def test_a_pool_adds_its_systems_sentences_and_references(run: Any) -> None:
+    Path("new.txt").write_bytes(Path("embedded/systems/strong.txt").read_bytes())
+    rest = "--metric gleu --resamples 150 --format csv"
+    # The pool is a folder; `sample` is the same benchmark, in which people judged the sources too.
+    ranked = run(f"rank --pool sample --hyp new.txt {rest}")
+    rows = {row["system"]: row for row in ranked.rows}
+    assert set(rows) == {"careful", "eager", "new", "source", "strong", "weak"}
+    scores = {system: float(row["score"]) for system, row in rows.items()}
+    assert scores["new"] == pytest.approx(scores["strong"], abs=0.05)
+    assert "by:trueskill" in rows["new"]["signature"]
+    # It is the ranking of the same outputs from files.
+    systems = "embedded/systems/careful.txt embedded/systems/eager.txt embedded/systems/strong.txt"
+    files = f"--src embedded/source.txt --gold embedded/gold.m2 --hyp embedded/source.txt {systems}"
+    by_hand = run(f"rank {files} embedded/systems/weak.txt new.txt --by trueskill {rest}")
+    assert [row["score"] for row in by_hand.rows] == [row["score"] for row in ranked.rows]
+    base = run(f"rank --pool sample --hyp new.txt --baseline weak --by mean {rest}")
+    assert next(row["difference"] for row in base.rows if row["system"] == "weak") == ""
+    assert {row["system"] for row in run(f"rank --pool sample {rest}").rows} == rows.keys() - {
+        "new"
+    }
+
+
+def test_the_lines_of_a_pool_are_found_among_other_sources(run: Any) -> None:
+    lines = Path("embedded/source.txt").read_text().splitlines()
+    strong = Path("embedded/systems/strong.txt").read_text().splitlines()
+    Path("all.txt").write_text("\n".join(["Another one .", *lines]) + "\n")
+    Path("new.txt").write_text("\n".join(["Another one !", *strong]) + "\n")
+    rest = "--metric gleu --resamples 150 --by mean --format csv"
+    ranked = run(f"rank --pool sample --src all.txt --hyp new.txt {rest}")
+    scores = {row["system"]: row["score"] for row in ranked.rows}
+    assert scores["new"] == scores["strong"]
+    assert (
+        "name the sources of the lines with --src"
+        in run(f"rank --pool sample --hyp new.txt {rest}", code=2).err
+    )
+    Path("few.txt").write_text("\n".join(lines[1:]) + "\n")
+    Path("new.txt").write_text("\n".join(strong[1:]) + "\n")
+    assert (
+        "few.txt lacks 1 of the 72 sentences of sample, such as 'My grandmother"
+        in run(f"rank --pool sample --src few.txt --hyp new.txt {rest}", code=2).err
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--pool sample --hyp embedded/systems/weak.txt", "has a system weak as well"),
+        ("--pool sample --gold embedded/gold.m2", "a pool contains its own references"),
+        ("--pool nowhere", "no benchmark is named 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_a_pool_is_refused(run: Any, words: str, message: str) -> None:
+    assert message in run(f"rank {words} --metric gleu", code=2).err
+
+
+@pytest.mark.realdata
+def test_a_new_system_is_rated_among_those_of_seeda(run: Any) -> None:
+    from learnedgec import load_benchmark
+
+    whole = load_benchmark("seeda-s:full")
+    Path("all.txt").write_text("\n".join(whole.sources) + "\n")
+    Path("ours.txt").write_text("\n".join(whole.systems["T5"]) + "\n")
+    rows = run(
+        "rank --pool seeda --src all.txt --hyp ours.txt --metric edit-count --resamples 20 --format csv"
+    ).rows
+    assert len(rows) == 13
+    scores = {row["system"]: float(row["score"]) for row in rows}
+    assert scores["ours"] == pytest.approx(scores["T5"], abs=0.05)

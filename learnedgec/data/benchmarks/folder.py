@@ -17,6 +17,8 @@ themselves are a system. At least one of the four files with judgements is neede
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,6 +92,28 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         ratings=ratings,
         official=official,
     ).exclude_own_references()
+
+
+def half(benchmark: Benchmark, part: str) -> Benchmark:
+    """Return a half of a benchmark's sentences, so that one half can tune or train what the other tests.
+
+    The SHA-256 of a source decides. Sentences thus stay in their half while judgements are added, and equal
+    sources are in the same half.
+
+    Args:
+        benchmark: the whole.
+        part: `dev` or `test`.
+
+    Raises:
+        UnknownNameError: there is no such part.
+    """
+    if part not in ("dev", "test"):
+        raise UnknownNameError(f"part of {benchmark.name}", part, ("dev", "test"))
+    digests = (hashlib.sha256(" ".join(text.split()).encode()) for text in benchmark.sources)
+    chosen = [n for n, d in enumerate(digests) if (d.digest()[0] < 128) == (part == "dev")]
+    name = f"{benchmark.name}:{part}"
+    # Scores of whole systems are of all judgements, so a half has none.
+    return dataclasses.replace(benchmark.select(sentences=chosen), name=name, official={})
 
 
 def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.conll14 import SEEDA_SETS, gjg15, seeda
-from learnedgec.data.benchmarks.folder import read_benchmark
+from learnedgec.data.benchmarks.folder import half, read_benchmark
 from learnedgec.data.benchmarks.pairs import jfleg, peet
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
@@ -110,7 +110,8 @@ def load_benchmark(name: str) -> Benchmark:
               `sample`;
             - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
               with `gecpd` or `gector`;
-            - the path of a folder in the format of `learnedgec.data.benchmarks.folder`.
+            - the path of a folder in the format of `learnedgec.data.benchmarks.folder`, such as that of a
+              study; `FOLDER:dev` and `FOLDER:test` are halves of its sentences (`half`).
 
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
@@ -124,9 +125,11 @@ def load_benchmark(name: str) -> Benchmark:
         (72, 351)
     """
     head, *words = name.split(":")
-    path = local_path(name)
+    folder, part = (name, "") if local_path(name) else name.rpartition(":")[::2]
+    path = local_path(folder)
     if head not in REGISTRY and path is not None and path.is_dir():
-        return read_benchmark(name)
+        benchmark = read_benchmark(folder)
+        return half(benchmark, part) if part else benchmark
     head = REGISTRY.spelt(head)
     if head == "jfleg":
         return jfleg(name.partition(":")[2])

@@ -278,7 +278,7 @@ def _content_digest(name: str) -> str:
     dataset = name.partition(":")[0]
     files = DATASETS.find(dataset).files.values() if dataset in DATASETS else ()
     digests = [file.sha256 for file in files]
-    paths = [Path(name)]
+    paths = [Path(name), *map(Path, filter(None, [name.rpartition(":")[0]]))]
     if dataset == "sample":
         paths.append(sample_folder())
     digests += [file_digest(path) for path in paths if path.is_file()]

@@ -14,7 +14,7 @@ from typing import Any
 from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
-from learnedgec.data.catalog.judgements import load_rankings
+from learnedgec.data.catalog.judgements import RANKINGS, Ranking, load_rankings
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
@@ -279,7 +279,7 @@ class RankingPairs(PairSource):
 
     Args:
         rankings: datasets with rankings of systems' outputs (`load_rankings`), such as `pillars:train`, where
-            GPT-4 chose among three systems.
+            GPT-4 chose among three systems, or benchmarks, such as `mystudy:dev`, a half of a study.
         balance: shares of pairs whose better side is `nearer` to the source than the worse one, `equal` or
             `farther`, as for `ReferencedPairs`.
         number: number of pairs, drawn at random; by default, all.
@@ -303,12 +303,22 @@ class RankingPairs(PairSource):
         """Return the pairs in the order of the data, or those drawn."""
         pairs: list[RankedPair] = []
         for name in self.rankings:
-            sources, outputs = load_parallel(name).sources, load_outputs(name)
-            for ranking in load_rankings(name):
+            sources: Sequence[str]
+            outputs: Mapping[str, Sequence[str]]
+            rankings: Sequence[Ranking]
+            if name in RANKINGS:
+                sources, outputs = load_parallel(name).sources, load_outputs(name)
+                rankings = load_rankings(name)
+            else:
+                benchmark = load_benchmark(name)
+                sources, outputs = benchmark.sources, benchmark.systems
+                rankings = benchmark.rankings
+            for ranking in rankings:
                 source = " ".join(sources[ranking.sentence].split())
                 texts = {
                     " ".join(outputs[system][ranking.sentence].split()): rank
                     for system, rank in ranking.ranks.items()
+                    if system in outputs
                 }
                 pairs += [RankedPair(source, *row, source, name) for row in ordered(texts.items())]
         return drawn_balanced(pairs, self.balance, self.number, self.seed)
@@ -324,7 +334,9 @@ def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]
     Raises:
         ConfigError: the benchmark has no ratings.
     """
-    if name in RATINGS or name.partition(":")[0] not in REGISTRY:
+    if name in RATINGS or not (
+        name.partition(":")[0] in REGISTRY or name.endswith((":dev", ":test"))
+    ):
         yield from iterate_ratings(name, columns)
         return
     benchmark = load_benchmark(name)

@@ -16,6 +16,7 @@ from learnedgec.data.benchmarks import Benchmark, Ranking, load_benchmark
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.catalog import load_outputs, load_parallel, load_ratings
 from learnedgec.data.references import References
+from learnedgec.data.text import write_lines
 from learnedgec.errors import (
     FormatError,
     InputError,
@@ -486,3 +487,29 @@ def test_real_raters_agree() -> None:
         "agreement of three raters on 8,954 outputs: r 0.77 and weighted kappa 0.76 per pair, r 0.82 of one "
         "with the mean of the others; noise ceiling of their mean 0.95."
     )
+
+
+def test_halves_of_a_folder_share_no_source_and_stay_as_judgements_are_added(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "mine"
+    (folder / "systems").mkdir(parents=True)
+    sources = [f"He go {number % 20} ." for number in range(40)]
+    write_lines(folder / "source.txt", sources)
+    for name in ("X", "Y"):
+        write_lines(folder / "systems" / name, [f"{name} {number}" for number in range(40)])
+    rows = [f"{number},X,Y,0" for number in range(40)]
+    write_lines(folder / "rankings.csv", ["id,better,worse,tie", *rows])
+    write_lines(folder / "ratings.csv", ["id,system,fluency", "0,X,1", "1,X,5"])
+    dev, test = (load_benchmark(f"{folder}:{part}") for part in ("dev", "test"))
+    assert sorted(dev.sources + test.sources) == sorted(sources)
+    assert set(dev.sources).isdisjoint(test.sources)
+    assert 10 < len(dev.sources) < 30
+    assert len(dev.rankings) == len(dev.sources)
+    assert dev.name == f"{folder}:dev"
+    # The mean rating of the whole is not that of a half.
+    assert dev.official == {}
+    write_lines(folder / "rankings.csv", ["id,better,worse,tie", *rows[:9]])
+    assert load_benchmark(f"{folder}:dev").sources == dev.sources
+    with pytest.raises(UnknownNameError, match=r"part of .* is named 'train'"):
+        load_benchmark(f"{folder}:train")
