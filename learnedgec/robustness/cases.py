@@ -22,13 +22,15 @@ Dimension: TypeAlias = Literal["action", "distance", "nearest", "frequency"]
 _ACTIONS = ("substitute", "insert", "delete", "mixed", "none")
 _DISTANCES = {"0-1": 1, "2-3": 3, "4-6": 6, "7-10": 10, "11+": float("inf")}
 _FREQUENCIES = {"0": 0, "1-10": 10, "11-100": 100, "101-1000": 1000, "1001+": float("inf")}
+# How often a word occurs in training data, in the groups of RobustGEC's paper (Figure 3).
+_COUNTS = {"0-9": 9, "10-50": 50, "51+": float("inf")}
 
 # The groups of each dimension in order; those of numbers with the largest number that they hold.
 _GROUPS: Mapping[Dimension, Iterable[str]] = {
     "action": _ACTIONS,
     "distance": _DISTANCES,
     "nearest": _DISTANCES,
-    "frequency": _FREQUENCIES,
+    "frequency": (*_FREQUENCIES, *_COUNTS),
 }
 
 
@@ -126,27 +128,27 @@ def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
     return statistics | {action: actions[action] / len(changes) for action in _ACTIONS}
 
 
-def word_frequencies(sentences: Iterable[str], *, counts: bool = False) -> dict[str, float]:
-    """Return how often each word occurs per million tokens, in lower case; with `counts`, how often in all.
+def word_counts(sentences: Iterable[str]) -> Counter[str]:
+    """Return how often each word occurs, in lower case.
 
     Example:
-        >>> word_frequencies(["The cat saw the dog ."])["the"]
-        333333.3333333333
+        >>> word_counts(["The cat saw the dog ."])["the"]
+        2
     """
-    words = Counter(token.lower() for sentence in sentences for token in sentence.split())
-    scale = 1.0 if counts else 1e6 / max(words.total(), 1)
-    return {word: scale * count for word, count in words.items()}
+    return Counter(token.lower() for sentence in sentences for token in sentence.split())
 
 
 def group_variants(
-    changes: Sequence[Sequence[ContextChange]], frequencies: Mapping[str, float]
+    changes: Sequence[Sequence[ContextChange]],
+    frequencies: Mapping[str, float],
+    bins: Mapping[str, float] = _FREQUENCIES,
 ) -> dict[tuple[Dimension, str], list[tuple[int, int]]]:
     """Return which variants belong to each group of each dimension.
 
     Args:
         changes: of each case, for each variant.
-        frequencies: of words, per million tokens or in all (`word_frequencies`). What is substituted is as
-            common as its rarest word.
+        frequencies: of words. What is substituted is as common as its rarest word.
+        bins: groups of frequencies, with the highest of each.
 
     Returns:
         (dimension, group) -> the case number and the number of the variant, from 1, of each
@@ -166,7 +168,7 @@ def group_variants(
                 groups["nearest", _bin(change.nearest, _DISTANCES)].append((number, place))
             if change.action == "substitute":
                 rarest = min(frequencies.get(word.lower(), 0.0) for word in change.words)
-                groups["frequency", _bin(rarest, _FREQUENCIES)].append((number, place))
+                groups["frequency", _bin(rarest, bins)].append((number, place))
     return {group: members for group, members in groups.items() if members}
 
 
@@ -196,15 +198,16 @@ class CaseSet:
 
 
 def arrange_cases(
-    parts: Mapping[str, Sequence[Case]], frequencies: Mapping[str, float] | None = None
+    parts: Mapping[str, Sequence[Case]], occurrences: Mapping[str, float] | None = None
 ) -> list[CaseSet]:
     """Return each set of cases and, if there are several, `total`, all of them one after the other.
 
     Args:
         parts: sets of cases by name. The long list has the sentences (`Case.pairs`) of the first, then those
             of the second, and so on.
-        frequencies: of words, per million tokens; by default in the originals of all cases, source
-            and target.
+        occurrences: how often words occur in a text such as a system's training data, for groups as in the
+            paper; by default, groups are by the frequency per million tokens in all originals, source and
+            target.
 
     Raises:
         InputError: a set has no case, or a case no variant.
@@ -215,9 +218,13 @@ def arrange_cases(
         for number, case in enumerate(cases, 1):
             if not case.variants:
                 raise InputError(f"case {number} of {name} has no variant; leave it out.")
+    frequencies, bins = occurrences, _COUNTS
     if frequencies is None:
         originals = [case.original for cases in parts.values() for case in cases]
-        frequencies = word_frequencies(text for p in originals for text in (p.source, p.target))
+        counts = word_counts(text for pair in originals for text in (pair.source, pair.target))
+        scale = 1e6 / max(counts.total(), 1)
+        frequencies = {word: scale * count for word, count in counts.items()}
+        bins = _FREQUENCIES
     everything = list(chain.from_iterable(parts.values()))
     changes = [describe_changes(case) for case in everything]
     sizes = np.array([1 + len(case.variants) for case in everything], dtype=np.intp)
@@ -231,6 +238,6 @@ def arrange_cases(
         places = np.arange(sizes[span].max())
         real = places < sizes[span, None]
         rows = first[span] + places * real
-        groups = group_variants(changes[span], frequencies)
+        groups = group_variants(changes[span], frequencies, bins)
         sets.append(CaseSet(name, sizes[span], rows, real, groups))
     return sets

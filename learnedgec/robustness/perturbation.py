@@ -6,15 +6,16 @@ by frequency. The variants are not checked by humans: some are odd, a few ungram
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
 (EMNLP 2023), appendix B. Deviations: which words may be changed, and words from the corpus instead of a
-masked language model.
+masked language model; `procedure='zhang2023'` changes sentences as the paper does (`masked`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from learnedgec.robustness.sites import (
     modifies,
     plan_sites,
 )
+from learnedgec.runtime.runtime import Runtime
+
+Procedure: TypeAlias = Literal["corpus", "zhang2023"]
 
 # The places of a sentence are visited this often.
 _ROUNDS = 3
@@ -44,7 +48,10 @@ def perturb(
     *,
     variants: int = 5,
     actions: Sequence[Action] = ACTIONS,
+    procedure: Procedure = "corpus",
+    encoder: str = "bert-base-cased",
     seed: int = 0,
+    runtime: Runtime = Runtime(),
 ) -> list[Case]:
     """Return a case for each sentence: itself, and variants with one word of the context changed.
 
@@ -54,6 +61,10 @@ def perturb(
         variants: the maximum number of variants of a case. It has fewer, or none, where nothing can be
             changed: a short sentence, or one full of errors.
         actions: the allowed actions, each used equally often where it is possible.
+        procedure: `corpus`, or `zhang2023`: any word outside errors is changed, by words of a masked language
+            model.
+        encoder: that model; it needs its head of masked language modelling.
+        runtime: how to run it.
         seed: of the random choices. A sentence's variants depend on its number and on the corpus.
 
     Returns:
@@ -63,6 +74,7 @@ def perturb(
     Raises:
         LengthError: sources and targets differ in length.
         InputError: no variant, or no known action, is asked for.
+        ModelError: the masked language model is not available.
 
     Example:
         >>> sources = ["She go to a small school in the old town ."]
@@ -77,24 +89,48 @@ def perturb(
             f"{variants} variants by {', '.join(actions) or 'no action'} were asked for; give at least one "
             f"variant and actions among {', '.join(ACTIONS)}."
         )
+    plans: Iterable[Iterable[tuple[Site, str]]]
+    plans = _plans_from_corpus(sources, targets, actions, variants, seed)
+    if procedure == "zhang2023":
+        from learnedgec.robustness.masked import random_changes
+
+        plans = random_changes(sources, targets, actions, variants, seed, encoder, runtime)
+    cases = []
+    for source, target, plan in zip(sources, targets, plans, strict=True):
+        pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
+        for site, word in plan:
+            if len(pairs) > variants:
+                break
+            changed = _changed(source.split(), target.split(), site, word)
+            pairs += [changed] if changed not in pairs else []
+        cases.append(Case(Pair(source, target), tuple(pairs[1:])))
+    return cases
+
+
+def _plans_from_corpus(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    actions: Sequence[Action],
+    variants: int,
+    seed: int,
+) -> Iterator[Iterator[tuple[Site, str]]]:
+    """Yield each sentence's places to change, with a word of the corpus for each."""
     tags = tag_sentences(targets, RELEASED)
     lexicon = _Lexicon(tags)
-    cases = []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
         random = np.random.default_rng([seed, number])
         plan = plan_sites(source, target, tags[target], actions, 2 * variants, random)
-        random = np.random.default_rng([seed, number, 1])
-        pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
-        # The places are visited again with other words, until there are enough variants.
-        for site in plan * _ROUNDS:
-            if len(pairs) > variants:
-                break
-            word = "" if site.action == "delete" else lexicon.words(site).draw(site, random)
-            if word is not None:
-                changed = _changed(source.split(), target.split(), site, word)
-                pairs += [changed] if changed not in pairs else []
-        cases.append(Case(Pair(source, target), tuple(pairs[1:])))
-    return cases
+        yield _with_words(plan, lexicon, np.random.default_rng([seed, number, 1]))
+
+
+def _with_words(
+    plan: list[Site], lexicon: _Lexicon, random: np.random.Generator
+) -> Iterator[tuple[Site, str]]:
+    """Yield places with words, as long as there are words; places come again with other words."""
+    for site in plan * _ROUNDS:
+        word = "" if site.action == "delete" else lexicon.words(site).draw(site, random)
+        if word is not None:
+            yield site, word
 
 
 def _changed(source: list[str], target: list[str], site: Site, word: str) -> Pair:

@@ -90,7 +90,7 @@ def evaluate_preferences(
     metric: AnyMetric | Sequence[AnyMetric],
     parts: Mapping[str, Sequence[Case]],
     *,
-    frequencies: Mapping[str, float] | None = None,
+    occurrences: Mapping[str, float] | None = None,
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -102,7 +102,7 @@ def evaluate_preferences(
         metric: a metric, its name, or a list of them.
         parts: sets of cases by name; with several, their total is evaluated too. Cases in which some target
             equals its source are left out.
-        frequencies: of words, per million tokens: see `arrange_cases`.
+        occurrences: how often words occur in a text: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
         level: of the intervals.
         seed: of the random generator.
@@ -126,7 +126,7 @@ def evaluate_preferences(
         for name, cases in parts.items()
     }
     left_out = [len(cases) - len(usable[name]) for name, cases in parts.items()]
-    sets = arrange_cases(usable, frequencies)
+    sets = arrange_cases(usable, occurrences)
     pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     metrics = bind(metric, runtime)

@@ -8,7 +8,7 @@ and manner before an adjective or a verb) are inserted and deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -97,6 +97,13 @@ def plan_sites(
             # Both neighbours of an insertion are context; the first word stays because of its capital.
             if place and (action != "insert" or place - 1 in context) and _changeable(site):
                 sites.append(site)
+    return take_turns(by_action, count, random)
+
+
+def take_turns(
+    by_action: Mapping[Action, Sequence[Site]], count: int, random: np.random.Generator
+) -> list[Site]:
+    """Return up to `count` of the sites in random order, each action with the same probability."""
     remaining = {
         action: [sites[n] for n in random.permutation(len(sites))]
         for action, sites in by_action.items()

@@ -124,7 +124,7 @@ def evaluate_systems(
     parts: Mapping[str, Sequence[Case]],
     systems: Mapping[str, Mapping[str, Sequence[str]]],
     *,
-    frequencies: Mapping[str, float] | None = None,
+    occurrences: Mapping[str, float] | None = None,
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -138,7 +138,7 @@ def evaluate_systems(
         parts: sets of cases by name; with several, their total is evaluated too.
         systems: for each system and set, its hypotheses: for every case the original's and then
             the variants', as `Case.pairs` has them.
-        frequencies: of words, per million tokens: see `arrange_cases`.
+        occurrences: how often words occur in a text: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
         level: of the intervals.
         seed: of the random generator.
@@ -166,7 +166,7 @@ def evaluate_systems(
             f"{bound.label} does not compare edits; the robustness of systems is measured with errant, m2 "
             "or their kind."
         )
-    sets = arrange_cases(parts, frequencies)
+    sets = arrange_cases(parts, occurrences)
     pairs = {name: [pair for case in cases for pair in case.pairs] for name, cases in parts.items()}
     for system, outputs in systems.items():
         for name, expected in pairs.items():

@@ -7,6 +7,7 @@ import pytest
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.robustness.cases import (
     ContextChange,
+    arrange_cases,
     case_statistics,
     describe_changes,
     group_variants,
@@ -62,6 +63,23 @@ def test_groups() -> None:
         ("nearest", "11+"): [(0, 2)],
         ("frequency", "1-10"): [(0, 1)],
         ("frequency", "101-1000"): [(1, 2)],
+    }
+
+
+def test_counts_are_grouped_as_in_the_paper() -> None:
+    # Fewer than 10 occurrences in the training data, 10 to 50, and more than 50.
+    words = {"new": 9, "big": 10, "small": 50, "red": 51}
+    original, *variants = (
+        Pair(f"He go to the {word} school .", f"He goes to the {word} school .")
+        for word in ("old", *words, "odd")
+    )
+    [of_set] = arrange_cases({"mine": [Case(original, tuple(variants))]}, words)
+    assert {
+        name: list(rows) for (by, name), rows in of_set.groups.items() if by == "frequency"
+    } == {
+        "0-9": [(0, 1), (0, 5)],
+        "10-50": [(0, 2), (0, 3)],
+        "51+": [(0, 4)],
     }
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+import torch
 from embedded import Sample
 
 from learnedgec.data.catalog import Case
 from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.errors import InputError, LengthError
+from learnedgec.errors import InputError, LengthError, ModelError
+from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.robustness.perturbation import perturb
 from learnedgec.robustness.sites import ACTIONS, Action
+from learnedgec.runtime.runtime import Runtime
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +98,56 @@ def test_what_cannot_be() -> None:
         perturb(["a"], ["a"], variants=0)
     with pytest.raises(InputError, match="1 variants by shuffle"):
         perturb(["a"], ["a"], variants=1, actions=["shuffle"])  # type: ignore[list-item]
+
+
+@pytest.fixture(scope="module")
+def tiny_masked_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    import tiny
+    from transformers import BertForMaskedLM
+
+    torch.manual_seed(0)
+    tokenizer = tiny.tokenizer()
+    model = BertForMaskedLM(tiny.configuration(len(tokenizer)))
+    return str(tiny._save(tmp_path_factory.mktemp("models") / "masked", model, tokenizer))
+
+
+def test_the_paper_s_procedure(sample: Sample, targets: list[str], tiny_masked_model: str) -> None:
+    sources, targets = list(sample.sources[:40]), targets[:40]
+    cases = perturb(sources, targets, procedure="zhang2023", encoder=tiny_masked_model)
+    done = Counter[str]()
+    model = load_model(tiny_masked_model, Runtime(), "AutoModelForMaskedLM")
+    tokenizer = load_tokenizer(tiny_masked_model)
+    words = {n: t for t, n in tokenizer.get_vocab().items() if t.isalpha()}
+    for case in cases:
+        source, target = case.original.source.split(), case.original.target.split()
+        errors = reference_edits(case.original.source, case.original.target)
+        for variant in case.variants:
+            (edit,) = reference_edits(case.original.source, variant.source)
+            (other,) = reference_edits(case.original.target, variant.target)
+            assert edit.correction == other.correction
+            assert source[edit.start : edit.end] == target[other.start : other.end]
+            assert all(edit.end <= e.start or e.end <= edit.start for e in errors)
+            if edit.start == edit.end:
+                assert edit.correction in words.values()
+            elif edit.correction:
+                # The most probable word of the vocabulary in the correction, other than the word itself.
+                text = [*target[: other.start], "[MASK]", *target[other.end :]]
+                inputs = tokenizer(" ".join(text), return_tensors="pt")
+                with torch.inference_mode():
+                    (logits,) = model(**inputs).logits[inputs["input_ids"] == 4]
+                best = sorted(words, key=lambda number: -logits[number])
+                expected = [words[n] for n in best[:2] if words[n] != target[other.start].lower()]
+                assert edit.correction == expected[0]
+            done[
+                "insert" if edit.start == edit.end else "delete" if not edit.correction else "sub"
+            ] += 1
+    # The actions are equally probable; deleting one of two equal words, or inserting one, may coincide.
+    total = done.total()
+    assert total > 150
+    assert all(0.2 < done[action] / total < 0.5 for action in ("insert", "delete", "sub"))
+
+
+def test_an_encoder_without_the_head_is_refused(tiny_encoder: Path) -> None:
+    actions: list[Action] = ["substitute"]
+    with pytest.raises(ModelError, match=r"lacks the weights cls\.predictions"):
+        perturb(["a b"], ["a b"], actions=actions, procedure="zhang2023", encoder=str(tiny_encoder))
