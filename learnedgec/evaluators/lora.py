@@ -149,10 +149,22 @@ def _check_count(key: str, count: int, least: int, most: int) -> None:
         )
 
 
-def encoder_layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
+def encoder_layers(encoder: torch.nn.Module) -> torch.nn.ModuleList:
     """Return an encoder's layers, the lowest first: its longest list of modules."""
     lists = [module for module in encoder.modules() if isinstance(module, torch.nn.ModuleList)]
-    return list(max(lists, key=len, default=[]))
+    return max(lists, key=len, default=torch.nn.ModuleList())
+
+
+def keep_layers(encoder: Any, layers: int) -> None:
+    """Remove an encoder's layers above the lowest `layers`, in place.
+
+    Raises:
+        ConfigError: it has fewer layers.
+    """
+    every_layer = encoder_layers(encoder)
+    _check_count("layer", layers, 1, len(every_layer))
+    del every_layer[layers:]
+    encoder.config.num_hidden_layers = layers
 
 
 def remove_lora(encoder: torch.nn.Module) -> None:

@@ -60,7 +60,8 @@ class EvaluatorModule(lightning.LightningModule):
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
             name or directory, to continue from its encoder and from its heads with the same name, input and
             kind of data (ratings, ranked pairs, wrong words). Other heads start untrained.
-        layer: leave out the pretrained encoder's layers above this one, counted from 1.
+        layer: leave out the encoder's layers above this one, counted from 1. If it is an evaluator's, only
+            the heads that are named here go on.
         pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
             pretrained `pooler` on top of it (as in `BertForSequenceClassification`).
         dropout: dropout rate before the heads.

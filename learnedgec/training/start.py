@@ -19,6 +19,7 @@ from learnedgec.evaluators.lora import (
     encoder_layers,
     freeze_layers,
     is_lora,
+    keep_layers,
     remove_lora,
     widen_lora,
 )
@@ -95,14 +96,10 @@ def start_model(
     inputs = sorted({head.input for head in heads.values()})
     settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
     continues = is_evaluator(encoder)
-    if continues and layer is not None:
-        raise ConfigError(
-            f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
-        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if continues:
-            start = _continued(heads, encoder, frozen_layers, settings)
+            start = _continued(heads, encoder, layer, frozen_layers, settings)
         else:
             pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
             model = _model(pretrained, encoder, heads, settings)
@@ -136,6 +133,7 @@ def check_start(encoder: str) -> None:
 def _continued(
     heads: Mapping[str, HeadConfig],
     name: str,
+    layer: int | None,
     frozen_layers: int | None,
     settings: Mapping[str, Any],
 ) -> Start:
@@ -144,6 +142,8 @@ def _continued(
     manifest = check_package(folder)
     first = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
     config, encoder = first.config, first.encoder
+    if layer is not None:
+        keep_layers(encoder, layer)
     frozen = not settings["lora"] and frozen_layers == len(encoder_layers(encoder))
     lora = config.lora if frozen else settings["lora"]
     earlier = _replaced_lora(encoder, config.lora, lora)
@@ -154,7 +154,9 @@ def _continued(
     staying = {
         head: config.head(head)
         for head in config.heads
-        if head not in heads and (frozen or (lora and reads_the_same(config.head(head).input)))
+        if head not in heads
+        and layer is None  # else the states that it reads are gone or about to change
+        and (frozen or (lora and reads_the_same(config.head(head).input)))
     }
     new, old = settings["pooling"], config.pooling
     pooled = [head for head, options in staying.items() if options.reads == "pooled"]

@@ -279,6 +279,25 @@ def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     assert new["capitals"][0] > new["capitals"][1]
 
 
+def test_an_evaluator_continues_with_fewer_layers(tmp_path: Path) -> None:
+    heads = {"fluency": HeadConfig("hypothesis", 2.8, 0.5), "meaning": HeadConfig("pair")}
+    folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads))
+    module = EvaluatorModule({"fluency": HeadOptions()}, folder, layer=1, frozen_layers=1)
+    # The head that is not named would read other states than it has learned.
+    assert set(module.model.config.heads) == {"fluency"}
+    inputs = module.tokenizer(["The cat is here ."], return_tensors="pt")
+    first = Evaluator.load(folder).model
+    with torch.no_grad():
+        states = first.encoder(**inputs, output_hidden_states=True).hidden_states
+        lower = module.model.eval().encoder(**inputs).last_hidden_state
+    assert torch.allclose(lower, states[1])
+    assert torch.equal(module.model.heads["fluency"].weight, first.heads["fluency"].weight)
+    module.model.save_pretrained(tmp_path / "fewer")
+    assert not any("layer.1." in name for name in load_file(tmp_path / "fewer/model.safetensors"))
+    with pytest.raises(ConfigError, match=r"model\.layer is 3, but the encoder has 2 layers"):
+        EvaluatorModule({"fluency": HeadOptions()}, folder, layer=3)
+
+
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     heads = {
         "fluency": HeadConfig("hypothesis"),
