@@ -31,6 +31,9 @@ _NAMES = {
     "report.page": ["write_report"],
     "runtime.runtime": ["Runtime"],
     "scoring": ["bind", "score"],
+    "training.result": ["TrainingResult"],
+    "training.tables": ["train"],
+    "tuning.task": ["TuningResult", "tune"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -74,8 +74,8 @@ def test_tune_ensemble(run) -> None:
 
 
 @pytest.mark.slow
-def test_train_on_csv(run) -> None:
-    learned, scored = run("train_on_csv").splitlines()
+def test_train_on_ratings(run) -> None:
+    learned, scored = run("train_on_ratings").splitlines()
     assert -1 < numbers(learned)[0] < 1
     assert "on 40 ratings" in learned
     strong, weak = numbers(scored)

@@ -13,10 +13,11 @@ import numpy as np
 
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, stored
-from learnedgec.training.fit import Result, quiet_lightning, train
+from learnedgec.training.fit import quiet_lightning, train
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
+from learnedgec.training.result import TrainingResult
 
 WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "house", "dog"]
 WORDS += ["cat", "big", "small"]
@@ -44,7 +45,7 @@ def arguments(
     return ["--config", str(config), *words]
 
 
-def trained(words: Sequence[str]) -> Result:
+def trained(words: Sequence[str]) -> TrainingResult:
     """Train with these arguments."""
     result = train(words, progress=False)
     assert result is not None

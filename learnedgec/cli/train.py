@@ -17,7 +17,7 @@ from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from learnedgec.training.fit import Result
+    from learnedgec.training.result import TrainingResult
 
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
@@ -68,7 +68,7 @@ def _report(folder: Path, package: Path) -> str:
         return f"no file: {error}"
 
 
-def _rows(result: Result) -> Iterator[dict[str, Any]]:
+def _rows(result: TrainingResult) -> Iterator[dict[str, Any]]:
     """Yield a row for each head and part: all results, or the main one of several seeds."""
     from learnedgec.training.evaluate import main_figure
 

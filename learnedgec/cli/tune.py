@@ -5,24 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.analysis.contamination import count_shared
 from learnedgec.cli import flags, output
-from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.plotting.tuning import plot_tuning
-from learnedgec.runtime.writing import check_writable
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
-from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.search import Comparison, Tuning
+from learnedgec.tuning.task import TuningResult, check_tuning, gain_cell
 from learnedgec.tuning.trials import SearchPlan
 
 
@@ -82,10 +76,7 @@ def main(arguments: Sequence[str]) -> None:
     options = output.with_format(build_parser().parse_args(arguments))
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
-    task = {"space": options.space, "tuned_on_test": options.tuned_on_test}
     flags.require(options, benchmark="gmeg:dev")
-    if options.name:
-        search.check_name(options.name)
     benchmarks, others = (
         {name: load_benchmark(name) for name in expand_benchmarks(names)}
         for names in ([options.benchmark], options.compare)
@@ -96,99 +87,46 @@ def main(arguments: Sequence[str]) -> None:
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
     runtime = flags.read_runtime(options)
-    names = {}
-    for typed, benchmark in benchmarks.items():
-        _, on_test = search.check_task(named, benchmark, goal, plan, **task)
-        names[typed] = search.tuned_name(
+    tasks = [
+        check_tuning(
             named,
-            typed,
-            options.name or "",
-            goal=goal,
-            tuned_on_test=on_test or named.tuned_on_test,
-        )
-        path = tuned_file(Path(options.output), names[typed])
-        check_writable(path)
-        output.check_free(path, options)
-    metric = bind_one(named, runtime)
-    flags.introduce_evaluator([metric], options)
-    _announce_comparisons(benchmarks, others, goal)
-    announce = None if options.quiet else output.notice
-    results = []
-    for typed, benchmark in benchmarks.items():
-        tuning = search.tune(
-            metric,
             benchmark,
             goal,
             plan,
-            **task,
-            name=names[typed],
-            resamples=options.resamples or 1000,
+            typed=typed,
+            others=others,
+            **{
+                key: options[key]
+                for key in ("space", "name", "output", "overwrite", "tuned_on_test")
+            },
+        )
+        for typed, benchmark in benchmarks.items()
+    ]
+    metric = bind_one(named, runtime)
+    flags.introduce_evaluator([metric], options)
+    output.notice(*dict.fromkeys(message for task in tasks for message in task.notices))
+    results = [
+        task.run(
+            metric,
+            resamples=options.resamples,
             level=options.confidence,
             runtime=runtime,
-            announce=announce,
+            announce=None if options.quiet else output.notice,
         )
-        comparisons = {
-            other_name: search.compare(
-                tuning,
-                other,
-                **flags.read_resampling(options),
-                runtime=runtime,
-                announce=announce,
-            )
-            for other_name, other in others.items()
-        }
-        shared = {
-            tested_name: count_shared(tuning.sentences, tested.sources)
-            for tested_name, tested in {tuning.benchmark: benchmark, **others}.items()
-        }
-        results.append(_Tuned(names[typed], tuning, comparisons, shared))
+        for task in tasks
+    ]
     _emit(results, options)
 
 
-@dataclass(frozen=True)
-class _Tuned:
-    """A tuned metric: its name, the search, and its results on other benchmarks.
-
-    Attributes:
-        name: of the tuned metric.
-        tuning: the search.
-        comparisons: benchmark -> what `compare` found there.
-        shared: benchmark -> number of its sentences that are among the tuning data.
-    """
-
-    name: str
-    tuning: Tuning
-    comparisons: Mapping[str, Sequence[Comparison]]
-    shared: Mapping[str, int]
-
-
-def _announce_comparisons(
-    benchmarks: Mapping[str, Benchmark], others: Mapping[str, Benchmark], goal: Goal
-) -> None:
-    """Print notices about the benchmarks to compare on: another objective, and sentences of tuning data."""
-    for name, other in others.items():
-        if (objective := goal.on(other).objective) != goal.objective:
-            output.notice(
-                f"{name}: compared by {objective}, since its outputs were ranked, not rated."
-            )
-        for tuned_on, benchmark in benchmarks.items():
-            if shared := len(set(benchmark.sources) & set(other.sources)):
-                output.notice(
-                    f"{name}: {shared} of its {len(other.sources):,} sentences are in {tuned_on}, so its "
-                    f"results are no evidence of a gain; they are marked {output.TUNED_MARK}."
-                )
-
-
-def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
-    """Write each tuned metric's file, and print the tables and notices."""
-    rows, payloads, paths = [], [], []
+def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
+    """Print the tables and notices, and draw."""
+    payloads = []
     for result in results:
-        record = result.tuning.record(result.comparisons)
-        paths.append(write_tuned(Path(options.output), result.name, record))
         if options.plot:
             output.tell_written(plot_tuning(result.tuning, options.plot, result.name), options)
-        rows += [(result, row) for row in _rows(result)]
-        payloads.append({"name": result.name, "file": str(paths[-1]), **asdict(record)})
+        record = result.tuning.record(result.comparisons)
+        payloads.append({"name": result.name, "file": str(result.file), **asdict(record)})
+    rows = [(result, row) for result in results for row in result.rows()]
     several = len(results) > 1
     trials = len(results[0].tuning.trials)
     output.emit(
@@ -200,55 +138,12 @@ def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
         groups=("name", "benchmark"),
         notes=[output.TUNED_NOTE],
     )
-    for result, path in zip(results, paths, strict=True):
-        tuning, gain = result.tuning, result.tuning.gain
-        output.notice(*(f"{tuning.benchmark}: {message}" for message in tuning.notices))
-        if gain.low <= 0:
-            elsewhere = f" on data like {tuning.benchmark}" if result.comparisons else ""
-            output.notice(
-                f"on held-out judgements of {tuning.benchmark} the gain over the given metric is "
-                f"{_gain_cell(gain)}; expect no gain{elsewhere}."
-            )
-        if tuning.tuned_on_test:
-            output.notice(
-                f"{result.name} was tuned on test data: its held-out folds are sound evidence there, its "
-                "other results are not."
-            )
-        output.remark(f"wrote {path}; use it as --metric {result.name}", options)
+    for result in results:
+        output.notice(*result.notices)
+        output.remark(f"wrote {result.file}; use it as --metric {result.name}", options)
 
 
-def _rows(result: _Tuned) -> list[dict[str, Any]]:
-    """Return one row per metric and benchmark, for programs."""
-    tuning = result.tuning
-    held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
-    rows: list[dict[str, Any]] = []
-    for label, candidate in tuning.candidates.items():
-        mean, deviation = held_out.get(label, (None, None))
-        row: dict[str, Any] = {"benchmark": tuning.benchmark, "metric": label}
-        row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
-        gain = _gain_columns(tuning.gain) if label == "given" else {}
-        rows.append({**row, **gain, **candidate.parameters})
-    for benchmark, comparisons in result.comparisons.items():
-        for comparison in comparisons:
-            low, high = comparison.bounds
-            row = {"benchmark": benchmark, "metric": comparison.label}
-            row |= {"value": comparison.value, "low": low, "high": high}
-            gain = _gain_columns(Estimate(comparison.gain, *comparison.gain_bounds))
-            rows.append({**row, **gain})
-    return [
-        {"name": result.name, **row, "tuned_here": result.shared[row["benchmark"]]} for row in rows
-    ]
-
-
-def _gain_columns(gain: Estimate) -> dict[str, float]:
-    return {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
-
-
-def _gain_cell(gain: Estimate) -> str:
-    return f"{gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
-
-
-def _row_for_readers(result: _Tuned, row: Mapping[str, Any], several: bool) -> dict[str, Any]:
+def _row_for_readers(result: TuningResult, row: Mapping[str, Any], several: bool) -> dict[str, Any]:
     """Return the row with values and intervals in one cell, and a mark on values on the tuning data."""
     cells = {"name": row["name"]} if several else {}
     mark = output.TUNED_MARK if row["tuned_here"] and row["metric"] == "tuned" else ""
@@ -264,6 +159,6 @@ def _row_for_readers(result: _Tuned, row: Mapping[str, Any], several: bool) -> d
     if row["metric"] != "tuned" and not math.isnan(gain.value):
         # The gain on held-out judgements is evidence even where the value is not.
         overlaps = row["tuned_here"] and "low" in row
-        cells["gain of the tuned"] = _gain_cell(gain) + (output.TUNED_MARK if overlaps else "")
+        cells["gain of the tuned"] = gain_cell(gain) + (output.TUNED_MARK if overlaps else "")
     parameters = result.tuning.candidates[row["metric"]].parameters
     return cells | {name: str(value) for name, value in parameters.items()}

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.data.tables import read_table
 from learnedgec.data.text import iterate_jsonl, read_json, write_text
 from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.report.page import render
+from learnedgec.training.result import read_history
 from learnedgec.types import Floats
 
 # The size of a chart. The margin on the left holds 9.857e-05, also in the larger letters of a phone.
@@ -38,28 +38,12 @@ def write_training_report(folder: Path, package: Path) -> Path:
         "training.html",
         manifest=manifest,
         agreement=_agreement(manifest),
-        curves=_curves(_logged(folder)),
+        curves=_curves(read_history(folder)),
         heads=[_head(name, rows) for name in dict.fromkeys(row["head"] for row in rows)],
     )
     path = folder / "report.html"
     write_text(path, page)
     return path
-
-
-def _logged(folder: Path) -> list[dict[str, float]]:
-    """Return the values that a run logged, by step; a run that was continued has several files of them."""
-    logs = sorted(
-        (folder / "log").glob("version_*/metrics.csv"), key=lambda file: int(file.parent.name[8:])
-    )
-    logged: list[dict[str, float]] = []
-    for log in reversed(logs):
-        cells = (record for _, record in read_table(log))
-        rows = [{name: float(cell) for name, cell in row.items() if cell} for row in cells]
-        # A run that was not continued from this one, but started anew, logged the same steps.
-        if logged and rows and rows[0]["step"] >= logged[0]["step"]:
-            break
-        logged = [row for row in rows if not logged or row["step"] < logged[0]["step"]] + logged
-    return logged
 
 
 def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,44 +39,22 @@ from learnedgec.runtime.writing import check_writable
 from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
 from learnedgec.training.checkpoints import LastCheckpoint, WholeCheckpoints
 from learnedgec.training.data import TrainingData
-from learnedgec.training.evaluate import Verdict, evaluate, judge_heads, predictions, warnings_about
+from learnedgec.training.evaluate import evaluate, judge_heads, predictions, warnings_about
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse, run_folder
 from learnedgec.training.package import package_path, write_package
+from learnedgec.training.result import TrainingResult
 
 _NOT_EVALUATED = (
     "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
     "validation on."
 )
 
+# How an error says in Python, and on the command line, to start again.
+_ANEW = {"hint": "overwrite=True.", "flag": "--overwrite."}
+
 # In a run's folder, once it came to its end: what ended it.
 _FINISHED = "finished.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a training run.
-
-    Attributes:
-        package: the evaluator's folder.
-        results: part -> head -> correlations, or share of pairs in the right order.
-        notices: remarks about the run, such as that it stopped early.
-        warnings: about heads that predict the dev part no better than chance, or are not to be trusted.
-        seed: the run's seed; of several, the one with the median dev score, which all the above is about, or
-            `None` for the mean of their weights.
-        seeds: seed -> results, if several were trained.
-        folder: folder of the logs of the run with this seed.
-        verdicts: head -> what the test part says of it.
-    """
-
-    package: Path
-    results: dict[str, Any]
-    notices: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    seed: int | None = 1
-    seeds: Mapping[int, dict[str, Any]] = field(default_factory=dict)
-    folder: Path | None = None
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 def train(
@@ -86,7 +63,8 @@ def train(
     progress: bool = True,
     notify: Callable[[str], None] | None = None,
     module: type[EvaluatorModule] = EvaluatorModule,
-) -> Result | None:
+    alone: bool = False,
+) -> TrainingResult | None:
     """Train an evaluator as `learnedgec train` does, and return after its package is written.
 
     Args:
@@ -94,6 +72,7 @@ def train(
         progress: show progress bars on stderr.
         notify: called before the first epoch with a line about continued heads, the data and the device.
         module: the `LightningModule`; the arguments of a subclass are further keys under `model`.
+        alone: refuse several processes.
 
     Returns:
         The package and its results. With several processes, all but the first return `None`.
@@ -110,10 +89,14 @@ def train(
 
     with quiet_lightning():
         run = Run(parse(arguments, progress=progress, module=module))
+        if alone and run.trainer.world_size > 1:
+            raise ConfigError(
+                "trainer.devices: training from Python uses one device; `learnedgec train` uses several."
+            )
         if run.config.seeds > 1:
             return train_seeds(run, arguments, progress=progress, notify=notify, module=module)
         if run.config.average:
-            raise ConfigError("average: one seed has no mean; give --seeds 2 or more.")
+            raise ConfigError("average: one seed has no mean; set seeds to 2 or more.")
         return run.complete(notify)
 
 
@@ -137,7 +120,7 @@ class Run:
         self.kept.digest = self.digest
         self.kept.on_first = lambda: self.finished.unlink(missing_ok=True)
 
-    def complete(self, notify: Callable[[str], None] | None) -> Result | None:
+    def complete(self, notify: Callable[[str], None] | None) -> TrainingResult | None:
         """Train, evaluate and write the package; in all processes but the first, return `None`."""
         self.check()
         resumed = self.begin()
@@ -232,7 +215,9 @@ class Run:
         if exists and not self.config.overwrite:
             raise ConfigError(
                 f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "
-                "continue a run that has a checkpoint with --resume, or replace both with --overwrite."
+                "continue a run that has a checkpoint with ",
+                hint="resume=True, or replace both with overwrite=True.",
+                flag="--resume, or replace both with --overwrite.",
             )
 
     def fit(self, resumed: bool, notify: Callable[[str], None] | None) -> None:
@@ -292,10 +277,11 @@ class Run:
                 "interrupted before the first checkpoint; nothing was replaced."
             )
         return KeyboardInterrupt(
-            "interrupted; the same command with --resume continues from the last checkpoint."
+            "interrupted; the same command with --resume continues from the last checkpoint, as does "
+            "resume=True in Python."
         )
 
-    def finish(self) -> Result:
+    def finish(self) -> TrainingResult:
         """Evaluate the best checkpoint and write it as a package.
 
         Raises:
@@ -310,7 +296,9 @@ class Run:
         write_json(self.finished, self._end())
         return result
 
-    def write(self, model: EvaluatorModel, averaged: Sequence[Mapping[str, Any]] = ()) -> Result:
+    def write(
+        self, model: EvaluatorModel, averaged: Sequence[Mapping[str, Any]] = ()
+    ) -> TrainingResult:
         """Evaluate a model and write it as a package.
 
         Args:
@@ -352,7 +340,7 @@ class Run:
         if not averaged:
             on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
             write_jsonl(self.folder / "dev.jsonl", on_dev)
-        return Result(
+        return TrainingResult(
             self.package,
             results,
             self._notices(),
@@ -391,7 +379,7 @@ class Run:
         if finished == self._end() and not self.config.part and self.package.is_dir():
             raise ConfigError(
                 f"resume: the run in {self.folder} is finished, and there is nothing to resume; to "
-                "train longer, give more epochs (--trainer.max_epochs)."
+                "train longer, give more epochs (trainer.max_epochs)."
             )
         if not self.last.exists():
             return False
@@ -401,7 +389,8 @@ class Run:
                 return False
             raise ConfigError(
                 f"resume: the run in {self.folder} was started with other values of seed_everything, "
-                "model or data; use the same values, or start again with --overwrite."
+                "model or data; use the same values, or start again with ",
+                **_ANEW,
             )
         # The epoch that the checkpoint lies in, counted from 0, or that it ends.
         epochs = state["epoch"] + 1
@@ -412,7 +401,8 @@ class Run:
             if asked is not None and 0 <= asked < done:
                 raise ConfigError(
                     f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
-                    f"at least {done}, or start again with --overwrite."
+                    f"at least {done}, or start again with ",
+                    **_ANEW,
                 )
         if finished.get("ended_by") == self._end()["ended_by"]:  # perhaps early
             self.trainer.fit_loop.max_epochs = epochs
@@ -439,7 +429,8 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
     except Exception as error:  # reading bytes of any kind raises errors of any kind
         raise ConfigError(
             f"the checkpoint {path} is damaged, or holds more than tensors and plain values "
-            f"({type(error).__name__}); start again with --overwrite."
+            f"({type(error).__name__}); start again with ",
+            **_ANEW,
         ) from None
     return state
 

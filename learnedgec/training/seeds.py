@@ -19,9 +19,10 @@ from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.evaluate import main_figure
-from learnedgec.training.fit import Result, Run, quiet_lightning
+from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse
+from learnedgec.training.result import TrainingResult
 
 
 def train_seeds(
@@ -31,7 +32,7 @@ def train_seeds(
     progress: bool,
     notify: Callable[[str], None] | None,
     module: type[EvaluatorModule],
-) -> Result:
+) -> TrainingResult:
     """Train the seeds, `jobs` at a time, and write the package.
 
     The mean of the weights of runs that differ in their seed is often better than each of them (Wortsman et
@@ -51,7 +52,7 @@ def train_seeds(
     if first.trainer.world_size > 1:
         raise ConfigError(
             f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
-            "with --trainer.devices 1, or each by a command of its own with --seed_everything."
+            "with trainer.devices: 1, or each by a command of its own with another seed_everything."
         )
     first.check_free(first.package.is_dir() and not config.resume)
     if config.overwrite and not config.resume:
@@ -80,7 +81,7 @@ def train_seeds(
         mean = first.write(_mean(folders), [check_package(folder) for folder in folders])
         return replace(mean, seeds=figures)
 
-    def dev_score(result: Result) -> float:
+    def dev_score(result: TrainingResult) -> float:
         return fmean(main_figure(head)[1] or 0.0 for head in result.results["dev"].values())
 
     median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
@@ -98,7 +99,7 @@ def _train_seed(
     threads: int,
     progress: bool,
     notify: Callable[[str], None] | None,
-) -> Result:
+) -> TrainingResult:
     """Train one seed, with its share of the processor's threads."""
     torch.set_num_threads(threads)
     if notify:

@@ -56,7 +56,7 @@ def test_nothing_is_replaced_unasked(train: Any) -> None:
     train(f"{command} --resume")
     assert train(f"{command} --resume", code=2).err == (
         "learnedgec train: resume: the run in runs/mine is finished, and there is nothing to resume; to "
-        "train longer, give more epochs (--trainer.max_epochs).\n"
+        "train longer, give more epochs (trainer.max_epochs).\n"
     )
     for file in ("best.ckpt", "last.ckpt", "finished.json"):
         Path("runs/mine", file).unlink()
@@ -260,4 +260,4 @@ def test_several_seeds_are_resumed_and_the_median_one_is_packaged(
     assert all(torch.equal(alone[name], together[name]) for name in alone)
     assert "checkpoints/mine or a run in runs/mine exists" in train(command, code=2).err
     err = train(f"{command} --trainer.devices 2 --overwrite", code=2).err
-    assert "with --trainer.devices 1" in err
+    assert "with trainer.devices: 1" in err
