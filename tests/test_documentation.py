@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
+import yaml
 from embedded import SAMPLE_FOLDER
 from filelock import FileLock
 from markdown_it import MarkdownIt
@@ -323,14 +324,25 @@ def test_offline(installed: Shell) -> None:
 
 def test_continuous_integration(installed: Shell, folder: Path) -> None:
     page = HOW_TO / "ci.md"
-    save_modules(page, folder)
-    (compare,) = blocks(page, "sh")
-    run = f"{compare}\n{sys.executable} gate.py"
-    assert "ours" in installed(run)
+    (typed,), (workflow,) = blocks(page, "sh"), blocks(page, "yaml")
+    steps = yaml.safe_load(workflow)["jobs"]["evaluate"]["steps"]
+    compare, comment = (step["run"] for step in steps if "name" in step)
+    assert "passed: no system is significantly worse than baseline." in installed(
+        f"exec 2>&1\n{typed}"
+    )
+    installed(compare)
     # The other way round, the new version is the worse one.
-    swap = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
-    *_, reason, last = installed(f"{swap}\n{run} 2>&1 || echo refused").splitlines()
-    assert (reason, last) == ("The new version is significantly worse.", "refused")
+    installed("mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt")
+    *_, reason, last = installed(f"exec 2>&1\n{typed.strip()} || echo $?").splitlines()
+    assert reason.startswith("failed: ours is significantly worse than baseline by gleu (-0.")
+    assert last == "1"
+    # The table is there although the comparison failed, and so is the comment's text.
+    Path(folder, "gh").write_text("#!/bin/sh\necho $*\n")
+    Path(folder, "gh").chmod(0o755)
+    done = installed(f"{compare.strip()} || true\nPATH=$PWD:$PATH NUMBER=7\n{comment}")
+    assert done == "pr comment 7 --edit-last --body-file comment.md\n"
+    first, *_, last = Path(folder, "comment.md").read_text(encoding="utf-8").splitlines()
+    assert (first, last) == ("```text", "```")
 
 
 @pytest.fixture

@@ -120,9 +120,35 @@ class BaselineComparison:
             )
         if not self.significant:
             return f"{self.system} and {self.baseline} cannot be told apart by {metric} {scores}."
+        scores = scores.replace(" and ", " against ", 1)
+        return f"{self.system} {self.verdict} {self.baseline} by {metric} {scores}."
+
+    @property
+    def verdict(self) -> str:
+        """The result in a few words, which the baseline's name completes."""
+        if np.isnan(self.difference):
+            return "cannot be compared with"
+        if not self.difference:
+            return "scores the same as"
+        if not self.significant:
+            return "cannot be told apart from"
+        return f"scores {'higher' if self.difference > 0 else 'lower'} than"
+
+    def failure(self, metric: str, margin: float = 0.0) -> str:
+        """Return why this comparison stops a release: the system has no score or is worse; else nothing.
+
+        Args:
+            metric: the name of the metric in the sentence.
+            margin: a significant difference of at most this much is no reason.
+        """
+        if np.isnan(self.difference):
+            return self.sentence_about(metric)
+        if not self.significant or self.difference >= -margin:
+            return ""
+        allowed = f"; the margin is {margin:g}" if margin else ""
         return (
-            f"{self.system} scores {'higher' if self.difference > 0 else 'lower'} than {self.baseline} by "
-            f"{metric} {scores.replace(' and ', ' against ', 1)}."
+            f"{self.system} is significantly worse than {self.baseline} by {metric} "
+            f"({self.difference:+.4f}, {self.p}{self.correction}{allowed})."
         )
 
     @property

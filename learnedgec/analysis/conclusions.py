@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.scoring import BoundMetric
-from learnedgec.stats.significance import is_significant, sentences_needed, too_few_sentences
+from learnedgec.stats.significance import (
+    describe_test,
+    is_significant,
+    sentences_needed,
+    too_few_sentences,
+)
 from learnedgec.types import Floats
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
@@ -75,6 +81,71 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
         for a, b in pairs
         if (a, b) != (first, other)
     ]
+
+
+def leaders(rankings: Sequence[SystemRanking]) -> str:
+    """Return in one sentence which systems are best, or better than the baseline, by each metric.
+
+    Sentinels have no say; nothing if there is no other metric.
+    """
+    names = short_labels([ranking.metric for ranking in rankings])
+    judges = [ranking for ranking in rankings if not is_sentinel(ranking.metric)]
+    if not judges or len(judges[0].systems) == 1:
+        return " ".join(conclusions(ranking)[0] for ranking in judges)
+    parts = [f"by {names[ranking.metric]}, {_leading(ranking)}" for ranking in judges]
+    text, first = "; ".join(parts), judges[0]
+    test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
+    return f"{text[0].upper()}{text[1:]} ({test})."
+
+
+def _leading(ranking: SystemRanking) -> str:
+    """Return which systems are best, or significantly better than the baseline."""
+    names = ranking.systems
+    if ranking.baseline:
+        above = ranking.better[:, names.index(ranking.baseline)]
+        better = [names[number] for number in ranking.order if above[number]]
+        verb = "are" if len(better) > 1 else "is"
+        return f"{_few(better)} {verb} significantly better than {ranking.baseline}"
+    first, *others = [names[number] for number in ranking.best] or [""]
+    if not first:
+        return "no system has a score"
+    return (
+        f"{first} is not significantly better than {_few(others)}" if others else f"{first} is best"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names as prose, of many the first and how many more there are."""
+    shown = names[: _FEW_SYSTEMS - 1]
+    if len(names) > _FEW_SYSTEMS:
+        names = [*shown, f"{len(names) - len(shown)} more"]
+    return _listed(names) if names else "no system"
+
+
+def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
+    """Return the comparisons with the baseline by one metric in one sentence for a paper.
+
+    Args:
+        comparisons: one or more.
+        metric: the name of the metric in the sentence.
+    """
+    first, *others = comparisons
+    if not others:
+        return first.sentence_about(metric)
+    groups: dict[str, list[str]] = {}
+    for row in comparisons:
+        known = "" if np.isnan(row.difference) else f" ({row.difference:+.4f}, {row.p})"
+        groups.setdefault(row.verdict, []).append(row.system + known)
+    parts = []
+    for verdict, systems in groups.items():
+        of_these = verdict.replace("scores", "score") if len(systems) > 1 else verdict
+        parts.append(f"{_listed(systems)} {of_these} {first.baseline}")
+    test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
+    sentences = first.wins + first.ties + first.losses
+    return (
+        f"By {metric}, {'; '.join(parts)} (p{first.correction}, {test} over {sentences:,} sentences with "
+        f"{first.resamples:,} resamples)."
+    )
 
 
 def _differs(ranking: SystemRanking, first: int, other: int) -> bool:

@@ -7,27 +7,41 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeFloat
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
+from learnedgec.analysis.conclusions import compared
 from learnedgec.cli import flags, inputs, output
+from learnedgec.errors import InputError
 from learnedgec.metrics.scores import is_sentinel, short_labels
-from learnedgec.stats.significance import describe_test, too_few_resamples, too_few_sentences
+from learnedgec.stats.significance import (
+    describe_test,
+    sentences_needed,
+    too_few_resamples,
+    too_few_sentences,
+)
 
 
 @dataclass
 class _Comparison(inputs.Baseline):
-    """The baseline, and what p-values are corrected for.
+    """The baseline, what p-values are corrected for, and which result is a failure.
 
     Attributes:
+        fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
+            (other than edit-count, length, constant and random), or has no score.
+        margin: --fail-if-worse: allow a difference of so much, even if it is significant.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
     """
 
+    fail_if_worse: bool = False
+    margin: NonNegativeFloat = 0.0
     all_pairs: bool = False
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return 1 if `--fail-if-worse` is given and a system is worse, else 0."""
     about = "Compare systems with a baseline by one or more metrics."
     parser = flags.make_parser("compare", about)
     flags.add_fields(parser, _Comparison)
@@ -35,18 +49,25 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser, plot=False)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, baseline="old.txt")
+    if options.fail_if_worse:
+        _check_gate(options)
+    elif options.margin:
+        raise InputError("--margin is for --fail-if-worse; give both, or neither.")
     task = inputs.read_task(options)
     baseline, *_ = task.inputs.systems
-    rows: list[BaselineComparison] = []
-    table_rows: list[dict[str, Any]] = []
-    for metric, statistics in task.statistics():
-        resampling = flags.read_resampling(options)
-        compared = compare_systems(
-            metric, statistics, baseline, all_pairs=options.all_pairs, **resampling
-        )
-        rows += compared
-        table_rows += _table_rows(compared, alone=len(task.metrics) == 1)
+    resampling = {"all_pairs": options.all_pairs, **flags.read_resampling(options)}
+    of_metrics = [
+        compare_systems(metric, statistics, baseline, **resampling)
+        for metric, statistics in task.statistics()
+    ]
+    rows = [row for of_metric in of_metrics for row in of_metric]
     first, names = rows[0], short_labels(task.labels)
+    sentences = len(task.inputs.sources)
+    few_resamples = too_few_resamples(first.comparisons, first.resamples, first.level)
+    too_few = [*too_few_sentences(first.comparisons, sentences, first.level), *few_resamples]
+    blind = few_resamples or sentences < sentences_needed(first.comparisons, first.level)
+    if options.fail_if_worse and blind:
+        raise InputError(f"--fail-if-worse could never fail: {too_few[-1]}")
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
@@ -56,21 +77,38 @@ def main(arguments: Sequence[str]) -> None:
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
         caption=_caption(rows, names),
-        table_rows=table_rows,
+        table_rows=[
+            row for of_metric in of_metrics for row in _table_rows(of_metric, alone=len(names) == 1)
+        ],
         groups=("metric",),
         metrics=list(names),
+        conclusions=[compared(of_metric, names[of_metric[0].metric]) for of_metric in of_metrics],
         notes=[
-            *(record["sentence"] for record in records),
             "Wins, ties and losses count sentences; p is two-sided"
             f"{first.correction}.{_uncorrected(first)}",
         ],
         signatures=signatures.values(),
     )
-    sentences = first.wins + first.ties + first.losses
-    output.notice(
-        *too_few_sentences(first.comparisons, sentences, first.level),
-        *too_few_resamples(first.comparisons, first.resamples, first.level),
-    )
+    output.notice(*too_few)
+    if not options.fail_if_worse:
+        return 0
+    judges = [row for row in rows if not is_sentinel(row.metric)]
+    failures = [row.failure(names[row.metric], options.margin) for row in judges]
+    output.notice(*(f"failed: {failure}" for failure in failures if failure))
+    if any(failures):
+        return 1
+    output.remark(f"passed: no system is significantly worse than {baseline}.", options)
+    return 0
+
+
+def _check_gate(options: Namespace) -> None:
+    """Raise `InputError` if `--fail-if-worse` could not fail by any of the metrics."""
+    labels = [named.label for named in flags.read_metrics(options)]
+    if all(map(is_sentinel, labels)):
+        raise InputError(
+            f"--fail-if-worse was given with {', '.join(labels)} alone, which cannot tell better from worse; "
+            "name another metric, such as --metric gleu."
+        )
 
 
 def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
-from learnedgec.cli.output import notice
+from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
@@ -159,11 +159,11 @@ def read_inputs(
     sources = inputs.sources
     for metric in metrics:
         if tuned := count_tuned_on(metric, sources):
-            notice(
+            notice_daily(
                 f"{metric.label} was tuned on {tuned} of the {len(sources)} sentences; there it may "
                 "agree with people better than elsewhere."
             )
-        notice(*contamination(metric, "", sources))
+        notice_daily(*contamination(metric, "", sources))
     return Task(inputs, files, list(metrics))
 
 

@@ -24,13 +24,11 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric
 from learnedgec.stats.correlation import rank_distance, ranks
 
-# The measures in the table by default, as far as a benchmark has them.
+# The measures in the table by default, as far as a benchmark has them: four fit beside each other.
 MEASURES = (
     "pearson",
     "spearman",
-    "partial_pearson",
     "sentence_accuracy",
-    "sentence_kendall",
     "sentence_accuracy_equal_edits",
     "segment_pearson",
     "grouped_kendall",
@@ -125,7 +123,7 @@ def _evaluate(
             for protocol in protocols
         ]
         messages = [message for evaluation in of_benchmark for message in evaluation.notices]
-        output.notice(*(f"{name}: {message}" for message in dict.fromkeys(messages)))
+        output.notice_daily(*(f"{name}: {message}" for message in dict.fromkeys(messages)))
         evaluations += of_benchmark
     return evaluations
 
@@ -152,7 +150,9 @@ def _emit(
     rows = rows_of(_TABLES[options.show])
     if options.show == "ranks":
         rows += _nearest_rows(evaluations)
-    table_rows, latex_rows, notes = None, None, []
+    table_rows, latex_rows, title, notes = None, None, "", []
+    marks = [output.TUNED_NOTE] if any(entry.tuned_here for entry in entries) else []
+    marks += [output.TRAINED_NOTE] if any(entry.trained_here for entry in entries) else []
     if options.show == "measures":
         caption = (
             f"Agreement of metrics with human judgements, with {level}% intervals over "
@@ -161,29 +161,25 @@ def _emit(
         measures = _measures(options.measure, entries)
         table_rows = rows_of(partial(_wide, measures=measures, over=options.interval))
         asked = {metric.label for metric in metrics}
-        latex_rows = [
-            {measure_name(column): value for column, value in row.items()}
-            for row in table_rows
-            if not asked or row["metric"] in asked
-        ]
-        notes = [f"[{level} % interval over {options.interval}]"]
+        latex_rows = [row for row in table_rows if not asked or row["metric"] in asked]
+        title = f"Agreement with people [{level}% interval over {options.interval}]"
+        best = [_best(evaluation, measures, options.interval) for evaluation in evaluations]
+        marks = [*filter(None, best), *marks]
     elif options.show == "tests":
         shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
         table_rows = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
-    if any(entry.tuned_here for entry in entries):
-        notes.append(output.TUNED_NOTE)
-    if any(entry.trained_here for entry in entries):
-        notes.append(output.TRAINED_NOTE)
     output.emit(
         rows,
         options,
         payload={"evaluations": [_payload(evaluation) for evaluation in evaluations]},
+        title=title,
         caption=caption,
         table_rows=table_rows,
         latex_rows=latex_rows,
         groups=("benchmark", "aggregation", "human", *_UNITS),
         metrics=[metric.label for metric in metrics],
+        conclusions=marks,
         notes=notes,
         signatures=[entry.signature for entry in entries if not entry.sentinel],
     )
@@ -209,11 +205,40 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
             if not name.endswith("_equal_edits") and name != "tie_calibrated_accuracy"
         }
         cells = {
-            name: _cell(estimate, over, _mark(entry))
+            measure_name(name): _cell(estimate, over, _mark(entry))
             for name in measures
             if (estimate := entry.estimates.get(name))
         }
         yield {"human": evaluation.human, **counts, "metric": entry.metric, **cells}
+
+
+def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
+    """Return which metric and which sentinel agree best with people, by the measure of most judgements."""
+    by_count = [
+        (entry.estimates[name].count, name)
+        for name in measures
+        for entry in evaluation.metrics
+        if name in ("sentence_accuracy", "segment_pearson", "pearson") and name in entry.estimates
+    ]
+    if not by_count:
+        return ""
+    _, measure = max(by_count)
+    best: dict[bool, MetricEvaluation] = {}
+    for entry in evaluation.metrics:
+        value = entry.estimates[measure].value
+        other = best.get(entry.sentinel)
+        if value > (other.estimates[measure].value if other else -math.inf):
+            best[entry.sentinel] = entry
+    if len(best) < 2:
+        return ""
+    metric, sentinel = (
+        f"{best[kind].metric} {_cell(best[kind].estimates[measure], over, _mark(best[kind]))}"
+        for kind in (False, True)
+    )
+    return (
+        f"{evaluation.benchmark}, {evaluation.human}: by {measure_name(measure)}, the best metric is "
+        f"{metric}, and the best sentinel is {sentinel}."
+    )
 
 
 def _cell(estimate: Measurement, over: str, mark: str) -> str:

@@ -9,23 +9,34 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
+from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.rows import Row, cell, columns_of, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
+from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.writing import check_writable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
+
+# Flags about what is shown of a table, and below it.
+_BELOW = {
+    "wide": "show every column, in one table of any width",
+    "notes": "explain below the table what its columns mean",
+    "signatures": "print the scores' signatures below the table",
+}
 
 # The width of a table that no terminal shows.
 _WIDTH = 100
@@ -53,7 +64,7 @@ class Bold(float):
 
 
 def add_output_flags(parser: Any, formats: Sequence[str] = FORMATS) -> None:
-    """Add `--format` (default: the first of `formats`), `--out` and, for commands with tables, `--wide`."""
+    """Add `--format` (default: the first of `formats`), `--out` and, for tables, what is shown of them."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--format",
@@ -63,9 +74,8 @@ def add_output_flags(parser: Any, formats: Sequence[str] = FORMATS) -> None:
     )
     group.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     if "table" in formats:
-        group.add_argument(
-            "--wide", action="store_true", help="show every column, in one table of any width"
-        )
+        for flag, about in _BELOW.items():
+            group.add_argument(f"--{flag}", action="store_true", help=about)
 
 
 def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespace:
@@ -127,6 +137,18 @@ def notice(*messages: str) -> None:
         print(message, file=sys.stderr)
 
 
+def notice_daily(*messages: str) -> None:
+    """Print important notices that were not printed today; files in the cache's folder remember them."""
+    for message in messages:
+        said = cache_folder() / "said" / key_of(message)
+        if said.exists() and date.fromtimestamp(said.stat().st_mtime) == date.today():
+            continue
+        notice(message)
+        with suppress(OSError):
+            said.parent.mkdir(parents=True, exist_ok=True)
+            said.touch()
+
+
 def remark(message: str, options: Any) -> None:
     """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given."""
     if not getattr(options, "quiet", False):
@@ -166,15 +188,18 @@ def emit(
     latex_rows: Sequence[Row] | None = None,
     groups: Sequence[str] = (),
     metrics: Sequence[str] = (),
+    conclusions: Sequence[str] = (),
     notes: Sequence[str] = (),
     signatures: Iterable[str] = (),
 ) -> None:
-    """Print rows in the chosen format, with notes and signatures on stderr; a table's file has them too.
+    """Print rows in the chosen format, with the conclusions below a table.
+
+    Notes and signatures are in JSON and in every file for people; a table on stdout has them on request.
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
-        options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps `wide` and
-            `quiet`.
+        options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps the flags about
+            tables and `quiet`.
         payload: what `json` prints instead of the rows.
         title: the line above the table.
         caption: of the table in LaTeX, the title if absent.
@@ -184,46 +209,60 @@ def emit(
         groups: columns whose values become headings where the table is wider than the terminal, and part of
             the caption in LaTeX where they are the same in all rows.
         metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
-        notes: sentences below a table, such as the meaning of its columns.
+        conclusions: what the table says, in a sentence each.
+        notes: the meaning of its columns, the tests and the like, in a sentence each.
         signatures: of the scores, one each line below them; comments in LaTeX.
     """
     table_rows = rows if table_rows is None else table_rows
     signatures = list(dict.fromkeys(signatures))
     if options.format == "json":
         content = plain(rows if payload is None else payload)
+        if isinstance(content, dict):
+            said = {"conclusions": [*conclusions], "notes": [*notes]}
+            content |= {name: lines for name, lines in said.items() if lines}
         emit_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", options)
     elif options.format in ("csv", "tsv"):
         emit_text(_separated(rows, "," if options.format == "csv" else "\t"), options)
     elif options.format == "latex":
         cells = table_rows if latex_rows is None else latex_rows
         text = _latex(cells, caption or title, short_labels(metrics), groups)
-        text += "".join(f"% {signature}\n" for signature in signatures)
-        emit_text(text, options, [*notes, *signatures])
+        text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
+        emit_text(text, options)
     else:
         terminal = options.out == "-" and sys.stdout.isatty()
         columns = shutil.get_terminal_size().columns if terminal else _WIDTH
         width = None if getattr(options, "wide", False) else columns
         table = format_table(table_rows, width, groups=groups, metrics=metrics)
-        text = f"{title}\n{table}" if title else table
-        emit_text(text, options, [*notes, *signatures])
+        text = "\n".join(filter(None, [title, table])) + "".join(f"{c}\n" for c in conclusions)
+        emit_text(text, options, notes=notes, signatures=signatures)
 
 
-def emit_text(text: str, options: Any, lines: Sequence[str] = ()) -> None:
-    """Print a text, with lines about it on stderr; or write both to a file.
+def emit_text(
+    text: str, options: Any, *, notes: Sequence[str] = (), signatures: Sequence[str] = ()
+) -> None:
+    """Print a text, or write it to a file, with the notes and signatures that were asked for.
 
     Args:
         text: the result.
-        options: with `format`, `out` and perhaps `quiet`.
-        lines: notes and signatures.
+        options: with `format`, `out` and perhaps `notes`, `signatures` and `quiet`.
+        notes: about the result; a file has them in any case.
+        signatures: of the scores; a file has them in any case.
     """
     to_file = options.out != "-"
-    if to_file and options.format == "table" and lines:
-        text = "\n".join([text, *lines, ""])
+    hidden = []
+    for name, about, lines in (
+        ("notes", "explain", notes),
+        ("signatures", "signatures", signatures),
+    ):
+        if to_file or getattr(options, name, False):
+            text += "".join(f"{line}\n" for line in lines)
+        elif lines:
+            hidden.append(f"{about}: --{name}")
     write_text(options.out, text)
     if to_file:
         remark(f"wrote {options.out}", options)
-    for line in lines:
-        remark(line, options)
+    if hidden:
+        remark("; ".join(hidden), options)
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
@@ -304,13 +343,20 @@ def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
     from rich.cells import cell_len
 
     first, *left = columns_of(rows)
-    least, most = {}, {}
+    least, of_cells, most = {}, {}, {}
     for column in (first, *left):
-        texts = [*_heading(column).split("\n"), *(cell(row.get(column)) for row in rows)]
+        cells = [cell(row.get(column)) for row in rows]
+        texts = [*_heading(column).split("\n"), *cells]
         # A line break parts words; an interval stays whole.
         words = [word for text in texts for word in re.findall(r"\[[^]]*\]|\S+", text)]
         least[column] = max(map(cell_len, words), default=0)
+        of_cells[column] = max(map(cell_len, cells))
         most[column] = max(map(cell_len, texts))
+
+    def wanted(column: str) -> tuple[int, int]:
+        # Room goes to cells first, and then to headings.
+        return max(0, of_cells[column] - widths[column]), most[column] - widths[column]
+
     while True:
         # Two spaces follow each column.
         ends = accumulate(2 + least[column] for column in (first, *left))
@@ -318,7 +364,7 @@ def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
         widths = {column: least[column] for column in (first, *left[:count])}
         left = left[count:]
         for _ in range(width - sum(widths.values()) - 2 * len(widths)):
-            column = max(widths, key=lambda name: most[name] - widths[name])
+            column = max(widths, key=wanted)
             widths[column] = min(most[column], widths[column] + 1)
         yield _table([{c: row.get(c) for c in widths} for row in rows], widths)
         if not left:

@@ -10,7 +10,7 @@ import numpy as np
 from jsonargparse import Namespace
 
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.conclusions import guidance
+from learnedgec.analysis.conclusions import guidance, leaders
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
@@ -76,6 +76,10 @@ def main(arguments: Sequence[str]) -> None:
         latex_rows=[_row_for_paper(row, options) for row in for_readers],
         groups=("metric",),
         metrics=task.labels,
+        # Of each piece of advice, the finding is a conclusion; what follows from it is in the notes.
+        conclusions=list(
+            filter(None, [leaders(rankings), *(text.partition(". ")[0] + "." for text in advice)])
+        ),
         notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
     )

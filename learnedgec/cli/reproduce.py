@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> None:
         caption="Published figures and ours.",
         table_rows=short,
         groups=("paper", "table"),
-        notes=[
+        conclusions=[
             ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
         ],
     )

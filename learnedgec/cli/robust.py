@@ -141,11 +141,11 @@ def _emit_estimates(
         [_flat(row) for row in rows],
         options,
         payload={"results": [asdict(result) for result in results]},
+        title=f"{caption} [{100 * options.confidence:g}% interval]",
         caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
         table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
         groups=groups,
         metrics=metrics,
-        notes=[f"[{100 * options.confidence:g} % interval]"],
         signatures=[result.signature for result in results],
     )
     if options.plot:
@@ -314,7 +314,7 @@ def _metrics(arguments: Sequence[str]) -> None:
     parts = _read_parts(options)
     for name in _expanded(options.case):
         for metric in metrics:
-            output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
+            output.notice_daily(*(f"{name}: {message}" for message in contamination(metric, name)))
     results = evaluate_preferences(metrics, parts, **_read_settings(options), runtime=runtime)
     summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
     of_groups = "dimension group count consistent accuracy"

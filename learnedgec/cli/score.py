@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isnan
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
@@ -16,9 +17,10 @@ from learnedgec.cli.inputs import Task, add_inputs, read_task
 from learnedgec.data.rows import Row
 from learnedgec.edits.error_types import Tier
 from learnedgec.errors import InputError
+from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.protocols import CountsByType, LearnsWeights, PlansRequests
-from learnedgec.metrics.scores import Score, short_labels
+from learnedgec.metrics.scores import Score, is_sentinel, short_labels
 from learnedgec.scoring import BoundMetric, score_metrics
 
 
@@ -197,8 +199,28 @@ def _emit_scores(
         f"{size:,} sentences.",
         table_rows=[row for name in names for row in _wide_rows(name, scores, options, hidden)],
         metrics=labels,
+        conclusions=[] if by_sentence else _conclusions(metrics, scores),
         signatures=[record["signature"] for record in records],
     )
+
+
+def _conclusions(
+    metrics: Sequence[BoundMetric], scores: Mapping[str, Mapping[str, Score | CorpusScore]]
+) -> list[str]:
+    """Return which of several systems scores highest, and on which scale standardised scores are."""
+    short = short_labels(list(scores))
+    about = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
+    by_system: dict[str, list[str]] = {}
+    for label, systems in scores.items():
+        values = {name: score.value for name, score in systems.items()}
+        if len(values) > 1 and not is_sentinel(label) and not any(map(isnan, values.values())):
+            by_system.setdefault(max(values, key=values.__getitem__), []).append(short[label])
+    if not by_system:
+        return about
+    parts = [
+        f"{system} scores highest by {', '.join(names)}" for system, names in by_system.items()
+    ]
+    return [f"{'; '.join(parts)}. Whether differences are significant: learnedgec rank.", *about]
 
 
 def _wide_rows(
@@ -258,7 +280,7 @@ def _emit_rows(
     """Print rows of several metrics, by this name in JSON, or the text for readers of a narrow table."""
     signatures = list(task.signatures.values())
     if text and options.format == "table" and not options.wide:
-        output.emit_text(text(), options, signatures)
+        output.emit_text(text(), options, signatures=signatures)
         return
     output.emit(
         rows,

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
         for trial in result.trials
     ]
     payload = {"trials": rows, "results": result.results, "importances": result.importances}
-    output.emit(rows, options, payload=payload, notes=list(_notes(result)))
+    output.emit(rows, options, payload=payload, conclusions=list(_notes(result)))
 
 
 def _notes(result: Sweep) -> Iterator[str]:

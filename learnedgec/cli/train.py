@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     if result is None:
         return
-    emit(list(_rows(result)), options, groups=("part",))
+    rows = list(_rows(result))
+    emit(rows, options, table_rows=list(map(_row_for_readers, rows)))
     for message in result.notices:
         remark(message, options)
     for verdict in result.verdicts.values():
@@ -94,6 +95,20 @@ def _rows(result: TrainingResult) -> Iterator[dict[str, Any]]:
                 **{f"seed {seed}": value for seed, value in values.items()},
                 **({"average": figures[measure]} if result.seed is None else {}),
             }
+
+
+def _row_for_readers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with each interval beside its value, in one cell."""
+    cells: dict[str, Any] = {}
+    for name, value in row.items():
+        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+        if f"{name}_low" in row:
+            known = value is not None and low is not None
+            cell = f"{value:.3f} [{low:.2f}, {high:.2f}]" if known else value
+            cells[f"{name} [95% interval]"] = cell
+        elif not name.endswith(("_low", "_high")):
+            cells[name] = value
+    return cells
 
 
 def _write_start(words: Sequence[str], quiet: Namespace) -> None:

@@ -136,10 +136,13 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
         title=f"{options.objective}, {trials} trials",
         table_rows=[_row_for_readers(result, row, several) for result, row in rows],
         groups=("name", "benchmark"),
-        notes=[output.TUNED_NOTE],
+        conclusions=[
+            output.TUNED_NOTE,
+            *(text for result in results for text in result.conclusions),
+        ],
     )
     for result in results:
-        output.notice(*result.notices)
+        output.notice_daily(*result.notices)
         output.remark(f"wrote {result.file}; use it as --metric {result.name}", options)
 
 

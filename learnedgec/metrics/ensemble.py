@@ -249,3 +249,18 @@ class Ensemble(ResampledMetric):
         ]
         total: Floats = np.sum(terms, axis=0)
         return total
+
+
+def about_scale(name: str, metric: Metric) -> list[str]:
+    """Return a sentence about the scale of an ensemble's scores if they are standardised, else none.
+
+    Args:
+        name: of the metric, in the sentence.
+        metric: any metric.
+    """
+    if not isinstance(metric, Ensemble) or metric.scales is None:
+        return []
+    return [
+        f"{name} is on a standardised scale: 0 is the mean score of the sentences that it was tuned on, and "
+        "1 is one standard deviation above it."
+    ]

@@ -239,6 +239,7 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
         'style has no result on the dev part (n = 0), so that no'
     """
     warnings = []
+    by_chance: dict[str, list[str]] = {}
     for head in dict.fromkeys((*results, *heads)):
         figures = results.get(head, {"pearson": None, "n": 0})
         name, value = main_figure(figures)
@@ -249,11 +250,13 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
                 "chosen by it; add ratings."
             )
         elif value <= _CHANCE[name]:
-            warnings.append(
-                f"{head} has {name} {value:.2f} on the dev part (n = {figures['n']}), no better than chance; "
-                "train with a higher --model.learning_rate (untrained heads on a frozen encoder need "
-                "about 2e-4) or for more epochs (--trainer.max_epochs)."
-            )
+            by_chance.setdefault(name, []).append(f"{head} {value:.2f} (n = {figures['n']})")
+    for name, heads_with_value in by_chance.items():
+        warnings.append(
+            f"On the dev part, {name} is no better than chance: {', '.join(heads_with_value)}; train with a "
+            "higher --model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or for more "
+            "epochs (--trainer.max_epochs)."
+        )
     return tuple(warnings)
 
 

@@ -14,6 +14,7 @@ from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmar
 from learnedgec.data.rows import as_html
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.runtime.runtime import Runtime
@@ -64,16 +65,21 @@ class TuningResult:
         ]
 
     @property
+    def conclusions(self) -> list[str]:
+        """What to expect of the tuned metric, and on which scale it scores."""
+        elsewhere = f" on data like {self.tuning.benchmark}" if self.comparisons else ""
+        follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
+        return [
+            f"On held-out judgements of {self.tuning.benchmark}, the tuned metric's gain over the given one "
+            f"is {gain_cell(self.gain)}{follows}.",
+            *about_scale(self.name, self.metric),
+        ]
+
+    @property
     def notices(self) -> list[str]:
-        """What to know before the result is reported: caveats, and whether to expect a gain."""
-        tuning, gain = self.tuning, self.gain
+        """What to know before the result is reported."""
+        tuning = self.tuning
         notices = [f"{tuning.benchmark}: {message}" for message in tuning.notices]
-        if gain.low <= 0:
-            elsewhere = f" on data like {tuning.benchmark}" if self.comparisons else ""
-            notices.append(
-                f"on held-out judgements of {tuning.benchmark} the gain over the given metric is "
-                f"{gain_cell(gain)}; expect no gain{elsewhere}."
-            )
         if tuning.tuned_on_test:
             notices.append(
                 f"{self.name} was tuned on test data: its held-out folds are sound evidence there, its other "
@@ -120,7 +126,9 @@ class TuningResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return as_html(self.rows(), caption=self.name, note=" ".join(self.notices))
+        return as_html(
+            self.rows(), caption=self.name, note=" ".join([*self.conclusions, *self.notices])
+        )
 
 
 def gain_cell(gain: Estimate) -> str:

@@ -82,4 +82,4 @@ def test_sentences_that_were_learned_from_are_counted_and_marked(
     printed = capsys.readouterr()
     assert f"sample: {notice}\n" in printed.err
     assert re.search(r"\d† ", printed.out)
-    assert "† trained on data of this benchmark" in printed.err
+    assert "† trained on data of this benchmark" in printed.out

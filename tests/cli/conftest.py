@@ -11,6 +11,13 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
+from learnedgec.data.catalog.files import CACHE_VARIABLE
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no notice count as said today, and each test remember its own."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
 class Printed(NamedTuple):

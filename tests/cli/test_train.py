@@ -110,7 +110,7 @@ def test_a_head_no_better_than_chance_is_warned_about(train: Any, tiny_encoder: 
     Path("mine.csv").write_text("source,hypothesis,fluency\n" + "\n".join(rows) + "\n")
     command = f"{TRAIN} --quiet --model.learning_rate 0 --trainer.max_epochs 1 --model.encoder"
     assert train(command, first).err == (
-        "fluency has pearson -1.00 on the dev part (n = 6), no better than chance; train with a higher "
+        "On the dev part, pearson is no better than chance: fluency -1.00 (n = 6); train with a higher "
         "--model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or for more epochs "
         "(--trainer.max_epochs).\n"
         "Do not trust fluency: r -1.00 [-1.00, -1.00] on the test part, n = 6, is not clearly above chance "

@@ -37,7 +37,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     assert len(tuned.history) == 12
     assert tuned.gain == tuned.tuning.gain
     assert [row["metric"] for row in tuned.rows()] == ["tuned", "given", "uniform"] * 2
-    assert any("expect no gain" in notice for notice in tuned.notices)
+    assert "expect no gain" in tuned.conclusions[0]
     lines = repr(tuned).splitlines()
     assert lines[0] == f"{tuned.name}: {tuned.metric.label}"
     assert len(lines) == 3
