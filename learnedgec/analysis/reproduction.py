@@ -26,7 +26,8 @@ from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
-from learnedgec.evaluators.packages import learned_from, open_package
+from learnedgec.evaluators.packages import is_evaluator, learned_from, open_package
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
@@ -60,12 +61,27 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "bartscore": ("facebook/bart-base", ()),
     "scribendi": ("gpt2", (_SMOL,)),
     "asano": ("the study's recurrent language model", (_SMOL,)),
-    "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ()),
-    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ()),
+    "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ({},)),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({},)),
 }
 
-# The encoder and the data of the studies' own evaluators, as manifests name them.
-_STUDIES = {"some": ("bert-base-cased", "tmu-gfm"), "impara": ("bert-base-cased", "conll13")}
+# The packages that `reproduce --train` trains; the released evaluator takes their place.
+_TRAINED: Mapping[str, Mapping[str, Any]] = {
+    "some": {name: f"some-{name}" for name in ("grammaticality", "fluency", "meaning")},
+    "impara": {"quality": "impara"},
+}
+
+# The encoder, the split and the data of the studies' own evaluators, as manifests name them.
+_STUDIES: Mapping[str, tuple[str, ...]] = {
+    "some": ("bert-base-cased", "paper-random", "tmu-gfm"),
+    "impara": ("bert-base-cased", "paper-random", "conll13"),
+    "some-existing-grammaticality": ("bert-base-cased", "by-source", "gug"),
+    "some-existing-fluency": ("bert-base-cased", "by-source", "lau"),
+    "some-existing-meaning": (
+        *("bert-base-cased", "by-source"),
+        *(f"sts:{year}" for year in range(2012, 2017)),
+    ),
+}
 
 _KOBAYASHI = "not known; τ is not 2 · accuracy − 1 there"
 
@@ -107,8 +123,10 @@ class Figure:
         benchmark: the benchmark; with `, two texts`, each annotator's text is a reference, and the source
             where an annotator has not annotated it.
         human: the human score.
-        measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, ….
-        needs: what it needs that learnedgec does not have, after `MODEL: ` or `data: `.
+        measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, …; `test pearson` of a head on
+            the test part of its training data.
+        needs: what it needs that learnedgec does not have, after `MODEL: ` or `data: `; with a metric, only
+            where its packages are not there.
         source: where it was read, if not in the paper.
     """
 
@@ -187,8 +205,7 @@ class Reproduction:
 
     Args:
         figures: from `read_figures`.
-        own: name of a metric -> your own metric in its place, which gets the parameters of each figure; only
-            the figures of these metrics are answered. Empty: all figures, by the metrics that they name.
+        own: name of a metric -> your own metric in its place, which gets the parameters of each figure.
         runtime: how to run; its `cache_dir` keeps statistics and results.
         resamples: of sentences and of systems, for the intervals.
     """
@@ -206,11 +223,7 @@ class Reproduction:
         self._records: dict[_Job, dict[str, Any]] = {}
         self._problems: dict[_Job, str] = {}
         self._counts: dict[str, dict[str, float]] = {}
-        self.figures = [
-            figure
-            for figure in figures
-            if not own or (figure.metric and split_name(figure.metric)[0] in own)
-        ]
+        self.figures = list(figures)
 
     def metrics_of(self, figure: Figure) -> list[BoundMetric]:
         """Return the metric that answers a figure, or that metric with each model that stands in."""
@@ -226,13 +239,17 @@ class Reproduction:
             yield bind_one(replace(named, metric=metric), self.runtime)
             return
         metric = load_metric(text)
+        own = {} if "some-existing" in text else _TRAINED.get(name, {})
         stand_ins = () if "bartscore" in text else _MODELS.get(name, ("", ()))[1]
-        for others in ({}, *stand_ins):
+        for number, others in enumerate((own, *stand_ins)):
+            candidate = with_parameters(metric, others)
+            if not all(map(is_evaluator, _trained_packages(candidate))):
+                continue
             try:
-                yield bind_one(with_parameters(metric, others), self.runtime)
+                yield bind_one(candidate, self.runtime)
             except (ModelError, MissingDependencyError):
                 continue
-            if not others:
+            if number == 0:
                 return
 
     def jobs(self) -> dict[_Job, BoundMetric]:
@@ -240,6 +257,7 @@ class Reproduction:
         found = {
             _job(figure, metric): metric
             for figure in self.figures
+            if not figure.measure.startswith("test ")
             for metric in self.metrics_of(figure)
         }
         order = ["", *_STAND_INS]
@@ -308,9 +326,15 @@ class Reproduction:
         return [answer for figure in self.figures for answer in self._answers(figure)]
 
     def _answers(self, figure: Figure) -> Iterator[Answer]:
-        if figure.needs:
+        if figure.metric:
+            metrics = self.metrics_of(figure)
+            yield from (self._answer(figure, metric) for metric in metrics)
+            if not metrics:
+                name = "bartscore" if "bartscore" in figure.metric else split_name(figure.metric)[0]
+                yield Answer(figure, differs=figure.needs or f"MODEL: {_MODELS[name][0]}")
+        elif figure.needs:
             yield Answer(figure, differs=figure.needs)
-        elif not figure.metric:
+        else:
             try:
                 counts = self._count_cases(figure.benchmark)
             except DataError as error:
@@ -318,17 +342,16 @@ class Reproduction:
             else:
                 reason = _REASONS[figure.paper, ""]
                 yield Answer(figure, counts[figure.measure], differs=reason, own=True)
-        elif metrics := self.metrics_of(figure):
-            yield from (self._answer(figure, metric) for metric in metrics)
-        else:
-            name = "bartscore" if "bartscore" in figure.metric else split_name(figure.metric)[0]
-            yield Answer(figure, differs=f"MODEL: {_MODELS[name][0]}")
 
     def _answer(self, figure: Figure, metric: BoundMetric) -> Answer:
         job = _job(figure, metric)
-        if job not in self._records:
+        ours: float | str
+        if figure.measure.startswith("test "):
+            ours, bounds = _test_result(metric, figure.measure.removeprefix("test "))
+        elif job in self._records:
+            ours, bounds = _read(figure.measure, self._records[job])
+        else:
             return Answer(figure, differs=self._problems.get(job, "not run yet"))
-        ours, bounds = _read(figure.measure, self._records[job])
         others = list(_other_models(figure, metric))
         reason = _REASONS.get((figure.paper, figure.metric))
         differs = "; ".join([*others, *([reason] if reason else [])])
@@ -431,19 +454,34 @@ def _read(
     return estimate["value"], None
 
 
+def _test_result(metric: BoundMetric, measure: str) -> tuple[float, tuple[float, float] | None]:
+    """Return the result of a head on the test part of its training data, as its manifest has it."""
+    [package] = metric.evaluators
+    [results] = open_package(package).manifest["results"]["test"].values()
+    low = results.get(f"{measure}_low")
+    return results[measure], None if low is None else (low, results[f"{measure}_high"])
+
+
 def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
     """Yield where a metric has another model than the paper's."""
     name = metric.metric.name
     for package in metric.evaluators:
-        encoder = open_package(package).manifest["encoder"]
-        study = _STUDIES.get(name, ("", ""))
-        if (encoder, *learned_from(package)) != study:
+        manifest = open_package(package).manifest
+        learned = manifest["encoder"], manifest["data"]["split"], *learned_from(package)
+        study = package if package in _STUDIES else "some" if name == "head" else name
+        if learned != _STUDIES.get(study):
             yield f"`{package}`, not {_MODELS[name][0]}" if name in _MODELS else f"`{package}`"
     if stand_in := _stand_in(metric):
         yield f"{stand_in}, not {_MODELS[name][0]}"
     annotator = getattr(metric.metric, "annotator", USUAL)
     if annotator != USUAL:
         yield f"annotator `{annotator}`, not `{USUAL}`"
+
+
+def _trained_packages(metric: Metric) -> set[str]:
+    """Return which of the packages that `reproduce --train` trains a metric names."""
+    names = {package for packages in _TRAINED.values() for package in packages.values()}
+    return {str(value) for value in vars(metric).values()} & (names | _STUDIES.keys())
 
 
 def _stand_in(metric: BoundMetric) -> str:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from learnedgec.analysis.reproduction import Reproduction, read_figures
+from learnedgec.analysis.reproduction import Figure, Reproduction, read_figures
 from learnedgec.cli import flags, output
+from learnedgec.cli.main import main as run_command
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import write_lines
 from learnedgec.errors import InputError
+from learnedgec.evaluators.packages import is_evaluator
+from learnedgec.metrics.registry import split_name
 from learnedgec.report.papers import counts, page, rows_of
 
 _MARK = "="
+
+# Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.
+# (2014), are not public as files; these are their successor's.
+_RATINGS = {
+    "some": {head: ["tmu-gfm"] for head in ("grammaticality", "fluency", "meaning")},
+    "some-existing": {
+        "grammaticality": ["gug"],
+        "fluency": ["lau"],
+        "meaning": [f"sts:{year}" for year in range(2012, 2017)],
+    },
+}
+
+_CONLL13 = "data/conll13.m2"
 
 
 @dataclass
@@ -24,6 +44,8 @@ class _Task:
         table: only these tables of the papers, such as 1.
         with_metric: your own metric in place of a paper's, NAME=METRIC such as impara=impara[mine]; only its
             figures are shown.
+        train: train the papers' own evaluators first (SOME's regressors, IMPARA's estimator, on BERT-base)
+            where they are not there; hours on one GPU. IMPARA needs data/conll13.m2, which NUS provides.
         estimate: say how long it takes, and stop.
         pages: folder for a page of each paper (default: docs/results where whole papers are reproduced by the
             metrics that they name, else none).
@@ -31,6 +53,7 @@ class _Task:
 
     table: list[str] | None = None
     with_metric: list[str] | None = None
+    train: bool = False
     estimate: bool = False
     pages: str | None = None
 
@@ -51,7 +74,13 @@ def main(arguments: Sequence[str]) -> None:
     options = output.with_format(parser.parse_args(words))
     own = dict(_own_metric(item) for item in options.with_metric or ())
     options.cache_dir = options.cache_dir or str(cache_folder() / "reproduce")
-    figures = read_figures(options.papers, options.table or ())
+    figures = [
+        figure
+        for figure in read_figures(options.papers, options.table or ())
+        if not own or (not figure.needs and figure.metric and split_name(figure.metric)[0] in own)
+    ]
+    if options.train:
+        _train(figures, options)
     reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples or 200)
     total, pending = len(reproduction.jobs()), len(reproduction.pending())
     output.remark(
@@ -88,6 +117,39 @@ def main(arguments: Sequence[str]) -> None:
             ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
         ],
     )
+
+
+def _train(figures: Sequence[Figure], options: Namespace) -> None:
+    """Train the evaluators of some figures that are not there, as their papers do.
+
+    Raises:
+        InputError: a training has failed; its message has been printed.
+    """
+    metrics = {figure.metric for figure in figures if figure.metric}
+    names = {split_name(metric)[0] for metric in metrics}
+    for prefix, ratings in _RATINGS.items():
+        if prefix not in names and not any(f"{prefix}-" in metric for metric in metrics):
+            continue
+        for head, datasets in ratings.items():
+            heads = {head: {"input": "pair" if head == "meaning" else "hypothesis"}}
+            words = ["--model.heads", json.dumps(heads), "--data.ratings", json.dumps(datasets)]
+            _train_one(f"{prefix}-{head}", [prefix, *words], options)
+    if "impara" in names and not Path(_CONLL13).exists():
+        output.remark(f"IMPARA is left out: {_CONLL13} is not there; NUS provides it.", options)
+    elif "impara" in names:
+        _train_one("impara", ["impara"], options)
+
+
+def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
+    """Train a package, or go on with its training, unless it is there."""
+    if is_evaluator(package):
+        return
+    output.remark(f"training {package} …", options)
+    # What `train` prints is no result of this command.
+    with contextlib.redirect_stdout(sys.stderr):
+        code = run_command(["train", "--config", *words, "--name", package, "--resume"])
+    if code:
+        raise InputError(f"{package} was not trained; run the same command again to go on.")
 
 
 def _own_metric(item: str) -> tuple[str, str]:
