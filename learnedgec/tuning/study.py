@@ -63,8 +63,9 @@ def open_study(
             pruner=pruner or optuna.pruners.NopPruner(),
         )
     except Exception as error:  # Each kind of storage has its own errors.
+        reason = str(error.__cause__ or error).partition("\n")[0]
         raise FormatError(
-            f"{storage}:1: not a storage of studies ({error}); give another path."
+            f"{storage}:1: not a storage of studies ({reason}); give another path."
         ) from None
     # Convert the task as the storage does, so that both can be compared.
     plain = json.loads(json.dumps(task))
