@@ -30,6 +30,7 @@ from learnedgec.data.references import (
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.edits.tokenisation import describe_tokens
 from learnedgec.errors import InputError, PluginError
+from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
@@ -71,9 +72,9 @@ class BoundMetric(NamedMetric):
     runtime: Runtime = field(default_factory=Runtime, compare=False)
 
     @property
-    def evaluators(self) -> tuple[str, ...]:
+    def packages(self) -> tuple[Package, ...]:
         """The names of the evaluator packages that it scores with."""
-        return self.metric.evaluators(self.runtime)
+        return self.metric.packages(self.runtime)
 
     def replaced(self, metric: Metric) -> BoundMetric:
         """Return another metric under the same tuned name, such as one with other parameters."""

@@ -84,7 +84,7 @@ def make_reference(
 
     Args:
         metric: the printed name of the metric.
-        evaluators: evaluator -> digest of its package (`package_digest`).
+        evaluators: evaluator -> digest of its package.
         benchmark: the name of the benchmark.
         scores: float64 (S, N), the score of each system's output of each sentence.
         source_scores: float64 (N,), the score of each unchanged source.

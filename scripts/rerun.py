@@ -37,7 +37,7 @@ from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
-from learnedgec.evaluators.packages import learned_from, open_package
+from learnedgec.evaluators.packages import open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import SENTINELS
 from learnedgec.runtime.digests import key_of
@@ -232,7 +232,7 @@ def cell(
         "name": metric.name,
         "benchmark": name,
         "resamples": protocol.resamples,
-        "learned": {package: learned_from(package) for package in metric.evaluators()},
+        "learned": {package.name: package.datasets for package in metric.packages()},
         "outputs": len(benchmark.systems) * len(benchmark.sources),
         "scores": scores,
         "measures": measures,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
-from learnedgec.evaluators.packages import learned_from, learned_hashes
 from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import tuned_on
 from learnedgec.scoring import BoundMetric
@@ -45,19 +44,17 @@ def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ())
         ()
     """
     warnings = []
-    for name in metric.evaluators:
-        shared = [
-            data for data in learned_from(name) if share_text(_dataset(data), _dataset(tested))
-        ]
+    for package in metric.packages:
+        shared = [data for data in package.datasets if share_text(_dataset(data), _dataset(tested))]
         if shared:
             warnings.append(
-                f"{name} was trained on {', '.join(shared)}; its results here are no evidence of how it "
-                "judges other texts."
+                f"{package.name} was trained on {', '.join(shared)}; its results here are no evidence of how "
+                "it judges other texts."
             )
-        elif seen := count_shared(hashes_of(learned_hashes(name)), sources):
+        elif seen := count_shared(hashes_of(package.hashes), sources):
             warnings.append(
-                f"{name} was trained on {seen:,} of the {len(sources):,} sentences; its results on them are "
-                "no evidence of how it judges other texts."
+                f"{package.name} was trained on {seen:,} of the {len(sources):,} sentences; its results on "
+                "them are no evidence of how it judges other texts."
             )
     return tuple(warnings)
 

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.text import read_json
-from learnedgec.evaluators.packages import package_digest
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import BoundMetric
 from learnedgec.types import Floats
@@ -53,7 +52,7 @@ class ScoreReference:
 
     Attributes:
         metric: the metric's printed name, with every parameter.
-        evaluators: evaluator -> digest of its package (`package_digest`).
+        evaluators: evaluator -> digest of its package.
         benchmark: name of the benchmark.
         quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
         outputs: number of outputs that change their source, from which the percentiles are.
@@ -135,8 +134,8 @@ def find_reference(metric: BoundMetric) -> ScoreReference | None:
 
 
 def evaluators_of(metric: BoundMetric) -> dict[str, str]:
-    """Return evaluator -> digest of its package (`package_digest`): configuration, weights and tokenizer."""
-    return {name: package_digest(name) for name in metric.evaluators}
+    """Return evaluator -> digest of its package : configuration, weights and tokenizer."""
+    return {package.name: package.digest for package in metric.packages}
 
 
 @cache

@@ -26,7 +26,7 @@ from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
-from learnedgec.evaluators.packages import is_evaluator, learned_from, open_package
+from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
 from learnedgec.runtime.digests import key_of
@@ -456,8 +456,8 @@ def _read(
 
 def _test_result(metric: BoundMetric, measure: str) -> tuple[float, tuple[float, float] | None]:
     """Return the result of a head on the test part of its training data, as its manifest has it."""
-    [package] = metric.evaluators
-    [results] = open_package(package).manifest["results"]["test"].values()
+    [package] = metric.packages
+    [results] = package.manifest["results"]["test"].values()
     low = results.get(f"{measure}_low")
     return results[measure], None if low is None else (low, results[f"{measure}_high"])
 
@@ -465,12 +465,12 @@ def _test_result(metric: BoundMetric, measure: str) -> tuple[float, tuple[float,
 def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
     """Yield where a metric has another model than the paper's."""
     name = metric.metric.name
-    for package in metric.evaluators:
-        manifest = open_package(package).manifest
-        learned = manifest["encoder"], manifest["data"]["split"], *learned_from(package)
-        study = package if package in _STUDIES else "some" if name == "head" else name
+    for package in metric.packages:
+        learned = package.encoder, package.manifest["data"]["split"], *package.datasets
+        study = package.name if package.name in _STUDIES else "some" if name == "head" else name
         if learned != _STUDIES.get(study):
-            yield f"`{package}`, not {_MODELS[name][0]}" if name in _MODELS else f"`{package}`"
+            other = f"`{package.name}`"
+            yield f"{other}, not {_MODELS[name][0]}" if name in _MODELS else other
     if stand_in := _stand_in(metric):
         yield f"{stand_in}, not {_MODELS[name][0]}"
     annotator = getattr(metric.metric, "annotator", USUAL)

@@ -22,8 +22,8 @@ from learnedgec.evaluators.packages import (
     manifest_datasets,
     manifest_licence,
     manifest_tools,
+    open_package,
     output_names,
-    package_digest,
 )
 
 # What a hub reads at the top of a card, for machines.
@@ -127,7 +127,7 @@ def _fetch(arguments: Sequence[str]) -> None:
         write_text("-", f"{package}\n")
         output.notice(
             _terms(manifest, _made_of(manifest)),
-            f"{name}: its scores have sha256:{package_digest(str(package))} in their signatures.",
+            f"{name}: its scores have sha256:{open_package(str(package)).digest} in their signatures.",
         )
 
 
@@ -158,11 +158,10 @@ def _pull(arguments: Sequence[str]) -> None:
     about = "also write the package into this folder, such as checkpoints"
     parser.add_argument("--out", type=str, help=about)
     options = parser.parse_args(arguments)
-    package = pull_evaluator(options.name, options.out)
-    write_text("-", f"{package}\n")
-    output.notice(
-        f"pulled {options.name}; its scores have sha256:{package_digest(str(package))} in their signatures."
-    )
+    folder = pull_evaluator(options.name, options.out)
+    write_text("-", f"{folder}\n")
+    digest = open_package(str(folder)).digest
+    output.notice(f"pulled {options.name}; its scores have sha256:{digest} in their signatures.")
 
 
 _COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {

@@ -19,7 +19,7 @@ from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.evaluators.packages import RELEASED, open_package
+from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.protocols import Reannotates
 from learnedgec.metrics.registry import NamedMetric, read_name
 from learnedgec.runtime.profile import PROFILE
@@ -280,13 +280,13 @@ def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> N
     said = cache_folder() / f"introduced-{RELEASED}"
     if options.quiet or said.exists():
         return
-    evaluators = (name for metric in metrics for name in metric.evaluators)
-    if all(open_package(name).manifest["name"] != RELEASED for name in evaluators):
+    packages = [package for metric in metrics for package in metric.packages]
+    licences = [p.manifest["license"] for p in packages if p.manifest["name"] == RELEASED]
+    if not licences:
         return
-    licence = open_package(RELEASED).manifest["license"]
     remark(
         f"{RELEASED} is learnedgec's own evaluator, not the published checkpoint of SOME or IMPARA, so write "
-        f"some[{RELEASED}] in a paper. It is for research only: its licence is {licence} "
+        f"some[{RELEASED}] in a paper. It is for research only: its licence is {licences[0]} "
         f"(learnedgec evaluators {RELEASED}). You read this once.",
         options,
     )

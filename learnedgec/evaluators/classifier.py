@@ -47,7 +47,6 @@ class PublishedClassifier:
         UnknownNameError: no model is named like this; a trained evaluator would be.
     """
 
-    packaged: ClassVar[bool] = False
     # As IMPARA's authors use their classifier; SOME's has no gate.
     gate: ClassVar[str] = "cosine"
     encoder: ClassVar[str] = "bert-base-cased"

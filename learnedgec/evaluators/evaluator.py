@@ -329,7 +329,7 @@ class Evaluator:
     """A loaded package, ready to predict.
 
     Attributes:
-        digest: digest of the package (`package_digest`) when it was loaded; empty for an evaluator without a
+        digest: digest of the package when it was loaded; empty for an evaluator without a
             package.
         name: name in progress bars.
         model: encoder and heads.

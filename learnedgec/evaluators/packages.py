@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
@@ -131,13 +131,15 @@ class Package:
 
     Attributes:
         path: its directory.
-        digest: the first 12 digits of the SHA-256 of the files that scores depend on (`package_digest`).
+        digest: the first 12 digits of the SHA-256 of the files that scores depend on, for signatures: of a
+            list of configuration, weights and tokenizer with the SHA-256 of each, without the card and what
+            describes the training. This command prints the same:
+            `LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.*|manifest.json)$' | sha256sum`
         manifest: its `manifest.json`.
         config: its `config.json`.
         name: the name by which it was found; packages are equal if their files are.
     """
 
-    packaged: ClassVar[bool] = True
     path: Path
     digest: str
     manifest: dict[str, Any] = field(compare=False, repr=False)
@@ -153,6 +155,22 @@ class Package:
     def encoder(self) -> str:
         """The pretrained encoder that its training started from."""
         return str(self.manifest["encoder"])
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Its training data, including those of evaluators that it continues."""
+        return manifest_datasets(self.manifest)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the datasets of the catalog that it has learned from."""
+        return manifest_languages(self.manifest)
+
+    @property
+    def hashes(self) -> bytes:
+        """The hashes of the sentences that it has learned from, if it has them."""
+        file = self.path / LEARNED
+        return file.read_bytes() if file.exists() else b""
 
     def precision(self, runtime: Runtime) -> Precision:
         """Return the precision in which it computes."""
@@ -249,29 +267,6 @@ def _open(path: Path, state: object) -> Package:
     return Package(path, files_digest(read)[:12], manifest, config)
 
 
-def package_digest(name: str) -> str:
-    """Return the first 12 digits of the SHA-256 of the files that scores depend on, for signatures.
-
-    It is the SHA-256 of a list of configuration, weights and tokenizer with the SHA-256 of each, without the
-    card and what describes the training. The files are checked, and no model is loaded. This command prints
-    the same:
-
-        LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.*|manifest.json)$' | sha256sum
-
-    Args:
-        name: name or directory of the evaluator.
-
-    Raises:
-        UnknownNameError: no evaluator has this name.
-        PackageError: see `check_package`.
-
-    Example:
-        >>> package_digest("joint-mpnet-3")
-        'fffb776dde96'
-    """
-    return open_package(name).digest
-
-
 def output_names(description: Mapping[str, Any]) -> list[str]:
     """Return the names of an evaluator's outputs by its configuration or manifest: heads first, then sums.
 
@@ -289,24 +284,8 @@ def was_checked(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest["data"].get("check_leakage", True))
 
 
-def learned_from(name: str) -> tuple[str, ...]:
-    """Return the training data of an evaluator, including those of evaluators that it continues."""
-    return manifest_datasets(open_package(name).manifest)
-
-
-def learned_languages(name: str) -> tuple[str, ...]:
-    """Return the languages of the datasets of the catalog that an evaluator has learned from."""
-    return manifest_languages(open_package(name).manifest)
-
-
-def learned_hashes(name: str) -> bytes:
-    """Return the hashes of the sentences that an evaluator has learned from, if its package has them."""
-    file = open_package(name).path / LEARNED
-    return file.read_bytes() if file.exists() else b""
-
-
 def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the same as `learned_from`, for a manifest."""
+    """Return the training data that a manifest names, including those of evaluators that were continued."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 
@@ -316,7 +295,7 @@ _LANGUAGES = {"autojqe": "ja", "swedish": "sv"}
 
 
 def manifest_languages(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the same as `learned_languages`, for a manifest."""
+    """Return the languages of the datasets of the catalog that a manifest names."""
     # The catalog takes time to import, and few commands need languages.
     from learnedgec.data.catalog.registry import DATASETS
 

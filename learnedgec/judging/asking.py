@@ -105,7 +105,13 @@ class Questions:
     def new(
         self, database: sqlite3.Connection, random: np.random.Generator, slot: int | None = None
     ) -> int | None:
-        """Draw a question that nobody was asked, and return its number; `None` if there is none left."""
+        """Draw a question that nobody was asked, and return its number; `None` if there is none left.
+
+        Args:
+            database: the study's.
+            random: draws.
+            slot: the question's place among those that several raters see.
+        """
         if (drawn := self._draw(database, random)) is None:
             return None
         sentence, groups, weight = drawn

@@ -238,8 +238,8 @@ def _read_label_studio(
                 )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(
-                f"{place} cannot be read ({type(error).__name__}: {error}); name its data and controls as "
-                "learnedgec judge --export does."
+                f"{place} cannot be read ({type(error).__name__}: {error}); name its data and "
+                "controls as the exported project does."
             ) from None
 
 

@@ -41,6 +41,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
+    from learnedgec.evaluators.packages import Package
     from learnedgec.metrics.scores import Score, Scores
 
 
@@ -233,8 +234,8 @@ class Metric(ABC):
         """Return what else the score depends on that the references decide; the end of the signature."""
         return {}
 
-    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
-        """Return the names of the evaluator packages that it scores with."""
+    def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
+        """Return the evaluator packages that it scores with."""
         return ()
 
     def compute_systems(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
+from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, ResampledMetric, Statistics
 from learnedgec.metrics.registry import REGISTRY, NamedMetric, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
@@ -197,10 +198,10 @@ class Ensemble(ResampledMetric):
         labels = [member.label for member in self.named]
         return dict(zip(labels, self._sentences(statistics), strict=True))
 
-    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
-        """Return the evaluators of all members."""
-        names = (name for metric in self.metrics for name in metric.evaluators(runtime))
-        return tuple(dict.fromkeys(names))
+    def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
+        """Return the packages of all members."""
+        packages = (package for metric in self.metrics for package in metric.packages(runtime))
+        return tuple(dict.fromkeys(packages))
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every member's models are available."""

@@ -11,7 +11,6 @@ from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_syste
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import tokenise, tokenise_references
 from learnedgec.errors import InputError
-from learnedgec.evaluators.packages import learned_languages
 from learnedgec.metrics.registry import NamedMetric
 from learnedgec.runtime.notices import TextWarning, warn_of_inputs
 from learnedgec.runtime.runtime import Runtime
@@ -83,15 +82,15 @@ def input_notices(
     units = [getattr(metric.metric, "unit", "") for metric in metrics]
     by_character = bool(units) and set(units) == {"char"}
     notices = text_notices(sources, systems, references, by_character=by_character, first=first)
-    evaluators = dict.fromkeys(
-        name for metric in metrics for name in metric.metric.evaluators(runtime)
+    packages = dict.fromkeys(
+        package for metric in metrics for package in metric.metric.packages(runtime)
     )
-    if evaluators and not is_latin(sources):
+    if packages and not is_latin(sources):
         notices += [
-            f"{name} has learned from English alone, and the sources are in another script; its scores of "
-            "them mean nothing."
-            for name in evaluators
-            if learned_languages(name) == ("en",)
+            f"{package.name} has learned from English alone, and the sources are in another script; its "
+            "scores of them mean nothing."
+            for package in packages
+            if package.languages == ("en",)
         ]
     return notices
 

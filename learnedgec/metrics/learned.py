@@ -20,7 +20,7 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import MissingDependencyError, ModelError, ParameterError
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
-from learnedgec.evaluators.packages import RELEASED, open_package
+from learnedgec.evaluators.packages import RELEASED, Package, open_package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.metrics.similarity_gate import GATE, character_similarities
@@ -76,9 +76,9 @@ class LearnedMetric(Metric):
             names += [name for name in weights if name not in names]
         return outputs
 
-    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
+    def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
         """Return the packages in use."""
-        return tuple(predictor.name for predictor in self.outputs(runtime) if predictor.packaged)
+        return tuple(read for read in self.outputs(runtime) if isinstance(read, Package))
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every predictor is available and has the outputs that are read."""

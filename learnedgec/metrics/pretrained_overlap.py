@@ -29,6 +29,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ParameterError
+from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
@@ -139,9 +140,9 @@ class WeightedOverlap(EditOverlap):
         role = "similarity" if isinstance(weigher, Similarity) else "weigher"
         return self.unweighted.describe(runtime) | {role: str(weigher), **weigher.describe(runtime)}
 
-    def evaluators(self, runtime: Runtime = Runtime()) -> tuple[str, ...]:
+    def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
         """Return the packages that weigh edits."""
-        return self.weigher.evaluators(runtime)
+        return self.weigher.packages(runtime)
 
 
 def edit_changes(

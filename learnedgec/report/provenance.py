@@ -15,7 +15,6 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
-from learnedgec.evaluators.packages import find_evaluator, learned_from
 from learnedgec.metrics.inputs import input_notices
 from learnedgec.scoring import BoundMetric
 
@@ -55,8 +54,8 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
     datasets = _BENCHMARKS.get(head, (head,) if head in DATASETS else ())
     shown = [*datasets, *(["reassess"] if "rewrites" in words else [])]
     roles = [("shown", name) for name in shown]
-    for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators):
-        roles += [(f"{evaluator} has learned from it", data) for data in learned_from(evaluator)]
+    for package in dict.fromkeys(package for metric in metrics for package in metric.packages):
+        roles += [(f"{package.name} has learned from it", data) for data in package.datasets]
     rows = []
     for role, data in roles:
         rows.append({"data": data, "role": role, "licence": "not stated", "about": ""})
@@ -129,10 +128,10 @@ def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) ->
     """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
     notices = []
     texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
-    for name in metric.evaluators:
+    for package in metric.packages:
         from learnedgec.evaluators.loading import load_tokenizer
 
-        tokenizer: Any = load_tokenizer(str(find_evaluator(name)))
+        tokenizer: Any = load_tokenizer(str(package.path))
         unknown = tokenizer.unk_token_id
         if unknown is None:
             continue
@@ -140,7 +139,7 @@ def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) ->
         if tokens := sum(row.count(unknown) for row in rows):
             lines = sum(unknown in row for row in rows)
             notices.append(
-                f"{metric.label}: the tokenizer of {name} has no entry for {tokens:,} tokens in {lines:,} of "
-                f"{len(texts):,} distinct outputs; all of them look the same to the model."
+                f"{metric.label}: the tokenizer of {package.name} has no entry for {tokens:,} tokens in "
+                f"{lines:,} of {len(texts):,} distinct outputs; all of them look the same to the model."
             )
     return notices

@@ -103,7 +103,13 @@ def plan_sites(
 def take_turns(
     by_action: Mapping[Action, Sequence[Site]], count: int, random: np.random.Generator
 ) -> list[Site]:
-    """Return up to `count` of the sites in random order, each action with the same probability."""
+    """Return some of the sites in random order, each action with the same probability.
+
+    Args:
+        by_action: action -> its sites.
+        count: how many at most.
+        random: draws.
+    """
     remaining = {
         action: [sites[n] for n in random.permutation(len(sites))]
         for action, sites in by_action.items()

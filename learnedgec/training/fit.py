@@ -31,7 +31,7 @@ from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import is_package, learned_hashes, was_checked
+from learnedgec.evaluators.packages import is_package, open_package, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import included_folder
@@ -319,7 +319,7 @@ class Run:
         start, learned = None, self.data.hashes()
         if module.continued:
             start = Evaluator.load(config.model.encoder, runtime=runtime)
-            learned += learned_hashes(config.model.encoder)
+            learned += open_package(config.model.encoder).hashes
         verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
         write_package(
             self.package,

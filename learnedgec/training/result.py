@@ -26,6 +26,8 @@ class TrainingResult:
         seeds: seed -> results, if several were trained.
         folder: folder of the logs of the run with this seed.
         verdicts: head -> what the test part says of it.
+
+    Example: `train(frame, output="mine", heads={"fluency": "hypothesis"}).history`: the losses of each epoch.
     """
 
     package: Path

@@ -38,6 +38,8 @@ class TuningResult:
         tuning: the search: its trials, the values on the tuning data and on held-out folds.
         comparisons: benchmark -> the tuned metric and the references there.
         shared: benchmark -> number of its sentences that are among the tuning data.
+
+    Example: `tune("ensemble(gleu=0.5, length=0.5)", "mine").metric.score(sources, hypotheses, references)`
     """
 
     name: str
@@ -254,6 +256,9 @@ def check_tuning(
         output: see there.
         overwrite: see there.
         tuned_on_test: see there.
+
+    Raises:
+        OutputError: the tuned metric's file exists or cannot be written.
     """
     if name:
         search.check_name(name)

@@ -16,7 +16,7 @@ from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference, packages
 from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.packages import open_package
+from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
@@ -77,7 +77,7 @@ def test_predictors_are_equal_if_their_files_are(
     first, other = find_predictor(str(tiny_evaluator)), find_predictor(str(tiny_evaluator))
     assert first == other
     assert hash(first) == hash(other)
-    assert first.packaged
+    assert isinstance(first, Package)
     assert find_predictor(str(tiny_regressor), "pair") != find_predictor(str(tiny_regressor))
     package = tiny.save_evaluator(tmp_path / "copy")
     before = open_package(str(package))

@@ -25,7 +25,7 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     list_evaluators,
-    package_digest,
+    open_package,
 )
 from learnedgec.evaluators.quantization import unpack
 from learnedgec.metrics.learned import Preference
@@ -162,10 +162,10 @@ def test_what_is_not_the_package_that_was_written_is_refused(
 
 
 def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> None:
-    seen = {package_digest(str(copy))}
+    seen = {open_package(str(copy)).digest}
     (copy / "README.md").write_text("another card")
     tiny.sign(copy, "README.md", results={"dev": {}})
-    assert {package_digest(str(copy))} == seen
+    assert {open_package(str(copy)).digest} == seen
     for name, before, after in (
         ("config.json", '"scale": 0.5', '"scale": 0.6'),
         ("tokenizer.json", '"lowercase":true', '"lowercase":false'),
@@ -175,13 +175,13 @@ def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> No
         assert before in text
         (copy / name).write_text(text.replace(before, after))
         with pytest.raises(PackageError, match=f"{name} was altered"):
-            package_digest(str(copy))
+            open_package(str(copy))
         tiny.sign(copy, name)
-        seen.add(package_digest(str(copy)))
+        seen.add(open_package(str(copy)).digest)
     weights = (copy / "model.safetensors").read_bytes()
     (copy / "model.safetensors").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
     tiny.sign(copy, "model.safetensors")
-    seen.add(package_digest(str(copy)))
+    seen.add(open_package(str(copy)).digest)
     assert len(seen) == 5
     assert all(len(digest) == 12 for digest in seen)
 

@@ -60,7 +60,7 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
         printed = capsys.readouterr()
         assert printed.out == f"{place}\n"
         assert "LicenseRef-own-data; commercial use is" in printed.err
-        assert f"sha256:{packages.package_digest('free')} in their signatures" in printed.err
+        assert f"sha256:{packages.open_package('free').digest} in their signatures" in printed.err
         release.clear()
     assert packages.find_evaluator("free") == place
     assert packages.list_evaluators()["free"] == place

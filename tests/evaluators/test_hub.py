@@ -22,8 +22,7 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     is_evaluator,
-    learned_from,
-    package_digest,
+    open_package,
 )
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
@@ -58,10 +57,12 @@ def test_an_evaluator_scores_by_its_id_as_by_its_folder(hub: Hub, tiny_evaluator
         assert load_metric(str(metric)) == metric
         score = metric.score(SOURCES, HYPOTHESES)
         assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
-        assert score.signature.startswith(f"{metric}|sha256:{package_digest(str(tiny_evaluator))}|")
+        assert score.signature.startswith(
+            f"{metric}|sha256:{open_package(str(tiny_evaluator)).digest}|"
+        )
     mixed = Some(meaning="org/some", model=str(tiny_evaluator))
-    assert mixed.evaluators() == (str(tiny_evaluator), "org/some")
-    assert learned_from("org/some") == ("none",)
+    assert [package.name for package in mixed.packages()] == [str(tiny_evaluator), "org/some"]
+    assert open_package("org/some").datasets == ("none",)
     head = load_metric("head(model='org/some', name='fluency')").score(SOURCES, HYPOTHESES)
     assert head.sentences == pytest.approx(
         Evaluator.load("org/some").predict(SOURCES, HYPOTHESES)["fluency"], abs=1e-9
@@ -70,12 +71,12 @@ def test_an_evaluator_scores_by_its_id_as_by_its_folder(hub: Hub, tiny_evaluator
 
 def test_what_the_cache_holds_is_used_without_a_question(hub: Hub, tiny_evaluator: Path) -> None:
     hub.put_folder("org/some", tiny_evaluator)
-    before = package_digest("org/some")
+    before = open_package("org/some").digest
     asked = len(hub.asked)
     loaded = [path for verb, path in hub.asked if verb == "GET" and "/resolve/" in path]
     assert len(loaded) == len(set(loaded)) == len(list(tiny_evaluator.iterdir()))
     assert is_evaluator("org/some")
-    assert package_digest("org/some") == before
+    assert open_package("org/some").digest == before
     assert len(hub.asked) == asked
 
 
@@ -83,14 +84,14 @@ def test_a_revision_is_pinned_and_pull_fetches_what_is_there_now(
     hub: Hub, tiny_evaluator: Path, tmp_path: Path
 ) -> None:
     first = hub.put_folder("org/some", tiny_evaluator)
-    old = package_digest("org/some")
+    old = open_package("org/some").digest
     other = tiny.save_evaluator(tmp_path / "other", seed=1)
     second = hub.put_folder("org/some", other)
-    assert package_digest("org/some") == old
-    assert package_digest(f"org/some@{second}") == package_digest(str(other)) != old
+    assert open_package("org/some").digest == old
+    assert open_package(f"org/some@{second}").digest == open_package(str(other)).digest != old
     pull_evaluator("org/some")
-    assert package_digest("org/some") == package_digest(str(other))
-    assert package_digest(f"org/some@{first}") == old
+    assert open_package("org/some").digest == open_package(str(other)).digest
+    assert open_package(f"org/some@{first}").digest == old
 
 
 def test_a_model_that_is_replaced_while_it_is_fetched_is_of_one_commit(
@@ -125,7 +126,7 @@ def test_only_the_files_of_the_manifest_are_taken(hub: Hub, tiny_evaluator: Path
     check_package(folder)
     assert (folder / "README.md").read_text() == "# Another card\n"
     assert not (folder / "modeling.py").exists()
-    assert package_digest("org/some") == package_digest(str(tiny_evaluator))
+    assert open_package("org/some").digest == open_package(str(tiny_evaluator)).digest
 
 
 def test_a_name_in_a_manifest_fetches_no_file_from_elsewhere(
@@ -143,7 +144,7 @@ def test_a_classifier_on_the_hub_is_no_evaluator(hub: Hub, tiny_regressor: Path)
     hub.put_folder("org/quality", tiny_regressor)
     assert not is_evaluator("org/quality")
     assert is_evaluator("org/nothing") is False
-    assert Impara(quality="org/quality").evaluators() == ()
+    assert Impara(quality="org/quality").packages() == ()
     for name in ("org/quality", "org/nothing", "org/quality@nowhere"):
         with pytest.raises(
             ModelError, match=f"the hub refused {name!r} .*NotFoundError: .*; check"
@@ -203,13 +204,13 @@ def test_pushed_and_pulled_it_is_the_same(
     assert uploaded["model.safetensors"] == (package / "model.safetensors").read_bytes()
     assert hub.messages == ["Mine"]
 
-    digest = package_digest(str(package))
+    digest = open_package(str(package)).digest
     assert main(["evaluators", "pull", pushed, "--out", str(tmp_path / "here")]) == 0
     out, err = capsys.readouterr()
     assert out == f"{tmp_path / 'here' / 'mine'}\n"
     assert f"sha256:{digest}" in err
-    assert package_digest(str(tmp_path / "here" / "mine")) == digest
-    assert package_digest(pushed) == digest
+    assert open_package(str(tmp_path / "here" / "mine")).digest == digest
+    assert open_package(pushed).digest == digest
     assert pull_evaluator("org/mine").name == pushed.partition("@")[2]
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path / "here"))
     quality = Impara(quality="mine").score(SOURCES, HYPOTHESES).sentences

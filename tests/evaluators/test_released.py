@@ -16,7 +16,7 @@ from learnedgec.evaluators.packages import (
     check_package,
     manifest_datasets,
     manifest_tools,
-    package_digest,
+    open_package,
 )
 from learnedgec.runtime.runtime import Runtime
 
@@ -49,7 +49,7 @@ def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
     for system, expected in SCORES[name].items():
         assert scores[system].value == pytest.approx(expected, abs=1e-4)
     assert f"{name}[joint-mpnet-3]" in scores["strong"].signature
-    assert f"sha256:{package_digest(str(PACKAGE))}" in scores["strong"].signature
+    assert f"sha256:{open_package(str(PACKAGE)).digest}" in scores["strong"].signature
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -73,7 +73,7 @@ def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
     assert details["fluency"] == pytest.approx(
         plain.score(SOURCES, HYPOTHESES).sentence_details["fluency"]
     )
-    assert some.evaluators() == (str(tiny_evaluator), "mine")
+    assert tuple(package.name for package in some.packages()) == (str(tiny_evaluator), "mine")
     assert Evaluator.load(mine).digest in bind_one(some).signature()
     assert load_metric(str(some)) == some
     with pytest.raises(BadNameError, match="no parameter of head"):

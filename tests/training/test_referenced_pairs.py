@@ -22,7 +22,7 @@ from learnedgec.data.references import Reference
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.packages import learned_from
+from learnedgec.evaluators.packages import open_package
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.evaluate import evaluate, judge_heads, predictions
@@ -193,7 +193,7 @@ def test_an_unchecked_teacher_is_a_leak(tmp_path: Path, tiny_evaluator: Path) ->
     source = DistilledPairs(
         [PairFile(str(pairs_file(tmp_path, PAIRS)))], f"some(model='{unchecked}')"
     )
-    assert source.datasets() == [source.pairs[0].path, *learned_from(str(unchecked))]
+    assert source.datasets() == [source.pairs[0].path, *open_package(str(unchecked)).datasets]
     with pytest.raises(LeakageError, match=r"the teacher .* was not checked"):
         list(source.material())
 

@@ -69,6 +69,9 @@ def fetch_file(row: Dataset, file: File) -> Path:
     Args:
         row: whose file it is, with its repository and revision.
         file: its path there and its SHA-256.
+
+    Raises:
+        DataError, OutputError: as for `dataset_file`.
     """
     status = _status(row, file)
     if status.state == "ok":

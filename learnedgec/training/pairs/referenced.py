@@ -22,7 +22,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
+from learnedgec.evaluators.packages import was_checked
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import PretrainedMetric
 from learnedgec.metrics.registry import load_metric
@@ -367,7 +367,7 @@ class DistilledPairs(PairSource):
 
     def datasets(self) -> list[str]:
         """Return the datasets of the pairs and the training data of the teacher."""
-        taught = (name for package in self.metric.evaluators() for name in learned_from(package))
+        taught = (name for package in self.metric.packages() for name in package.datasets)
         return list(dict.fromkeys([*super().datasets(), *taught, *(self.references or [])]))
 
     def tools(self) -> list[str]:
@@ -382,10 +382,10 @@ class DistilledPairs(PairSource):
         Raises:
             LeakageError: the teacher was trained on text that was not checked for leakage.
         """
-        for name in self.metric.evaluators():
-            if not was_checked(check_package(find_evaluator(name))):
+        for package in self.metric.packages():
+            if not was_checked(package.manifest):
                 raise LeakageError(
-                    f"data.pairs: the teacher {name} learned from text that was not checked against "
+                    f"data.pairs: the teacher {package.name} learned from text that was not checked against "
                     "SEEDA, GJG15 and CoNLL-2014, so its pupil cannot be tested on them; to accept that, "
                     "set data.check_leakage: false."
                 )
