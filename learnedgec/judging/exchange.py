@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.data.benchmarks.folder import read_outputs
-from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
+from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.m2 import Edit
 from learnedgec.data.records import suffix

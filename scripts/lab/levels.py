@@ -30,7 +30,7 @@ from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.training.evaluate import HeadTest, main_figure

@@ -16,7 +16,7 @@ from learnedgec.applications.corpus.reading import open_lines
 from learnedgec.cli.main import main
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.catalog import load_ratings
-from learnedgec.data.catalog.judgements import read_pairs
+from learnedgec.data.catalog.outputs import read_pairs
 from learnedgec.data.text import read_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.training.pairs.judged import read_ranked_pairs

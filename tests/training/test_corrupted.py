@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.data.catalog.corrections import Correction, load_corrections
-from learnedgec.data.catalog.parallel import Parallel
+from learnedgec.data.catalog.parallel import Correction, Parallel, load_corrections
 from learnedgec.data.catalog.sentences import Labelled, TreebankWord
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer
 
-from learnedgec.data.catalog.corrections import load_corrections
+from learnedgec.data.catalog.parallel import load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime

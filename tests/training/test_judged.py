@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from training_files import arguments, pairs_file, training_data
 
 from learnedgec.data.benchmarks.registry import load_benchmark
-from learnedgec.data.catalog.judgements import load_rankings
+from learnedgec.data.catalog.outputs import load_rankings
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError, FormatError, InputError

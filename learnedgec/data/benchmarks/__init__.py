@@ -2,6 +2,6 @@
 
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import BenchmarkEntry, load_benchmark
-from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.data.catalog.outputs import Ranking
 
 __all__ = ["Benchmark", "BenchmarkEntry", "Ranking", "load_benchmark"]

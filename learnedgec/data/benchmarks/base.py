@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError, UnknownNameError

@@ -9,8 +9,7 @@ from typing import Literal
 
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.judgements import load_rankings
-from learnedgec.data.catalog.outputs import Outputs, load_outputs
+from learnedgec.data.catalog.outputs import Outputs, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
-from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
+from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
 from learnedgec.data.references import References
 from learnedgec.data.tables import read_table

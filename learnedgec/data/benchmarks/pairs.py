@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.folder import read_outputs
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.tables import read_table

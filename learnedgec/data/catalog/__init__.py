@@ -1,12 +1,21 @@
 """Public datasets: their table (`registry`), their local files (`files`), and a reader for each kind."""
 
 from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
-from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.files import dataset_file, sample_folder
-from learnedgec.data.catalog.judgements import RANKINGS, Ranking, load_rankings
 from learnedgec.data.catalog.leakage import overlapping
-from learnedgec.data.catalog.outputs import OUTPUTS, load_outputs
-from learnedgec.data.catalog.parallel import PARALLEL, Parallel, load_parallel
+from learnedgec.data.catalog.outputs import (
+    OUTPUTS,
+    RANKINGS,
+    Ranking,
+    load_outputs,
+    load_rankings,
+)
+from learnedgec.data.catalog.parallel import (
+    PARALLEL,
+    Parallel,
+    load_corrections,
+    load_parallel,
+)
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.data.catalog.registry import Dataset, File, dataset
 from learnedgec.data.catalog.sentences import SENTENCES, Labelled, load_labelled, load_sentences

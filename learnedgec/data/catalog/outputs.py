@@ -1,17 +1,22 @@
-"""System outputs for the sentences of a dataset."""
+"""System outputs for the sentences of a dataset, and human rankings of these outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
+from learnedgec.data.catalog.parallel import read_swedish
 from learnedgec.data.catalog.registry import Kind, dataset
-from learnedgec.data.catalog.swedish import read_swedish
 from learnedgec.data.m2 import apply_edits, read_m2
-from learnedgec.data.text import read_lines
-from learnedgec.errors import InputError
+from learnedgec.data.tables import NO_RANK, read_table, whole_number
+from learnedgec.data.text import read_lines, read_text
+from learnedgec.errors import FormatError, InputError
+from learnedgec.runtime.writing import PathLike
 
 Outputs = dict[str, tuple[str, ...]]
 
@@ -31,7 +36,7 @@ OUTPUTS: Kind[Outputs] = Kind("outputs", "set of outputs", join=_joined)
 
 
 def load_outputs(name: str) -> Outputs:
-    """Return system -> hypotheses, parallel to the sources of the dataset, by name of the system.
+    """Return each system's hypotheses by its name, parallel to the sources of the dataset.
 
     Args:
         name: one of
@@ -42,7 +47,7 @@ def load_outputs(name: str) -> Outputs:
               three systems end their lines in spaces or a carriage return;
             - `cleme`: the same systems, from their edits in CLEME's demonstration;
             - `gmeg:fce`, `gmeg:wiki`: six systems, and the sources with errors added;
-            - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
+            - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, each named after its metric;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
               eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
               (`learnedgec.data.catalog.leakage`); `/single` or `/ensemble` after the part chooses one kind;
@@ -57,7 +62,7 @@ def load_outputs(name: str) -> Outputs:
 
 
 def _files(name: str, pattern: str) -> dict[str, Path]:
-    """Return system -> file for the files that match; a system's name stands in place of the `*`."""
+    """Return each system's file by name for the files that match; the `*` stands for the system's name."""
     start, end = pattern.split("*")
     systems = {
         file.removeprefix(start).removesuffix(end): dataset_file(name, file)
@@ -114,7 +119,7 @@ _PILLARS = "data/system_preds/{sort}_systems/*___bea-dev.txt"
     "pillars", (*BEA19_PARTS, *(f"{part}/{sort}" for part in BEA19_PARTS[1:] for sort in _SORTS))
 )
 def _pillars(part: str) -> Outputs:
-    """Read the single systems and then the ensembles, or one sort."""
+    """Read the single systems and then the ensembles, or only one of these sorts."""
     part, _, chosen = part.partition("/")
     return {
         system: tuple(of_part(lines, part))
@@ -132,3 +137,156 @@ def _swedish() -> Outputs:
 def _sample() -> Outputs:
     files = sorted((sample_folder() / "systems").glob("*.txt"))
     return {file.stem: tuple(read_lines(file)) for file in files}
+
+
+# -- rankings of outputs ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One annotator's ranking of some systems' outputs for one sentence.
+
+    Attributes:
+        sentence: the number of the source, from 0.
+        ranks: system -> rank, in the order of the file. Rank 1 is the best, and equal ranks are a tie.
+        annotator: who judged.
+    """
+
+    sentence: int
+    ranks: Mapping[str, int]
+    annotator: str = ""
+
+
+RANKINGS: Kind[list[Ranking]] = Kind("rankings", "dataset of rankings")
+
+
+def load_rankings(name: str) -> list[Ranking]:
+    """Return the human rankings of a catalog dataset; sentences are numbered as its sources are.
+
+    Args:
+        name: one of
+
+            - `seeda:sentence`, `seeda:edit`: 15 systems on CoNLL-2014, ranked as sentences and by their
+              edits (Kobayashi et al. 2024);
+            - `gjg15`: 13 systems on CoNLL-2014 (Grundkiewicz et al. 2015);
+            - `pillars`, or one of its parts: GPT-4's choice among three systems' outputs on BEA-19 dev, for
+              the sentences on which they differ (Omelianchuk et al. 2024);
+            - `sample`: four systems on the embedded sample.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return RANKINGS.load(name)
+
+
+def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
+    """Read the `ranking-item` elements of an Appraise export.
+
+    Systems with the same output share one `translation`, and each of them gets its rank. A rank of -1 means
+    that the judge left the rank blank; the item then has no rank for these systems.
+
+    Args:
+        path: the XML file.
+        first: the `src-id` of the first sentence: 0 in GJG15, 1 in SEEDA.
+
+    Raises:
+        FormatError: not XML, or an item without the expected attributes.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "judgements.xml"
+        >>> _ = path.write_text(
+        ...     '<r><ranking-item src-id="0" user="a"><translation rank="2" system="X Y"/>'
+        ...     '<translation rank="1" system="Z"/></ranking-item></r>'
+        ... )
+        >>> read_appraise(path)
+        [Ranking(sentence=0, ranks={'X': 2, 'Y': 2, 'Z': 1}, annotator='a')]
+    """
+    name = os.fspath(path)
+    try:
+        root = ElementTree.fromstring(read_text(path))
+    except ElementTree.ParseError as error:
+        raise FormatError(f"{name}:{error.position[0]}: not XML ({error}).") from None
+    rankings = []
+    for number, item in enumerate(root.iter("ranking-item"), 1):
+        try:
+            ranks = {
+                system: rank
+                for translation in item.iter("translation")
+                if (rank := int(translation.attrib["rank"])) != NO_RANK
+                for system in translation.attrib["system"].split()
+            }
+            if min(ranks.values(), default=1) < 1:
+                raise ValueError(f"a rank of {min(ranks.values())}, and ranks start at 1")
+            rankings.append(
+                Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
+            )
+        except (KeyError, ValueError) as error:
+            raise FormatError(
+                f"{name}: ranking-item {number} cannot be read ({error}); the attributes src-id, and "
+                "rank and system of each translation, were expected."
+            ) from None
+    if not rankings:
+        raise FormatError(f"{name}: no ranking-item; an Appraise export was expected.")
+    return rankings
+
+
+def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
+    """Read a table of pairs with the columns `id`, `better`, `worse` and `tie` (0 or 1).
+
+    Args:
+        path: a CSV file with a header; `id` is the number of the source, from 0. A column `annotator` is
+            optional.
+        sentences: the number of sources.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    rankings = []
+    for place, record in read_table(
+        path, required=("id", "better", "worse"), known=("tie", "annotator")
+    ):
+        tie = whole_number(record.get("tie") or "0", 2, f"{place}: 'tie'")
+        if record["better"] == record["worse"]:
+            raise FormatError(f"{place}: the system {record['better']!r} is paired with itself.")
+        rankings.append(
+            Ranking(
+                whole_number(record["id"], sentences, f"{place}: 'id'"),
+                {record["better"]: 1, record["worse"]: 2 - tie},
+                record.get("annotator") or "",
+            )
+        )
+    return rankings
+
+
+@RANKINGS.reader("seeda", ("sentence", "edit"))
+def _seeda_rankings(part: str) -> list[Ranking]:
+    return read_appraise(dataset_file("seeda", f"data/judgments_{part[:4]}.xml"), first=1)
+
+
+@RANKINGS.reader("gjg15")
+def _gjg15_rankings() -> list[Ranking]:
+    return read_appraise(dataset_file("gjg15", "data/judgments.xml"))
+
+
+_CHOICES = "data/system_preds/ensemble_systems/gpt_rank_on_clust3___bea-dev.txt"
+_CHOSEN_FROM = ("Chat-LLaMa-2-13B-FT", "EditScorer", "T5-11B")
+
+
+@RANKINGS.reader("pillars", BEA19_PARTS)
+def _pillars_rankings(part: str) -> list[Ranking]:
+    """Read GPT-4's choice among three systems: systems whose output is the chosen text have rank 1."""
+    outputs = load_outputs(f"pillars:{part}" if part else "pillars")
+    chosen = of_part(read_lines(dataset_file("pillars", _CHOICES)), part)
+    rankings = []
+    for number, text in enumerate(chosen):
+        ranks = {name: 1 if outputs[name][number] == text else 2 for name in _CHOSEN_FROM}
+        if set(ranks.values()) == {1, 2}:
+            rankings.append(Ranking(number, ranks, "gpt-4"))
+    return rankings
+
+
+@RANKINGS.reader("sample")
+def _sample_rankings() -> list[Ranking]:
+    folder = sample_folder()
+    return read_pairs(folder / "rankings.csv", len(read_lines(folder / "source.txt")))

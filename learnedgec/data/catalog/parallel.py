@@ -1,20 +1,23 @@
-"""Sentences with corrections or rewrites: sources and references."""
+"""Sentences with corrections or rewrites: as sources and references, or correction by correction."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from learnedgec.data.catalog.cases import CASES, Case
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
-from learnedgec.data.catalog.registry import Kind, dataset
+from learnedgec.data.catalog.registry import Kind, concatenated, dataset
 from learnedgec.data.catalog.sentences import read_labelled
-from learnedgec.data.catalog.swedish import read_swedish
 from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
+from learnedgec.data.records import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.references import References
-from learnedgec.data.text import check_lengths, read_jsonl, read_lines, read_text
+from learnedgec.data.text import check_lengths, read_json, read_jsonl, read_lines, read_text
+from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
 
@@ -51,23 +54,23 @@ def load_parallel(name: str) -> Parallel:
         name: one of
 
             - `conll14`: 1,312 sentences with the gold edits of two annotators (one for 224 of them);
-            - `cleme`: the same sentences with the edits of one or two annotators as ERRANT extracts and types
-              them, from CLEME's demonstration;
+            - `cleme`: the same sentences with the edits of one or two annotators, extracted and typed by
+              ERRANT, from CLEME's demonstration;
             - `reassess`: the same sentences with eight rewrites: annotators 0 and 1 are the experts'
-              fluency rewrites A and B, 2 and 3 their minimal ones, 4 to 7 the crowd's likewise;
+              fluency rewrites A and B, 2 and 3 their minimal rewrites, and 4 to 7 the crowd's in this order;
             - `jfleg:dev`, `jfleg:test`: 754 and 747 sentences with four fluency rewrites;
             - `gmeg:fce`, `gmeg:wiki`: 968 and 992 sentences with four references;
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: 5,000 long sentences, each
               with the same content in two shorter ones, joined by a space;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: the 4,384 sentences of
               BEA-19 dev with their gold edits, and its parts (`learnedgec.data.catalog.leakage`);
-            - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
-              the gold one in all but two sentences;
-            - `wi-locness:train`: the sentences of W&I's training set with their gold edits, less reserved
-              ones; `wi-locness:dev/train`, `wi-locness:dev/dev`, `wi-locness:dev/test`: BEA-19 dev,
+            - `jelv`, or one of the same parts: the same sentences with 1 to 35 references, four on average;
+              all but two sentences have the gold reference among them;
+            - `wi-locness:train`: the sentences of W&I's training set with their gold edits, without reserved
+              sentences; `wi-locness:dev/train`, `wi-locness:dev/dev`, `wi-locness:dev/test`: BEA-19 dev,
               divided as in `pillars`;
-            - `fce:train`, `fce:dev`: sentences of FCE's essays with gold edits, in the tokens of
-              MultiGED-2023, less those that are reserved or in `gmeg:fce`;
+            - `fce:train`, `fce:dev`: sentences of FCE's essays with gold edits, tokenised as in
+              MultiGED-2023, without sentences that are reserved or in `gmeg:fce`;
             - `eracond`: 1,725 lines that learners of English wrote to a chatbot, with the gold edits of one
               or two annotators;
             - `peet:gecpd`, `peet:gector`: a system's corrections of 4,477 sentences of BEA-19 test as
@@ -85,12 +88,12 @@ def load_parallel(name: str) -> Parallel:
 
 
 def _of_m2(path: PathLike, part: str = "") -> Parallel:
-    """Read the sentences and gold edits of an M2 file: all, or those of a part of BEA-19 dev."""
+    """Read all sentences and gold edits of an M2 file, or those of a part of BEA-19 dev."""
     return Parallel.from_annotated(of_part(read_m2(path), part))
 
 
 def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
-    """Return the sentences that training may see, both as they were written and as they are corrected."""
+    """Return the sentences without those of which the source or a reference is reserved."""
     data = Parallel.from_annotated(blocks)
     rows = enumerate(zip(data.sources, data.references.texts(), strict=True))
     places = [
@@ -140,7 +143,7 @@ def _fce(part: str) -> Parallel:
 
 @PARALLEL.reader("wi-locness", ("train", *(f"dev/{part}" for part in BEA19_PARTS[1:])))
 def _wi_locness(part: str) -> Parallel:
-    """Read levels A, B and C of train, less reserved sentences, or a part of BEA-19 dev."""
+    """Read levels A, B and C of train without reserved sentences, or a part of BEA-19 dev."""
     folder = "data/wi+locness/m2"
     if part != "train":
         file = dataset_file("wi-locness", f"{folder}/ABCN.dev.gold.bea19.m2")
@@ -157,23 +160,23 @@ def _sample() -> Parallel:
 
 @PARALLEL.reader("reassess")
 def _reassess() -> Parallel:
-    # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
+    # The catalog lists files alphabetically: expert before turker, fluency before minimal, A before B.
     rewrites = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
     sources = read_lines(dataset_file("conll14", "data/source"))
     return Parallel(tuple(sources), References.from_texts(*rewrites))
 
 
-_WITH_FOUR = ("ref0", "ref1", "ref2", "ref3")
+_FOUR_REFERENCES = ("ref0", "ref1", "ref2", "ref3")
 
 
 @PARALLEL.reader("jfleg", ("dev", "test"))
 def _jfleg(part: str) -> Parallel:
-    return _of_texts("jfleg", *(f"{part}/{part}.{name}" for name in ("src", *_WITH_FOUR)))
+    return _of_texts("jfleg", *(f"{part}/{part}.{name}" for name in ("src", *_FOUR_REFERENCES)))
 
 
 @PARALLEL.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Parallel:
-    return _of_texts("gmeg", *(f"data/dev/{part}/{name}" for name in ("source", *_WITH_FOUR)))
+    return _of_texts("gmeg", *(f"data/dev/{part}/{name}" for name in ("source", *_FOUR_REFERENCES)))
 
 
 @PARALLEL.reader("peet", ("gecpd", "gector"))
@@ -201,7 +204,7 @@ def _eracond() -> Parallel:
 
 
 def _without_spaces(lines: Sequence[str]) -> list[str]:
-    """Return the lines of an M2 file in which no token is a space; edits of such tokens are left out."""
+    """Return the lines of an M2 file without the tokens that are spaces and without the edits of these."""
     tokenised: list[str] = []
     places: list[int] = []
     for line in lines:
@@ -236,9 +239,9 @@ _TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:-\w+)*|[^\w
 def read_fce(part: str) -> Iterator[AnnotatedSentence]:
     """Yield the sentences of FCE's essays with their edits.
 
-    Sentences and tokens are those of MultiGED-2023, which has the essays in the same order; edits of
-    characters become edits of whole tokens. Edits without a correction are left out, and those
-    across sentences too.
+    Sentences and tokens are those of MultiGED-2023, which has the essays in the same order. Edits of
+    characters become edits of whole tokens. Edits without a correction and edits across sentences are left
+    out.
 
     Args:
         part: `train` or `dev`.
@@ -274,14 +277,14 @@ def read_fce(part: str) -> Iterator[AnnotatedSentence]:
 def _of_tokens(
     text: str, spans: list[tuple[int, int]], start: int, end: int, correction: str
 ) -> Edit:
-    """Return the edit of tokens that an edit of characters is.
+    """Convert an edit of characters to one of tokens.
 
     Args:
         text: all essays.
-        spans: where each token of the sentence begins and ends in it.
-        start: where the edit begins.
-        end: where it ends.
-        correction: what it puts there.
+        spans: the place in the text where each token of the sentence begins, and where it ends.
+        start: the place where the edit begins.
+        end: the place where it ends.
+        correction: the new characters.
     """
     touched = [
         number
@@ -294,3 +297,181 @@ def _of_tokens(
     begin, stop = spans[touched[0]][0], spans[touched[-1]][1]
     new = text[begin:start] + correction.translate(_PLAIN) + text[end:stop]
     return Edit(touched[0], touched[-1] + 1, " ".join(_TOKEN.findall(new)))
+
+
+# -- correction by correction --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One correction of one sentence.
+
+    Attributes:
+        source: the sentence.
+        target: its correction.
+        edits: the gold edits from source to target, which do not overlap; `None` where only the texts are
+            known.
+        group: corrections of one group belong on one side of any split.
+    """
+
+    source: str
+    target: str
+    edits: tuple[Edit, ...] | None
+    group: str
+
+
+def read_corrections(path: PathLike) -> list[Correction]:
+    """Read corrections from a file.
+
+    An `.m2` file gives the gold edits of each annotator. A `.jsonl` or `.parquet` file, or a dataset on the
+    Hugging Face hub (`hf:OWNER/NAME`, see `read_records`), has `source` and `references` (texts, `null` where
+    an annotator has none) in each record. Any other file has lines of a source and its references, separated
+    by tabs.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    if suffix(path) == ".m2":
+        return _of_parallel(Parallel.from_annotated(read_m2(path)))
+    rows = _read_objects(path) if has_objects(path) else _read_tabs(path)
+    return [Correction(source, text, None, source) for source, texts in rows for text in texts]
+
+
+def _of_parallel(data: Parallel) -> list[Correction]:
+    return [
+        Correction(
+            source,
+            reference.text,
+            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
+            source,
+        )
+        for source, row in zip(data.sources, data.references, strict=True)
+        for reference in row
+    ]
+
+
+def _of_cases(cases: list[Case]) -> list[Correction]:
+    return [
+        Correction(pair.source, pair.target, None, case.original.source)
+        for case in cases
+        for pair in case.pairs
+    ]
+
+
+CORRECTIONS: Kind[list[Correction]] = Kind(
+    "corrections",
+    "dataset with corrections",
+    join=concatenated,
+    read=read_corrections,
+    hint="A path to an .m2, .jsonl or .tsv file is also accepted.",
+    converted={PARALLEL: _of_parallel, CASES: _of_cases},
+)
+
+
+def load_corrections(name: str) -> list[Correction]:
+    """Return every correction of a catalog dataset, of the embedded sample, or of a file.
+
+    Args:
+        name: one of
+
+            - a dataset of `load_parallel` (`jfleg:dev`, `gmeg:fce`, `sample`, …): each reference of each
+              source;
+            - a dataset of `load_cases` (`robustgec:bea19`, …): the original and the variants of each case,
+              which form one group;
+            - a file as for `read_corrections`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+
+    Example:
+        >>> load_corrections("sample")[0].source == load_corrections("sample")[1].source
+        True
+    """
+    return CORRECTIONS.load(name)
+
+
+def _read_objects(path: PathLike) -> Iterator[tuple[str, list[str]]]:
+    """Yield the source and the present references of each object."""
+    for place, record in read_records(path, ("source", "references")):
+        check_sentence_record(record, place, ("source",))
+        yield record["source"], [text for text in record["references"] or () if text is not None]
+
+
+def _read_tabs(path: PathLike) -> Iterator[tuple[str, list[str]]]:
+    """Yield the source and the references of each line, which tabs separate."""
+    for number, line in enumerate(read_lines(path), 1):
+        source, *references = line.split("\t")
+        if not references:
+            raise FormatError(
+                f"{os.fspath(path)}:{number}: a source and its references, separated by tabs, were "
+                f"expected, not {line[:60]!r}."
+            )
+        yield source, references
+
+
+# -- rated and post-edited outputs: Östling et al. (2024) ----------------------------------------
+
+_PARTS = ("balanced_A", "balanced_B", "balanced_C")
+# The first annotator rated everything and wrote the post-edits.
+_ANNOTATORS = ("katarina", "robert")
+_DIMENSIONS = {
+    "grammaticality": "Grammaticality",
+    "fluency": "Fluency",
+    "meaning": "Meaning Preservation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SwedishOutput:
+    """A system's output for a learner's sentence, with its post-edit and its ratings.
+
+    Attributes:
+        source: the learner's sentence.
+        reference: the learner corpus's correction of it.
+        system: the system.
+        text: the output.
+        post_edit: the annotator's correction of the output.
+        raters: dimension -> the rating, 1 to 4, of the first annotator and, for 55 outputs, that of the
+            second; 0 says "cannot be judged".
+    """
+
+    source: str
+    reference: str
+    system: str
+    text: str
+    post_edit: str
+    raters: Mapping[str, tuple[float, ...]]
+
+
+def read_swedish() -> dict[str, list[SwedishOutput]]:
+    """Return each system's outputs by its name, in the order of the files.
+
+    Each of the 192 sentences has a reference of the learner corpus (SweLL) and the outputs of five systems.
+    One annotator rated every output and corrected it with as few edits as possible; a second annotator rated
+    55 of them. The two pilot rounds, which have other systems, are not read. White space becomes single
+    spaces.
+
+    Source: Östling, Gillholm, Kurfalı, Mattson and Wirén, "Evaluation of Really Good Grammatical Error
+    Correction" (LREC-COLING 2024).
+    """
+    outputs: dict[str, list[SwedishOutput]] = {}
+    for part in _PARTS:
+        first, second = (
+            read_json(dataset_file("swedish", f"annotations/{part}/{name}.json"))["data"]
+            for name in _ANNOTATORS
+        )
+        for row, second_row in zip(first, second, strict=True):
+            for system, output in sorted(row["systems"].items()):
+                by_annotator = output["annotators"] | second_row["systems"][system]["annotators"]
+                judgements = [by_annotator[name] for name in _ANNOTATORS if name in by_annotator]
+                texts = [row["original"], row["reference"], output["output"]]
+                texts.append(judgements[0]["corrected"])
+                source, reference, text, post_edit = (" ".join(text.split()) for text in texts)
+                raters = {
+                    dimension: tuple(float(judgement[column]) for judgement in judgements)
+                    for dimension, column in _DIMENSIONS.items()
+                }
+                outputs.setdefault(system, []).append(
+                    SwedishOutput(source, reference, system, text, post_edit, raters)
+                )
+    return outputs

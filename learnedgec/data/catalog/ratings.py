@@ -1,7 +1,8 @@
-"""Sentences with human ratings on one or more dimensions: the data that learned evaluators train on."""
+"""Sentences with human ratings on one or more dimensions, on which learned evaluators train."""
 
 from __future__ import annotations
 
+import bz2
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +11,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
-from learnedgec.data.catalog.patches import apply_patch
+from learnedgec.data.catalog.parallel import read_swedish
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.catalog.swedish import read_swedish
 from learnedgec.data.records import Columns, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_lines
@@ -33,7 +35,8 @@ class Rating:
         source: the sentence before correction; `""` where the dataset has none (GUG).
         hypothesis: the rated sentence.
         values: dimension -> mean rating, on the dataset's own scale.
-        system: the system that wrote the hypothesis, several joined by commas; may be `""`.
+        system: the system that wrote the hypothesis; several systems are joined by commas, and `""` is an
+            unknown one.
         group: ratings of one group share a source and belong on one side of any split.
         raters: dimension -> each rater's rating, where known.
 
@@ -54,26 +57,26 @@ class Rating:
 def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rating]:
     """Yield the ratings of a file, of a dataset on the hub, or of a folder in the layout of a benchmark.
 
-    They are read one by one, so that a file need not fit into memory.
+    Ratings are read one by one, so a file need not fit into memory.
 
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset on the Hugging Face hub (`hf:OWNER/NAME`, see
     `read_records`), has the columns (keys) `hypothesis`, optionally `source`, `system` and `group`, and one
-    more for each dimension; `id`, `index`, `annotator` and `comment` are not read. An empty cell, or one such
-    as `NA`, means "not rated on this dimension", and a row of empty cells is left out. A cell with a list of
-    numbers has a rating of each rater, whose mean is the rating. A dimension `rank` has ranks from 1; -1 is
-    none. Without a `group`, ratings with equal sources form one.
+    column for each dimension; `id`, `index`, `annotator` and `comment` are not read. An empty cell, or one
+    such as `NA`, means "not rated on this dimension", and a row whose cells are all empty is left out. A cell
+    with a list of numbers has one rating per rater; their mean is the rating. In a dimension `rank`, ranks
+    start at 1, and -1 means "no rank". Without a `group`, ratings with equal sources form a group.
 
-    A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
-    0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.
+    A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv`, whose columns are `id` (line number from
+    0), `system` (`NAME`, or `source` for the source itself) and one per dimension.
 
     Args:
         path: the file, the dataset or the folder.
-        columns: which columns of a file or a dataset have other names. If a dimension is among them, then
-            only those that are; several columns of one dimension are those of its raters.
+        columns: our name of a column -> its name in the file. If it names a dimension, only the dimensions
+            that it names are read; several columns of one dimension are the ratings of its raters.
 
     Raises:
-        FormatError: a line cannot be used, and the message names it; a dimension counts the rows; or no row
-            has a rating.
+        FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
+            rating them; or no row has a rating.
     """
     columns = columns or {}
     if Path(path).is_dir() and not is_saved_dataset(path):
@@ -112,7 +115,7 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
             - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
               4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that no rater
               could judge belong to no split and are left out. JFLEG's dev sentences are GUG's test split and
-              its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
+              its test sentences are GUG's dev split, so train on `gug:train` to test on JFLEG;
             - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
               without a gold score are left out;
             - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: 250 sentences of Wikipedia, most of
@@ -120,7 +123,8 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
               context and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
               al. (2020) take acceptability;
             - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
-              publications, 1 where acceptable and 0 where not (Warstadt et al. 2018); likewise `fluency`;
+              publications, 1 if acceptable and 0 if not (Warstadt et al. 2018); the dimension is also
+              `fluency`;
             - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
               Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
               rated everything; a second rated 55 outputs. 0 means the same as in TMU-GFM;
@@ -147,7 +151,7 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
 
 
 def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of `load_ratings`; those of a file one by one, as `read_ratings` does.
+    """Yield the ratings of `load_ratings`, reading a file's one by one as `read_ratings` does.
 
     Args:
         name: as for `load_ratings`.
@@ -161,7 +165,7 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
 
 
 def _rating(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
-    """Return the rating in one row of a user's file."""
+    """Return the rating that one row of a user's file holds."""
     texts = {
         name: check_sentence(record.get(name) or "", place, str(columns.get(name, name)))
         for name in ("source", "hypothesis", "system", "group")
@@ -181,10 +185,10 @@ def _rating(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
 
 
 def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the dimensions of one row of a table that hold a number; none where every cell is empty.
+    """Return the value of each dimension that is rated in one row of a table.
 
     Raises:
-        FormatError: a cell holds something else, or there is no column but those for texts.
+        FormatError: a cell is neither empty nor a number, or the table has no column for a dimension.
     """
     return {name: value for name, (value,) in _numbers(record, place, {}).items()}
 
@@ -192,7 +196,7 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
 def _numbers(
     record: Mapping[str, Any], place: str, columns: Columns
 ) -> dict[str, tuple[float, ...]]:
-    """Return the numbers in the cell of each dimension, several where it is a list; none for empty cells."""
+    """Return the numbers in each dimension's cell: several if it is a list, without those that are empty."""
     mapped = [name for name in columns if name not in _TEXT_COLUMNS]
     names = mapped or [name for name in record if name not in _TEXT_COLUMNS]
     if not names:
@@ -300,20 +304,20 @@ def _proqe(part: str) -> list[Rating]:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text, which tokenisation does not change."""
+    """Return the letters and digits of a text, because tokenisation changes neither."""
     return re.sub(r"\W", "", text.casefold())
 
 
 @RATINGS.reader("lau", ("none", "random", "real"))
 def _lau(part: str) -> list[Rating]:
-    """Read the ratings of acceptability in one kind of context; of a sentence in all three, one group."""
+    """Read the ratings of acceptability in one kind of context; a sentence's contexts share its group."""
     rows = read_table(dataset_file("lau", f"human-ratings/context-{part}-ratings.csv"))
     return _rated_rows(rows, {"fluency": ("mean-ratings", "full-ratings")}, "sentence")
 
 
 @RATINGS.reader("autojqe", ("flutec", "tecjl"))
 def _autojqe(part: str) -> list[Rating]:
-    """Read autoJQE, where a mean of 0 says that raters could not judge."""
+    """Read autoJQE, in which a mean of 0 says that raters could not judge."""
     rows = read_table(dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t")
     ratings = _rated_rows(rows, {"quality": ("評価", "個別評価")}, "訂正", "原文")
     return [r if r.values["quality"] else replace(r, values={}) for r in ratings]
@@ -345,7 +349,7 @@ _STS = "data/sts/semeval-sts/"
     ],
 )
 def _sts(part: str) -> list[Rating]:
-    """Read a set of semantic textual similarity: score, first and second sentence; no quoting."""
+    """Read a set of semantic textual similarity: unquoted columns of score, first and second sentence."""
     lines = read_lines(dataset_file("sts", f"{_STS}{part}.tsv"))
     return [
         Rating(first, second, {"meaning": float(score)}, part, first)
@@ -359,7 +363,7 @@ _COLA = {"train": "in_domain_train", "dev": "in_domain_dev", "out-of-domain": "o
 
 @RATINGS.reader("cola", _COLA)
 def _cola(part: str) -> list[Rating]:
-    """Read CoLA: publication, judgement, the author's own mark, sentence; no quoting."""
+    """Read CoLA: unquoted columns of publication, judgement, the author's own mark and sentence."""
     path = f"acceptability_corpus/cola_public/raw/{_COLA[part]}.tsv"
     rows = [line.split("\t") for line in read_lines(dataset_file("cola", path))]
     return [
@@ -387,3 +391,43 @@ def _swedish() -> list[Rating]:
 @RATINGS.reader("sample")
 def _sample() -> list[Rating]:
     return list(read_ratings(sample_folder()))
+
+
+# -- the format of bsdiff, in which ProQE is published -------------------------------------------
+
+_HEADER = 32
+
+
+def apply_patch(old: bytes, patch: bytes) -> bytes:
+    """Return the new file that a binary patch (`BSDIFF40`) makes of the old one.
+
+    The header holds the lengths of three blocks that follow, each compressed by bzip2: instructions,
+    differences and new bytes. An instruction is three numbers: the count of bytes of the old file to which
+    that many differences are added, the count of new bytes to copy, and the distance to move in the old file.
+    """
+    first, second = (_number(patch[place : place + 8]) for place in (8, 16))
+    ends = (_HEADER + first, _HEADER + first + second)
+    instructions, differences, added = (
+        bz2.decompress(block)
+        for block in (patch[_HEADER : ends[0]], patch[ends[0] : ends[1]], patch[ends[1] :])
+    )
+    new = bytearray()
+    place = differences_place = added_place = 0
+    for start in range(0, len(instructions), 24):
+        count, copied, moved = (
+            _number(instructions[start + shift : start + shift + 8]) for shift in (0, 8, 16)
+        )
+        block = np.frombuffer(differences, np.uint8, count, differences_place).copy()
+        begin = max(place, 0)
+        added_to = np.frombuffer(old, np.uint8)[begin : max(place + count, begin)]
+        block[begin - place : begin - place + len(added_to)] += added_to
+        new += block.tobytes() + added[added_place : added_place + copied]
+        differences_place, added_place = differences_place + count, added_place + copied
+        place += count + moved
+    return bytes(new)
+
+
+def _number(field: bytes) -> int:
+    """Return a number of eight bytes, the lowest byte first; the highest bit is the sign."""
+    value = int.from_bytes(field, "little")
+    return -(value & ~(1 << 63)) if value >> 63 else value

@@ -11,8 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.catalog.corrections import Correction, load_corrections
-from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.catalog.parallel import Correction, load_corrections, load_parallel
 from learnedgec.data.catalog.sentences import load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits

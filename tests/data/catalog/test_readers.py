@@ -23,7 +23,7 @@ from learnedgec.data.catalog import (
     load_sentences,
 )
 from learnedgec.data.catalog.parallel import read_fce
-from learnedgec.data.catalog.patches import apply_patch
+from learnedgec.data.catalog.ratings import apply_patch
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import InputError, LengthError
 
