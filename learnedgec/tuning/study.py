@@ -19,7 +19,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from learnedgec.errors import ConfigError, FormatError, MissingDependencyError
-from learnedgec.runtime.writing import check_writable
+from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.tuning.space import Space
 
 Sampler = Literal["tpe", "cma-es", "gp"]
@@ -196,5 +196,10 @@ def _open_storage(storage: str | None) -> str | JournalStorage | None:
     if storage is None or "://" in storage:
         return storage
     if storage.endswith((".db", ".sqlite", ".sqlite3")):
+        # A kill between a table and its index would leave a study without the index, and so two of one name.
+        with _lock(storage, "ask"):
+            if not Path(storage).exists():
+                with atomic_path(storage) as created:
+                    optuna.storages.RDBStorage(f"sqlite:///{created}").engine.dispose()
         return f"sqlite:///{storage}"
     return JournalStorage(JournalFileBackend(storage))

@@ -10,7 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from optuna.storages._rdb.models import StudyModel
 from optuna.trial import BaseTrial, FrozenTrial
+from sqlalchemy import Engine
+from sqlalchemy.schema import CreateTable
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
@@ -144,6 +147,24 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
     work(storage, 1)
     with pytest.raises(ConfigError, match=r"holds a study x@test with another metric"):
         work(storage, 1, task="y")
+
+
+def test_a_kill_while_a_storage_is_created_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(engine: Engine) -> None:
+        with engine.begin() as connection:
+            connection.execute(CreateTable(StudyModel.__table__))  # without its unique index
+        raise KeyboardInterrupt
+
+    storage = tmp_path / "study.db"
+    with monkeypatch.context() as patched:
+        patched.setattr(StudyModel.metadata, "create_all", killed)
+        with pytest.raises(KeyboardInterrupt):
+            work(str(storage), 1)
+    assert not storage.exists()
+    work(str(storage), 1)
+    assert len(work(str(storage), 2)) == 2
 
 
 def test_what_is_no_storage_is_refused(tmp_path: Path) -> None:
