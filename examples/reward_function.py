@@ -9,7 +9,7 @@ from learnedgec import reward
 reward_function = reward(
     "impara",
     centre=True,  # leaving the source as it is earns 0
-    floor=-1.0,  # what is no correction earns
+    floor=-1.0,  # what is no correction earns this minus its distance from the source
     watch="edit-count",  # logged, never rewarded: does the policy only edit more and more?
 )
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError
@@ -113,6 +114,12 @@ def _is_local(source: str, text: str) -> bool:
     return all(abs((end - start) - (to - at)) <= longest for _, start, end, at, to in codes)
 
 
+def _distances(sources: Sequence[str], texts: Sequence[str]) -> Floats:
+    """Return 1 minus the share of characters that a text and its source have in common, in order."""
+    pairs = zip(sources, texts, strict=True)
+    return np.array([Indel.normalized_distance(*pair) for pair in pairs])
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """The means of one step, of the metric that the policy is trained on and of the watched one.
@@ -142,8 +149,10 @@ class Reward:
         extract: how the correction is found in a completion.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
         edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
-        floor: the reward of a completion that the metric's gate rejects, or that is no correction
-            (`is_correction`): an empty, truncated, padded or unrelated one.
+        floor: a completion that the metric's gate rejects, or that is no correction (`is_correction`), earns
+            this minus its distance from the source, from 0 to 1 (empty): so an empty, truncated, padded or
+            unrelated one earns less than a copy of the source, and a policy that writes nothing else has a
+            way up.
         watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
             trainer that gives its reward functions `log_metric` (TRL).
         history: one entry for each call.
@@ -172,6 +181,19 @@ class Reward:
                 raise ConfigError(
                     f"{metric.label} needs references; name the column that holds them by references=…"
                 )
+
+    def __repr__(self) -> str:
+        options = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.repr and field.name != "metric"
+        }
+        given = [
+            f"{name}={(value.label if isinstance(value, BoundMetric) else value)!r}"
+            for name, value in options.items()
+            if value not in (None, False, 0.0, extract_correction)
+        ]
+        return f"Reward({', '.join([repr(self.metric.label), *given])})"
 
     def __call__(
         self,
@@ -223,7 +245,7 @@ class Reward:
         if isinstance(self.metric.metric, Gated):
             rejected |= ~self.metric.metric.accepted(statistics["completions"])
         if self.floor is not None:
-            rewards[rejected] = self.floor
+            rewards[rejected] = self.floor - _distances(sources, texts)[rejected]
         watched = np.array([np.nan])
         if self.watch is not None:
             seen = self.watch.statistics(sources, {"": texts}, references)

@@ -89,7 +89,19 @@ def test_penalties_and_the_floor() -> None:
     texts = ["a b c d", "a b c x", "a b c d e f", "", "a b c d e f g h i"]
     rewards = function(completions=texts, source=["a b c d"] * 5)
     # One substitution of four tokens; two insertions, which the metric likes.
-    assert rewards == pytest.approx([0.0, -0.25, 2.0 - 2 / 4, -9.0, -9.0])
+    # What is no correction gets the floor minus the share of characters that differ: all, and 10 of 24.
+    assert rewards == pytest.approx([0.0, -0.25, 2.0 - 2 / 4, -10.0, -9.0 - 10 / 24])
+
+
+def test_what_is_no_correction_is_graded_below_every_copy() -> None:
+    """Equal rewards for all that is rejected would leave a policy nothing to learn from."""
+    source = "He go to school every day ."
+    texts = ["", "xyz", "He go", "He go to school , and he go to school every day .", source]
+    rewards = reward("length", centre=True, floor=-1.0)(completions=texts, source=[source] * 5)
+    assert rewards[-1] == 0.0
+    assert sorted(rewards) == rewards
+    assert len(set(rewards)) == 5
+    assert all(-2 <= value < -1 for value in rewards[:-1])
 
 
 def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
@@ -100,7 +112,7 @@ def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
     honest, padded, absurd = function.history
     assert (honest.reward, honest.watched) == pytest.approx((3.0, 0.0))
     assert (padded.reward, padded.watched) == pytest.approx((5.0, 2.0))
-    assert (absurd.reward, absurd.score, absurd.floored) == pytest.approx((-1.0, 8.0, 1.0))
+    assert (absurd.reward, absurd.score, absurd.floored) == pytest.approx((-1.5, 8.0, 1.0))
     # A trainer is told the means of the step.
     assert logged == {"length/score": 8.0, "length/floored": 1.0, "edit-count/watched": 5.0}
 
@@ -132,7 +144,7 @@ def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample) -> None:
     *tricks, copy, correction = dict(zip(attempts, rewards.mean(axis=1), strict=True)).items()
     assert copy[1] == 0.0 < correction[1]
     assert {name: mean for name, mean in tricks if mean > -0.2} == {}
-    assert (rewards[0] == -1.0).all(), "the empty completion gets the floor"
+    assert rewards[0] == pytest.approx([-2.0] * 6), "the empty completion gets the least"
     assert (rewards[-1] > -1.0).all(), "no correction gets it"
 
 
