@@ -53,7 +53,7 @@ _EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
 # -- metrics ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BoundMetric(NamedMetric):
     """A metric with all that its name stands for, opened once: it scores, and signs its scores.
 

@@ -10,6 +10,7 @@ import numpy as np
 from learnedgec.analysis.pairs import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows, ReferencesBy
+from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
@@ -75,6 +76,26 @@ class BaselineComparison:
     resamples: int
     level: float
     baseline_bounds: tuple[float, float]
+
+    def __repr__(self) -> str:
+        low, high = self.difference_bounds
+        return (
+            f"BaselineComparison({self.metric}: {self.system} {self.score:.4f}, {self.baseline} "
+            f"{self.baseline_score:.4f}, {self.difference:+.4f} [{low:+.4f}, {high:+.4f}], {self.p})"
+        )
+
+    def _repr_html_(self) -> str:
+        row = {
+            "metric": self.metric,
+            "system": self.system,
+            "score": self.score,
+            self.baseline: self.baseline_score,
+            "difference": self.difference,
+            "low": self.difference_bounds[0],
+            "high": self.difference_bounds[1],
+            "p": self.p,
+        }
+        return as_html([row], note=self.sentence)
 
     @property
     def significant(self) -> bool:

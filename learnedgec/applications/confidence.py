@@ -25,6 +25,7 @@ from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import Sentences
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import available_annotator
@@ -52,6 +53,24 @@ class JudgedEdits:
 
     sources: tuple[str, ...]
     edits: tuple[tuple[tuple[Edit, float], ...], ...]
+
+    def __repr__(self) -> str:
+        number = sum(map(len, self.edits))
+        return f"JudgedEdits(sentences={len(self.sources):,}, edits={number:,})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "sentence": number,
+                "original": " ".join(source.split()[edit.start : edit.end]),
+                "correction": edit.correction,
+                "type": edit.type,
+                "confidence": confidence,
+            }
+            for number, (source, row) in enumerate(zip(self.sources, self.edits, strict=True))
+            for edit, confidence in row
+        ]
+        return as_html(rows)
 
     def texts(self, threshold: float) -> list[str]:
         """Return each source with the edits applied whose confidence is above a threshold.

@@ -15,6 +15,7 @@ from learnedgec.data.m2 import (
     read_m2,
     without_overlaps,
 )
+from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import (
     Items,
     Sentences,
@@ -175,6 +176,18 @@ class References(Sequence[tuple[Reference, ...]]):
             check_lengths(("the source", sources), (name, gold_sources))
             check_sources(name, sources, gold_sources)
         return cls.from_annotated(blocks)
+
+    def __repr__(self) -> str:
+        total = sum(map(len, self.rows))
+        edits = ", with gold edits" if total and self.annotated else ""
+        return f"References(sentences={len(self):,}, references={total:,}{edits})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"sentence": number, **{str(r.annotator): r.text for r in row}}
+            for number, row in enumerate(self.rows)
+        ]
+        return as_html(rows)
 
     def __len__(self) -> int:
         return len(self.rows)

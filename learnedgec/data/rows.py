@@ -61,8 +61,44 @@ def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
     return pandas.DataFrame(list(rows), columns=columns_of(rows))
 
 
+# Rows of a longer table that a notebook or a prompt shows.
+_SHOWN = 20
+
+
+def shown(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """Return the rows that fit a screen, and how many others there are, in words."""
+    others = len(rows) - _SHOWN
+    return (rows[:_SHOWN], f"… {others:,} more rows.") if others > 0 else (rows, "")
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """Return the rows as a table for a prompt, numbers right-aligned; of a long one, its first rows.
+
+    Example:
+        >>> print(as_text([{"system": "ours", "F": 0.5}, {"system": "theirs", "F": 0.25}]))
+        system       F
+        ours    0.5000
+        theirs  0.2500
+    """
+    names = columns_of(rows)
+    first, note = shown(rows)
+    lines = [names, *([cell(row.get(name)) for name in names] for row in first)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = [any(isinstance(row.get(name), str) for row in first) for name in names]
+    table = [
+        "  ".join(
+            text.ljust(width) if to_left else text.rjust(width)
+            for text, width, to_left in zip(line, widths, left, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([*table, *filter(None, [note])])
+
+
 def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
     """Return the rows as an HTML table for notebooks, numbers right-aligned, with a small note below.
+
+    Of a long table, the first rows are shown.
 
     Args:
         rows: rows of the table, as column -> value.
@@ -74,6 +110,8 @@ def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
         '<table><thead><tr><th>F</th></tr></thead><tbody><tr><td>0.5000</td></tr></tbody></table>'
     """
     names = columns_of(rows)
+    rows, more = shown(rows)
+    note = " ".join(filter(None, [more, note]))
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     body = "".join(

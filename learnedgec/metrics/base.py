@@ -84,6 +84,10 @@ class Statistics:
                 f"statistics have one row per sentence; {counts or 'there is no array'}."
             )
 
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
+        return f"Statistics(sentences={len(self)}, {shapes})"
+
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values())))
 

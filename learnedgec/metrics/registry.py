@@ -68,6 +68,9 @@ class NamedMetric:
     tuned: str = ""
     original: Metric | None = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label!r})"
+
     def __str__(self) -> str:
         """The name with every parameter, which parses back."""
         return self.metric.printed(self.tuned) if self.tuned else str(self.metric)

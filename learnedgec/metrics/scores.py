@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from learnedgec.data.rows import Row, as_frame, as_html, plain
+from learnedgec.data.rows import Row, as_frame, as_html, as_text, plain
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
     import pandas
 
     from learnedgec.metrics.base import Statistics
-
-
-import re
-from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +94,12 @@ class Scores(dict[str, Entry]):
         >>> import learnedgec
         >>> systems = {"ours": ["He goes home ."], "theirs": ["He go ."]}
         >>> scores = learnedgec.score("length", ["He go ."], systems)
-        >>> {system: score.value for system, score in scores.items()}
-        {'ours': 4.0, 'theirs': 3.0}
+        >>> scores
+        system   score
+        ours    4.0000
+        theirs  3.0000
+        >>> scores["ours"].value
+        4.0
     """
 
     def __init__(
@@ -134,6 +135,9 @@ class Scores(dict[str, Entry]):
             {"system": system, **{metric: of[system].value for metric, of in tables.items()}}
             for system in next(iter(tables.values()))
         ]
+
+    def __repr__(self) -> str:
+        return as_text(self._rows())
 
     def _repr_html_(self) -> str:
         return as_html(self._rows())

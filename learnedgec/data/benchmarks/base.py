@@ -12,6 +12,7 @@ import numpy as np
 
 from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.data.references import References
+from learnedgec.data.rows import as_html
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.types import Floats, Indices
@@ -98,6 +99,27 @@ class Benchmark:
                     f"{self.name}: a ranking is about sentence {ranking.sentence}, but the sentences "
                     f"are numbered from 0 to {len(self.sources) - 1}."
                 )
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.sources):,} sentences", f"{len(self.systems)} systems"]
+        parts += [] if self.references is None else ["references"]
+        parts += [f"{len(self.rankings):,} rankings"] if self.rankings else []
+        parts += [f"ratings of {', '.join(self.ratings)}"] if self.ratings else []
+        return f"Benchmark({self.name!r}: {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "system": system,
+                **{score: values.get(system) for score, values in self.official.items()},
+                **{
+                    dimension: float(np.nanmean(columns[system])) if system in columns else None
+                    for dimension, columns in self.ratings.items()
+                },
+            }
+            for system in self.systems
+        ]
+        return as_html(rows, caption=repr(self), note=" ".join(self.notices))
 
     def select(
         self, systems: Iterable[str] | None = None, sentences: Iterable[int] | None = None
