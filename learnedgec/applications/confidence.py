@@ -104,7 +104,7 @@ def edit_confidence(
     hypotheses: Sentences,
     *,
     annotator: str | None = None,
-    runtime: Runtime = Runtime(),
+    runtime: Runtime = Runtime(dtype="auto"),
 ) -> JudgedEdits:
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
@@ -118,7 +118,7 @@ def edit_confidence(
         sources: N sources.
         hypotheses: N hypotheses.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
-        runtime: how to run.
+        runtime: how to run; by default in bfloat16 where the hardware has it, else in float32.
 
     Raises:
         LengthError: sources and hypotheses differ in length.

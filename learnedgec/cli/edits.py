@@ -51,6 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_runtime(parser)
+    parser.set_defaults(dtype="auto")
     output.add_output_flags(parser, _FORMATS)
     options = parser.parse_args(arguments)
     output.check_out(options.out)

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, _Filter, title="input", description=LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
+    parser.set_defaults(dtype="auto")
     options = parser.parse_args(arguments)
     check_out(options.out)
     flags.require(options, hyp="ours.txt")

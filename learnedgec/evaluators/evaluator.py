@@ -24,8 +24,8 @@ from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.capitals import capitals_likelihood
 from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
-from learnedgec.evaluators.loading import quiet_transformers, torch_device
-from learnedgec.evaluators.lora import add_lora, using_lora
+from learnedgec.evaluators.loading import Uninitialised, quiet_transformers, torch_device
+from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
 from learnedgec.evaluators.packages import (
     MODEL_TYPE,
     Package,
@@ -33,7 +33,7 @@ from learnedgec.evaluators.packages import (
     open_package,
     output_names,
 )
-from learnedgec.evaluators.precision import evaluator_precision
+from learnedgec.evaluators.precision import Precision, evaluator_precision
 from learnedgec.evaluators.quantization import unpack
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
@@ -226,12 +226,19 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             torch.nn.init.normal_(module.weight, std=0.02)
             torch.nn.init.zeros_(module.bias)
 
-    def encode(self, batch: Batch, kind: str) -> Any:
-        """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
+    def encode(self, batch: Batch, kind: str, encoder: Any = None) -> Any:
+        """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`.
+
+        Args:
+            batch: the token IDs, with their mask.
+            kind: the kind of input.
+            encoder: what computes the same in place of the model's encoder (`inference_encoder`).
+        """
+        encoder = encoder or self.encoder
         lower = any(head.get("layer") is not None for head in self.config.heads.values())
         with using_lora(self.config.uses_lora(kind)):
-            return self.encoder(
-                **model_inputs(batch, self.encoder), output_hidden_states=True if lower else None
+            return encoder(
+                **model_inputs(batch, encoder), output_hidden_states=True if lower else None
             )
 
     def pool(self, output: Any, batch: Batch) -> torch.Tensor:
@@ -352,6 +359,8 @@ class Evaluator:
         # (kind of input, precision) -> input -> values. Threads share it and may add a row at any
         # time. A full memory is replaced, not emptied, so that readers keep their rows.
         self._memory: dict[tuple[str, str], dict[Item, Floats]] = {}
+        # (low-rank matrices on, precision) -> the encoder that computes with them.
+        self._encoders: dict[tuple[bool, Precision], Any] = {}
 
     @classmethod
     def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
@@ -414,6 +423,15 @@ class Evaluator:
         }
         return {name: (values | totals)[name] for name in names}
 
+    def encode(self, batch: Batch, kind: str, precision: Precision) -> Any:
+        """Return what `EvaluatorModel.encode` does, with weights that are merged and rounded only once."""
+        lora = self.model.config.uses_lora(kind)
+        if (lora, precision) not in self._encoders:
+            self._encoders[lora, precision] = inference_encoder(
+                self.model.encoder, lora=lora, dtype=getattr(torch, precision)
+            )
+        return self.model.encode(batch, kind, self._encoders[lora, precision])
+
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.
 
@@ -429,8 +447,13 @@ class Evaluator:
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}
         depends_on = ["evaluator", self.digest, kind, precision, *names, __version__]
+
+        def forward(batch: Batch) -> torch.Tensor:
+            values = self.model.values(self.encode(batch, kind, precision), batch, names)
+            return torch.stack(list(values.values()), dim=1)
+
         values = run(
-            lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+            forward,
             self.tokenizer,
             items,
             replace(runtime, dtype=precision),
@@ -450,7 +473,11 @@ def _load(package: Package, device: str) -> Evaluator:
     path = package.path
     with quiet_transformers():
         try:
-            model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
+            # What `from_pretrained` does besides takes most of a second.
+            config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
+            with Uninitialised():
+                model = EvaluatorModel(config)
+            model.load_state_dict(unpack(load_file(path / "model.safetensors")), assign=True)
             tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
         except Exception as error:  # safetensors, torch, tokenizers and transformers have their own
             raise PackageError(

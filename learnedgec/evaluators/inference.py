@@ -197,7 +197,7 @@ def padded_batches(
 def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Return the positions of inputs in groups of similar length that fit a token budget when padded.
 
-    A group of 512 tokens or more also ends before an input that is shorter than three quarters of its longest
+    A group of 512 tokens or more also ends before an input that is shorter than nine tenths of its longest
     one. Otherwise a few inputs of very different lengths would be mostly padding.
 
     Example:
@@ -211,7 +211,7 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
         longest = max(int(lengths[order[starts[-1]]]), 1)
         end = starts[-1] + max(batch_tokens // longest, 1)
         similar = starts[-1] + max(math.ceil(_ENOUGH_TOKENS / longest), 1)
-        while similar < min(end, len(order)) and 4 * lengths[order[similar]] >= 3 * longest:
+        while similar < min(end, len(order)) and 10 * lengths[order[similar]] >= 9 * longest:
             similar += 1
         starts.append(min(end, similar))
     return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]

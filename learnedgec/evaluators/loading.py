@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from torch.overrides import TorchFunctionMode
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import MissingDependencyError, ModelError
@@ -321,6 +322,25 @@ def quiet_transformers() -> Iterator[None]:
             logging.set_verbosity(level)
             if bars:
                 logging.enable_progress_bar()
+
+
+class Uninitialised(TorchFunctionMode):
+    """Within this context new weights stay as they are in memory, since a model's stored ones replace them.
+
+    Example:
+        >>> before = torch.get_rng_state()
+        >>> with Uninitialised():
+        ...     layer = torch.nn.Linear(2, 2)
+        >>> bool((torch.get_rng_state() == before).all())
+        True
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):
+            return None
+        return function(*args, **(kwargs or {}))
 
 
 def checkpoint_digest(name: str) -> str:

@@ -12,6 +12,7 @@ trained (Hu et al., "LoRA", ICLR 2022). This serves two purposes:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -167,8 +168,12 @@ def keep_layers(encoder: Any, layers: int) -> None:
     encoder.config.num_hidden_layers = layers
 
 
-def remove_lora(encoder: torch.nn.Module) -> None:
+def remove_lora(encoder: torch.nn.Module, *, merge: bool = False) -> None:
     """Replace each layer with low-rank matrices by its original linear layer, in place.
+
+    Args:
+        encoder: a transformer.
+        merge: the new layers compute what the low-rank matrices add, too, in weights of their own.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
@@ -182,9 +187,41 @@ def remove_lora(encoder: torch.nn.Module) -> None:
                 outputs, inputs = child.weight.shape
                 layer = torch.nn.Linear(inputs, outputs, device="meta")
                 layer.weight, layer.bias = child.weight, child.bias
+                if merge:
+                    layer.weight = _frozen(child.weight + child.up @ child.down)
                 # Without this mark, transformers gives it random weights when a model is built around it.
                 setattr(layer, "_is_hf_initialized", True)  # noqa: B010
                 setattr(parent, name, layer)
+
+
+def inference_encoder(
+    encoder: torch.nn.Module, *, lora: bool, dtype: torch.dtype
+) -> torch.nn.Module:
+    """Return an encoder that computes the same without low-rank matrices, and so with less work.
+
+    Args:
+        encoder: a transformer, with which it shares all weights that are equal.
+        lora: whether the low-rank matrices are on.
+        dtype: of the linear layers; what else there is stays as it is.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
+        >>> inference_encoder(encoder, lora=True, dtype=torch.bfloat16)["query"].weight.dtype
+        torch.bfloat16
+    """
+    tensors = (*encoder.parameters(), *encoder.buffers())
+    shared: dict[int, Any] = {id(tensor): tensor for tensor in tensors}
+    plain = copy.deepcopy(encoder, shared)
+    remove_lora(plain, merge=lora)
+    for layer in plain.modules():
+        if isinstance(layer, torch.nn.Linear) and layer.weight.dtype != dtype:
+            layer.weight = _frozen(layer.weight.to(dtype))
+            layer.bias = None if layer.bias is None else _frozen(layer.bias.to(dtype))
+    return plain
+
+
+def _frozen(weights: torch.Tensor) -> torch.nn.Parameter:
+    return torch.nn.Parameter(weights.detach(), requires_grad=False)
 
 
 def widen_lora(encoder: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:

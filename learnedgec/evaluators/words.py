@@ -60,12 +60,13 @@ def word_log_odds(
     encoded, cut = encode(evaluator.tokenizer, items, max_length=config.max_tokens, marks=marks)
     warn_of_truncation(cut)
     of_hypothesis = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
-    runtime = replace(runtime, dtype=evaluator_precision(runtime))
+    precision = evaluator_precision(runtime)
+    runtime = replace(runtime, dtype=precision)
     log_odds: dict[tuple[str, str], Floats] = {}
     with torch.inference_mode(), autocast(runtime):
         batches = padded_batches(evaluator.tokenizer, encoded, runtime, description=evaluator.name)
         for places, batch in batches:
-            output = evaluator.model.encode(batch, kind)
+            output = evaluator.encode(batch, kind, precision)
             logits = evaluator.model.token_logits(output, head).double().cpu().numpy()
             for place, values in zip(places, logits, strict=True):
                 text = distinct[place][1]

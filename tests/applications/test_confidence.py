@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from learnedgec.errors import InputError, LengthError
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.words import word_log_odds
 from learnedgec.runtime.notices import TextWarning
+from learnedgec.runtime.runtime import Runtime
 
 ANNOTATOR = "en-ewt-sm"
 SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
@@ -75,7 +78,8 @@ def test_an_edit_that_corrects_is_surer_than_one_that_does_not() -> None:
 
 
 def test_edits_at_or_below_the_threshold_are_left_out() -> None:
-    judged = edit_confidence(SOURCES, HYPOTHESES, annotator=ANNOTATOR)
+    exact = Runtime(dtype="float32")
+    judged = edit_confidence(SOURCES, HYPOTHESES, annotator=ANNOTATOR, runtime=exact)
     assert judged.sources == tuple(SOURCES)
     assert judged.texts(0.0) == HYPOTHESES
     assert judged.texts(1.0) == SOURCES
@@ -83,7 +87,7 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     threshold = sorted(confidence for _, confidence in judged.edits[1])[1]
     sure = [edit for edit, confidence in judged.edits[1] if confidence > threshold]
     assert judged.texts(threshold)[1] == apply_edits(SOURCES[1], sure)
-    alone = edit_confidence(SOURCES[1:2], HYPOTHESES[1:2], annotator=ANNOTATOR)
+    alone = edit_confidence(SOURCES[1:2], HYPOTHESES[1:2], annotator=ANNOTATOR, runtime=exact)
     assert [confidence for _, confidence in alone.edits[0]] == pytest.approx(
         [confidence for _, confidence in judged.edits[1]], abs=1e-5
     )
@@ -97,6 +101,28 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     for threshold in (60, -0.1, float("nan")):
         with pytest.raises(InputError, match=r"the threshold is .*, but confidences are 0 to 1"):
             judged.texts(threshold)
+
+
+def test_confidence_is_in_bfloat16_where_the_hardware_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def confidence(**options: Any) -> float:
+        texts = SOURCES[:1], HYPOTHESES[:1]
+        return edit_confidence(*texts, annotator=ANNOTATOR, **options).edits[0][0][1]
+
+    half, full = (confidence(runtime=Runtime(dtype=dtype)) for dtype in ("bfloat16", "float32"))
+    assert half == pytest.approx(full, abs=0.02)
+    assert half != full
+    for has, expected in (("1", half), ("0", full)):
+        monkeypatch.setenv("LEARNEDGEC_BFLOAT16", has)
+        assert confidence() == expected
+        for name, lines in (("source.txt", SOURCES), ("ours.txt", HYPOTHESES)):
+            (tmp_path / name).write_text(f"{lines[0]}\n")
+        files = ["--src", str(tmp_path / "source.txt"), "--hyp", str(tmp_path / "ours.txt")]
+        command = ["edits", *files, "--annotator", ANNOTATOR, "--confidence", "--format", "json"]
+        assert main(command) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["confidence"] == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_cannot_be_a_correction_is_undone() -> None:

@@ -91,6 +91,18 @@ def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path
         assert values == pytest.approx(expected[head], abs=1e-6)
 
 
+def test_a_package_is_loaded_as_transformers_loads_it(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(tmp_path / "small", bits=4, width=128)
+    before = torch.get_rng_state()
+    loaded = Evaluator.load(str(folder)).model
+    assert torch.equal(torch.get_rng_state(), before)
+    slowly = EvaluatorModel.from_pretrained(folder)
+    for kind in ("named_parameters", "named_buffers"):
+        expected, tensors = dict(getattr(slowly, kind)()), dict(getattr(loaded, kind)())
+        assert expected.keys() == tensors.keys()
+        assert all(torch.equal(tensors[name], expected[name]) for name in expected)
+
+
 def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
     evaluator = Evaluator.load(str(tiny_evaluator))
     first = evaluator.predict(SOURCES, HYPOTHESES)

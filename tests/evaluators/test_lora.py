@@ -13,6 +13,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators.lora import (
     LoraLinear,
     add_lora,
+    inference_encoder,
     is_lora,
     merged,
     using_lora,
@@ -48,6 +49,26 @@ def test_lora_begins_at_nothing() -> None:
     model = encoder()
     add_lora(model, 2)
     assert states(model, on=True) == pytest.approx(states(encoder()))
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_an_encoder_for_inference_computes_what_low_rank_matrices_do(on: bool) -> None:
+    model = taught(layers=2)
+    plain: Any = inference_encoder(model, lora=on, dtype=torch.float32)
+    assert not any(isinstance(module, LoraLinear) for module in plain.modules())
+    assert states(plain) == pytest.approx(states(model, on=on), abs=1e-6)
+    # Weights without low-rank matrices are not copied, and the model keeps its own.
+    assert plain.embeddings.word_embeddings.weight is model.embeddings.word_embeddings.weight
+    assert plain.encoder.layer[0].output.dense.weight is model.encoder.layer[0].output.dense.weight
+    assert states(model, on=True) != pytest.approx(states(model), abs=1e-3)
+
+
+def test_an_encoder_for_inference_in_bfloat16_computes_what_autocast_does() -> None:
+    model = encoder()
+    plain: Any = inference_encoder(model, lora=False, dtype=torch.bfloat16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert states(plain) == states(model)
+    assert plain.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
 
 
 def test_wider_lora_begins_where_narrow_lora_ended() -> None:
