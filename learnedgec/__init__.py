@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -43,7 +44,8 @@ __all__ = ["LearnedgecError", "__version__", *_MODULES]
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(import_module(f"learnedgec.{_MODULES[name]}"), name)
-    raise AttributeError(f"module 'learnedgec' has no attribute {name!r}")
+    nearest = "".join(f"; did you mean {n!r}?" for n in get_close_matches(name, _MODULES, n=1))
+    raise AttributeError(f"module 'learnedgec' has no attribute {name!r}{nearest}")
 
 
 def __dir__() -> list[str]:

@@ -62,15 +62,18 @@ class UnknownNameError(BadNameError):
         kind: kind of thing, such as `metric`.
         name: the unknown name.
         known: names that exist; the nearest is suggested.
+        meant: what is suggested instead.
         hint: appended after a space, in Python and on the command line.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, meant: str = "", hint: str = ""
+    ) -> None:
         names = {candidate.lower(): candidate for candidate in sorted(known)}
         nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
         suggestion = (
-            f"did you mean {names[nearest[0]]!r}?"
-            if nearest
+            f"did you mean {meant or names[nearest[0]]!r}?"
+            if meant or nearest
             else f"known: {', '.join(names.values()) or 'none'}."
         )
         super().__init__(

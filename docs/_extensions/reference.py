@@ -195,10 +195,32 @@ class _Found(BaseException):
         self.parser = parser
 
 
+_HELP = ("--help-all", "--help")
+
+# The keys of Lightning's own classes that the pages show; `--help-all` lists every one.
+_OF_LIGHTNING = (
+    *("max_epochs", "max_steps", "max_time", "accelerator", "devices", "precision"),
+    *("accumulate_grad_batches", "every_n_train_steps", "train_time_interval", "patience"),
+)
+
+
+def _shown(group: argparse._ArgumentGroup) -> list[argparse.Action]:
+    """Return a group's options, without those for a whole group and most of Lightning's."""
+    kept = []
+    for action in group._group_actions:
+        prefix, _, key = action.dest.rpartition(".")
+        lightnings = prefix in ("trainer", "best", "last", "early_stopping")
+        whole = action.dest in ("model", "data", "trainer", "best", "last", "early_stopping")
+        hidden = action.help is argparse.SUPPRESS or whole or key == "help"
+        if not hidden and (not lightnings or key in _OF_LIGHTNING):
+            kept.append(action)
+    return kept
+
+
 def parser_of(
     main: Callable[[Sequence[str]], object], words: Sequence[str]
 ) -> argparse.ArgumentParser:
-    """Return the parser with which a command answers `--help`."""
+    """Return the parser with which a command answers `--help-all`, or `--help` if it has no more."""
 
     def give(parser: argparse.ArgumentParser) -> str:
         raise _Found(parser)
@@ -225,16 +247,17 @@ def write_commands(pages: Pages) -> None:
         if name in ("robust", "data"):
             text += escape(inspect.getdoc(found) or "").split("\n\n")[0] + "\n\n"
             for each in found.COMMANDS:
-                text += _command(parser_of(found.main, [each, "--help"]), f"{name} {each}", level=2)
+                text += _command(parser_of(found.main, [each, *_HELP]), f"{name} {each}", level=2)
         else:
-            text += _command(parser_of(found.main, ["--help"]), name, level=1)
+            text += _command(parser_of(found.main, [*_HELP]), name, level=1)
         if name == "evaluators":
             for each in evaluators._COMMANDS:
-                text += _command(parser_of(found.main, [each, "--help"]), f"{name} {each}", level=2)
+                text += _command(parser_of(found.main, [each, *_HELP]), f"{name} {each}", level=2)
         pages.write(f"cli/{name}.md", text)
     text = (
-        "# Command line\n\n`learnedgec COMMAND --help` prints the same as these pages, which are made from the "
-        "same parsers. Exit codes: 0 done, 2 bad input, 130 interrupted. `--debug` after the "
+        "# Command line\n\n`learnedgec COMMAND --help-all` prints the same as these pages, which are made from "
+        "the same parsers; `--help` shows the options that most need. Exit codes: 0 done, 1 a gate of `compare` "
+        "failed or a part of a corpus could not be scored, 2 bad input, 130 interrupted. `--debug` after the "
         "command shows the traceback of an error.\n\n| command | what it does |\n| --- | --- |\n"
     )
     pages.write("cli/index.md", text + "".join(rows) + "\n" + toctree(list(COMMANDS)))
@@ -248,8 +271,7 @@ def _command(parser: argparse.ArgumentParser, name: str, *, level: int) -> str:
     usage = "\n".join(line[indent:] for line in parser.format_usage().rstrip().splitlines())
     text += f"```text\n{usage}\n```\n\n"
     for group in parser._action_groups:
-        actions = [each for each in group._group_actions if each.help is not argparse.SUPPRESS]
-        actions = [each for each in actions if not isinstance(each, argparse._HelpAction)]
+        actions = [each for each in _shown(group) if not isinstance(each, argparse._HelpAction)]
         if not actions or any(isinstance(each, argparse._SubParsersAction) for each in actions):
             continue
         title = (group.title or "options").removesuffix(":")
@@ -316,7 +338,7 @@ def write_configuration(pages: Pages) -> None:
     from learnedgec.training.module import HeadOptions
     from learnedgec.training.pairs import REGISTRY, PairSource
 
-    parser = parser_of(main, ["--help"])
+    parser = parser_of(main, [*_HELP])
     text = (
         "# Training configuration\n\nThe keys of a YAML file for `learnedgec train --config FILE`. A dot is a level "
         "of the file: `model.encoder` is the key `encoder` below `model`. Any key can be given on the command line as "
@@ -325,9 +347,8 @@ def write_configuration(pages: Pages) -> None:
         "remaining keys, which are Lightning's own.\n\n"
     )
     for group in parser._action_groups:
-        actions = [each for each in group._group_actions if each.help is not argparse.SUPPRESS]
         skipped = ("help", "config", "print_config")
-        actions = [each for each in actions if each.dest not in skipped]
+        actions = [each for each in _shown(group) if each.dest not in skipped]
         if not actions:
             continue
         title = str(group.title)

@@ -43,7 +43,8 @@ class _Comparison(inputs.Baseline):
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if `--fail-if-worse` is given and a system is worse, else 0."""
     about = "Compare systems with a baseline by one or more metrics."
-    parser = flags.make_parser("compare", about)
+    common = "src hyp ref gold metric baseline fail_if_worse margin format out"
+    parser = flags.make_parser("compare", about, common)
     flags.add_fields(parser, _Comparison)
     inputs.add_scoring(parser)
     flags.add_evaluation(parser, plot=False)

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str]) -> None:
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
         "an M2 file, or with --confidence as rows that say how sure each is; or, with --gold and --apply, "
         "write the text that the edits of an M2 file produce.",
+        common="src hyp gold apply confidence annotator format out",
     )
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_runtime(parser)

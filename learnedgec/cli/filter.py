@@ -35,6 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
         "joint-mpnet-3, and write the text with the others. Changed meaning is not seen.",
+        common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")

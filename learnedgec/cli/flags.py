@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentError
+from argparse import SUPPRESS, Action, ArgumentError
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -12,12 +12,18 @@ from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from docstring_parser import google
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
 from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
+from learnedgec.data.configuration import (
+    check_dashes,
+    unknown_flag,
+    unknown_key,
+    with_configurations,
+    wrong_value,
+)
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.protocols import Reannotates
@@ -29,15 +35,27 @@ from learnedgec.scoring import BoundMetric, bind
 
 _Fields = TypeVar("_Fields")
 
+# Option -> its short flag.
+_SHORT = {"src": "-s", "hyp": "-y", "ref": "-r", "metric": "-m"}
+
 
 class _Parser(ArgumentParser):
-    """A parser whose errors are all either the package's or argparse's `ArgumentError`."""
+    """A parser whose errors are all either the package's or argparse's `ArgumentError`.
+
+    Attributes:
+        common: the options that `--help` shows, while `--help-all` shows every one; nothing if both do.
+    """
+
+    common: tuple[str, ...] = ()
 
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
+        if "--help-all" in args:
+            self.common, args = (), ["--help"]
         try:
+            check_dashes(args, self)
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
-            if unknown := unknown_key(str(error), self):
+            if unknown := unknown_key(str(error), self) or unknown_flag(str(error), self):
                 raise unknown from None
             if sentence := wrong_value(str(error)):
                 raise ConfigError(sentence) from None
@@ -45,10 +63,55 @@ class _Parser(ArgumentParser):
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
+    def format_help(self, *arguments: Any) -> str:
+        if not self.common:
+            return super().format_help(*arguments)
+        groups = {group: (group.title, group.description) for group in self._action_groups}
+        helps = {action: action.help for action in self._actions}
+        seen = (*self.common, "help")
+        hidden = [a for a, text in helps.items() if a.dest not in seen and text != SUPPRESS]
+        self.epilog = f"--help-all lists {len(hidden)} more options."
+        for action in hidden:
+            action.help = SUPPRESS
+        for group in groups:
+            group.description = None
+            if not {action.dest for action in group._group_actions} & set(seen):
+                group.title = None
+        try:
+            return super().format_help(*arguments)
+        finally:
+            self.epilog = None
+            for action, text in helps.items():
+                action.help = text
+            for group, (title, description) in groups.items():
+                group.title, group.description = title, description
 
-def make_parser(command: str, description: str) -> ArgumentParser:
-    """Return a command's parser, with `--config`."""
-    parser = _Parser(prog=f"learnedgec {command}", description=description, exit_on_error=False)
+
+class _HelpFormatter(DefaultHelpFormatter):
+    """Show defaults, but not that an option may be left out, nor types, which the descriptions imply."""
+
+    def _get_help_string(self, action: Action) -> str:
+        text = super()._get_help_string(action)
+        text = re.sub(r"\(type: .*, default: ", "(default: ", text)
+        shown = action.default not in (None, [], {}) and action.default is not False
+        return text if shown else re.sub(r" \(default: %\(default\)s\)$", "", text)
+
+
+def make_parser(command: str, description: str, common: str = "") -> ArgumentParser:
+    """Return a command's parser, with `--config`.
+
+    Args:
+        command: its name.
+        description: what it does.
+        common: names of the options that `--help` shows, with spaces between; all by default.
+    """
+    parser = _Parser(
+        prog=f"learnedgec {command}",
+        description=description,
+        exit_on_error=False,
+        formatter_class=_HelpFormatter,
+    )
+    parser.common = tuple(common.split())
     parser.add_argument(
         "--config",
         action="config",
@@ -85,7 +148,9 @@ def add_fields(
         hints, defaults = get_type_hints(kind), kind()
         for name in (field.name for field in fields(kind) if field.name not in leave_out):
             text = " ".join((descriptions[name] or "").split()).removesuffix(".")
+            short = [_SHORT[name]] if name in _SHORT else []
             target.add_argument(
+                *short,
                 "--" + name.replace("_", "-"),
                 **_options_of(hints[name]),
                 help=re.sub(r"`(\S+)`", r"\1", text),

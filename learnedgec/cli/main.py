@@ -38,10 +38,21 @@ COMMANDS = {
 }
 """Each command, with one line about it; its module is imported only when it runs."""
 
+# What users of other tools type first, and the command that they mean.
+_MEANT = {
+    "m2scorer": "score --metric m2",
+    "errant_compare": "score --metric errant",
+    "errant_parallel": "edits",
+    "sacrebleu": "score --metric gleu",
+    "evaluate": "score",
+    "get_metric": "metrics",
+    "significance": "compare",
+}
+
 _USER_ERROR, _INTERRUPTED = 2, 130
 
 _OPTIONS = """\
-  -h, --help  show this help; `learnedgec COMMAND --help` explains a command
+  -h, --help  show this help; `learnedgec COMMAND --help` explains a command, and --help-all every option
   --version   show the version
   --debug     after COMMAND: show the traceback of an error"""
 
@@ -49,7 +60,7 @@ _OPTIONS = """\
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code.
 
-    0: done. 1: done except for parts that a message names. 2: user error. 130: interrupted.
+    0: done. 1: done except for parts that a message names, or a gate failed. 2: user error. 130: interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -85,13 +96,21 @@ def _run_command(words: Sequence[str]) -> int:
         print(f"learnedgec {__version__}")
         return 0
     if words[0] not in COMMANDS:
-        raise UnknownNameError("command", words[0], COMMANDS)
+        raise UnknownNameError("command", words[0], COMMANDS, meant=_meant(words[0]))
     code: int | None = importlib.import_module(f"learnedgec.cli.{words[0]}").main(words[1:])
     sys.stdout.flush()
     if PROFILE.wanted:
         print(*PROFILE.lines(), sep="\n", file=sys.stderr)
         PROFILE.wanted = False
     return code or 0
+
+
+def _meant(word: str) -> str:
+    """Return the command that is meant by another tool's name, or by the name of a metric."""
+    from learnedgec.metrics.registry import METRICS
+
+    name = word.removesuffix(".py").lower()
+    return _MEANT.get(name, f"score --metric {name}" if name in METRICS else "")
 
 
 def run() -> None:

@@ -88,6 +88,7 @@ def main(arguments: Sequence[str]) -> None:
         "meta",
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
         "random) are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
+        common="metric benchmark human aggregation measure interval show tests format out",
     )
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Evaluation, title="meta-evaluation")

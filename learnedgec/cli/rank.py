@@ -41,7 +41,8 @@ class _Ranking:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     about = "Rank systems by any metric, with intervals, clusters and significance."
-    parser = flags.make_parser("rank", about)
+    common = "src hyp ref gold metric baseline by significance format out"
+    parser = flags.make_parser("rank", about, common)
     inputs.add_scoring(parser)
     flags.add_fields(parser, inputs.Baseline, inputs.Pool)
     flags.add_fields(parser, _Ranking, title="ranking")

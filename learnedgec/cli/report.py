@@ -55,6 +55,7 @@ def main(arguments: Sequence[str]) -> None:
         "report",
         "Write one HTML file that opens offline in any browser: systems and metrics with intervals, every "
         "sentence with its edits, error types, and disagreements between metrics.",
+        common="src hyp ref gold metric benchmark baseline attribution title out",
     )
     flags.add_fields(parser, _Benchmark)
     flags.add_metrics(parser, reannotate=True)

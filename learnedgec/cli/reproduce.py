@@ -64,6 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         "reproduce",
         "Compute every figure of papers' tables beside the published one: met (within .005), near (within "
         ".05), not met, or what it needs. Results are cached, so a run that was stopped goes on.",
+        common="papers table with_metric estimate pages cache_dir jobs format out",
     )
     parser.add_argument("papers", nargs="+", metavar="PAPER", help="gong2022, …, or all")
     flags.add_fields(parser, _Task, title="figures")

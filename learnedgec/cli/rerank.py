@@ -37,7 +37,9 @@ class _Method:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    parser = flags.make_parser("rerank", "Choose the best of several corrections of each sentence.")
+    about = "Choose the best of several corrections of each sentence."
+    common = "src hyp ref gold by threshold fallback minimum_gain format out"
+    parser = flags.make_parser("rerank", about, common)
     flags.add_fields(parser, _Method)
     inputs.add_inputs(parser)
     flags.add_fields(parser, Guards, title="guards")

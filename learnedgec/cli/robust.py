@@ -236,6 +236,7 @@ def _systems(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "robust systems",
         "Evaluate whether systems' corrections stay the same when only unrelated context changes.",
+        common="case hyp metric show plot format out",
     )
     flags.add_fields(parser, _SystemCases, title="cases")
     flags.add_metrics(parser)
@@ -305,6 +306,7 @@ def _metrics(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "robust metrics",
         "Evaluate whether metrics still prefer the correction when unrelated context changes.",
+        common="case metric show plot format out",
     )
     flags.add_fields(parser, _MetricCases, title="cases")
     flags.add_metrics(parser)
@@ -351,6 +353,7 @@ def _attack(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "robust attack",
         "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
+        common="attack src hyp ref gold metric show plot format out",
     )
     flags.add_fields(parser, _Attacks, title="attacks")
     flags.add_metrics(parser)

@@ -100,7 +100,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _build_parser() -> ArgumentParser:
-    parser = flags.make_parser("score", "Score system outputs with one or more metrics.")
+    common = "src hyp ref gold metric level by show format out"
+    parser = flags.make_parser("score", "Score system outputs with one or more metrics.", common)
     parser.usage = (
         "%(prog)s --src FILE --hyp FILE [FILE ...] --metric NAME [NAME ...]\n"
         "                        [--ref FILE [FILE ...] | --gold FILE.m2] [options]"

@@ -37,7 +37,9 @@ class _Service:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
-        "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
+        "serve",
+        "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests.",
+        common="metric host port device dtype jobs cache_dir tokenise",
     )
     flags.add_metrics(parser)
     flags.add_fields(parser, _Service, title="service")

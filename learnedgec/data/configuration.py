@@ -131,6 +131,53 @@ def wrong_value(message: str) -> str | None:
     return f"{': '.join(parts[::2])}{value} {expected} was expected."
 
 
+# What other tools call these options.
+_OTHER_NAMES = {
+    "--references": "--ref",
+    "--reference": "--ref",
+    "--sources": "--src",
+    "--source": "--src",
+    "--orig": "--src",
+    "--hypotheses": "--hyp",
+    "--hypothesis": "--hyp",
+    "--input": "--hyp",
+    "--system": "--hyp",
+    "--cor": "--hyp",
+    "--m2": "--gold",
+    "-i": "--hyp",
+    "-t": "--hyp",
+}
+
+
+def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
+    """Raise `UnknownNameError` for a name with one dash, such as ERRANT's `-hyp`, and suggest the option.
+
+    The parser would read the letters as short flags.
+    """
+    for word in arguments:
+        if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
+            raise _unknown_option(word, parser)
+
+
+def unknown_flag(message: str, parser: ArgumentParser) -> UnknownNameError | None:
+    """Return the error for a parser's message about unknown flags; `None` for other messages."""
+    words = message.removeprefix("unrecognized arguments: ").split()
+    flags = [word for word in words if word.startswith("-")]
+    return (
+        _unknown_option(flags[0], parser) if flags and len(words) < len(message.split()) else None
+    )
+
+
+def _unknown_option(flag: str, parser: ArgumentParser) -> UnknownNameError:
+    """Return the error for a flag that does not exist, which suggests the nearest of the parser's."""
+    flag = flag.partition("=")[0]
+    known = {option for option in parser._option_string_actions if option.startswith("--")}
+    doubled = "--" + flag.lstrip("-")
+    candidates = [doubled, _OTHER_NAMES.get(flag, ""), _OTHER_NAMES.get(doubled, "")]
+    meant = next((name for name in candidates if name in known), "")
+    return UnknownNameError("option", flag, known, meant=meant)
+
+
 def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:
     """Return the error for a parser's message about a key that it does not have; `None` for other messages.
 

@@ -152,6 +152,9 @@ _OF_OTHER_TASKS = {
     "ter": "hter",
 }
 
+# Names of tools, and what they compute.
+_TOOLS = {"m2scorer": "m2", "maxmatch": "m2", "errant_compare": "errant"}
+
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
 
 _LARGEST = 1 << 64
@@ -207,6 +210,8 @@ def metric_class(name: str) -> type[Metric]:
             f"{name} rates translations or summaries and is no metric of corrections; nearest to it: "
             f"{nearest}."
         )
+    if meant := _TOOLS.get(name.lower()):
+        raise UnknownNameError("metric", name, REGISTRY, meant=meant)
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind

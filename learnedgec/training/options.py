@@ -15,7 +15,13 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
-from learnedgec.data.configuration import unknown_key, with_configurations, wrong_value
+from learnedgec.data.configuration import (
+    check_dashes,
+    unknown_flag,
+    unknown_key,
+    with_configurations,
+    wrong_value,
+)
 from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.quantization import Bits
@@ -53,23 +59,6 @@ _CALLBACKS: dict[str, dict[str, Any]] = {
     "early_stopping": {**_CHOICE, "patience": 3, "strict": False},
 }
 
-# What `--help` shows of Lightning's own options, in fewer words; `--help-all` shows every one.
-_SHOWN = {
-    "config": "YAML file, or the name of a bundled configuration",
-    "print_config": "print the whole configuration, with defaults, and exit",
-    "seed_everything": "seed of weights, dropout and the order of examples",
-    "trainer.max_epochs": "maximum number of epochs",
-    "trainer.max_steps": "maximum number of steps; -1: no limit besides the epochs",
-    "trainer.max_time": "maximum training time, as DD:HH:MM:SS",
-    "trainer.accelerator": "cpu, gpu, mps, …; auto: the best available",
-    "trainer.devices": "number of devices",
-    "trainer.precision": "32-true, or bf16-mixed, which halves the time on hardware with bfloat16",
-    "trainer.accumulate_grad_batches": "batches per step",
-    "last.every_n_train_steps": "steps between checkpoints for --resume, in place of a time",
-    "last.train_time_interval": "time between checkpoints for --resume within an epoch",
-    "early_stopping.patience": "evaluations (one per epoch) without improvement on dev before training stops",
-}
-
 # The groups of options in the order of the help, each with its heading there.
 _GROUPS = {
     "name": "the run",
@@ -84,13 +73,7 @@ _GROUPS = {
 _USAGE = """learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
        learnedgec train --init FILE [--for {ratings,pairs,parallel}]"""
 
-_DESCRIPTION = (
-    "Train an evaluator from a configuration, each key of which is also an option; --init writes a "
-    "configuration to start from. --quiet: print neither progress nor remarks on stderr, only errors and "
-    "warnings about the validity of results."
-)
-
-_MORE = "--help-all lists the other options of Lightning's trainer and callbacks as well."
+_DESCRIPTION = "Train an evaluator from a configuration, each key of which is also an option."
 
 
 class _ParsedRun(LightningCLI):
@@ -131,14 +114,14 @@ class _ParsedRun(LightningCLI):
             parser.link_arguments(keys, f"{group}.dirpath", compute_fn=run_folder)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
-        whole = "--help-all" in args
-        if whole or "-h" in args or "--help" in args:
-            write_text("-", _help(parser, whole=whole))
+        if "--help-all" in args:
+            write_text("-", _help(parser))
             raise SystemExit(0)
         try:
+            check_dashes(args, parser)
             super().parse_arguments(parser, args)
         except ArgumentError as error:
-            if unknown := unknown_key(str(error), parser):
+            if unknown := unknown_key(str(error), parser) or unknown_flag(str(error), parser):
                 raise unknown from None
             raise
 
@@ -251,10 +234,9 @@ def _cause(error: BaseException) -> LearnedgecError:
     return ConfigError(f"{where}: {error}")
 
 
-def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
-    """Return the options by group: all of Lightning's if `whole`, otherwise only the common ones."""
+def _help(parser: LightningArgumentParser) -> str:
+    """Return every option by group; linked ones, which cannot be set, are left out."""
     parser.usage, parser.description = _USAGE, _DESCRIPTION
-    parser.epilog = None if whole else _MORE
     groups = {
         action.dest: group
         for group in parser._action_groups
@@ -263,14 +245,5 @@ def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
     }
     for prefix, heading in _GROUPS.items():
         groups[prefix].title = heading
-        lightnings = prefix in ("trainer", "best", "last", "early_stopping")
-        for action in [] if whole else groups[prefix]._group_actions:
-            # Options for a whole group or for the help of a class are hidden.
-            special = action.dest == prefix != "name" or action.dest.endswith(".help")
-            shown = action.dest in _SHOWN or not (special or lightnings)
-            action.help = _SHOWN.get(action.dest, action.help) if shown else SUPPRESS
-    # Linked options cannot be set by the user.
     parser._action_groups = [groups[prefix] for prefix in _GROUPS]
-    text = str(parser.format_help())
-    # The classes of torch are many, and --help-all lists them.
-    return text if whole else re.sub(r",\s+known\s+subclasses:\s+torch[^)]*", "", text)
+    return str(parser.format_help())

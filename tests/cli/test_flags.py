@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
 from learnedgec.cli import sweep, tune
 from learnedgec.cli.flags import read_fields, read_runtime
+from learnedgec.cli.main import COMMANDS, main
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.trials import SearchPlan
@@ -24,3 +31,34 @@ def test_sweep_shows_the_defaults_of_its_plan() -> None:
     assert "(default: 20)" in text
     assert "(default: hyperband)" in " ".join(text.split())
     assert "None" not in text
+
+
+# `train` has a test of its own.
+@pytest.mark.parametrize(
+    "command", sorted({*COMMANDS} - {"data", "robust", "train"} | {"data list", "robust attack"})
+)
+def test_help_shows_ten_options_and_help_all_every_one(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = []
+    for word in ("--help", "--help-all"):
+        with suppress(SystemExit):
+            main([*command.split(), *(["--help"] if command == "sweep" else [word])])
+        texts.append(capsys.readouterr().out)
+    short, whole = (set(re.findall(r"^  (?:-[mrsy].*, )?--([\w-]+)", text, re.M)) for text in texts)
+    assert len(short) <= (14 if command == "sweep" else 10)
+    assert short <= whole
+    assert f"--help-all lists {len(whole - short)} more options" in texts[0] or short == whole
+
+
+def test_what_is_typed_most_has_short_flags(run: Any) -> None:
+    files = (
+        "-s embedded/source.txt -y embedded/systems/weak.txt -r embedded/ref0.txt embedded/ref1.txt"
+    )
+    assert run(f"score {files} -m gleu").out.split() == [
+        "system",
+        "gleu",
+        "─" * 15,
+        "weak",
+        "0.2910",
+    ]
