@@ -33,6 +33,9 @@ from learnedgec.data.text import write_lines as write_lines
 from learnedgec.edits.tokenisation import tokenise as tokenise
 from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
+from learnedgec.judging.items import Answer as Answer
+from learnedgec.judging.settings import StudySettings as StudySettings
+from learnedgec.judging.study import Study as Study
 from learnedgec.metrics.base import Metric as Metric
 from learnedgec.metrics.base import Statistics as Statistics
 from learnedgec.metrics.registry import load_metric as load_metric

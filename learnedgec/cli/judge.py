@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
         "judge",
         "Collect human judgements of outputs on a page in the browser (extra `judge`). The study is a folder "
         "that every command reads as a benchmark. Name an existing study to go on with it.",
-        common="names src hyp task sentences raters out status export port",
+        common="names src hyp task sentences raters out import export status",
     )
     flags.add_names(parser, "folder of an existing study")
     parser.add_argument(

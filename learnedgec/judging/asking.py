@@ -108,9 +108,9 @@ class Questions:
         """Draw a question that nobody was asked, and return its number; `None` if there is none left.
 
         Args:
-            database: the study's.
-            random: draws.
-            slot: the question's place among those that several raters see.
+            database: of the study.
+            random: draws the question.
+            slot: its place among the questions that all raters answer, or `None`.
         """
         if (drawn := self._draw(database, random)) is None:
             return None

@@ -59,6 +59,11 @@ class StudySettings:
         annotator: what finds edits: a spaCy pipeline, or plain for any language that separates words by
             spaces (default: plain to show changes, else as for errant).
         seed: of every random choice.
+
+    Example:
+        >>> settings = StudySettings(task="ratings", sentences=100, raters=2)
+        >>> settings.shared, settings.own, settings.repeated, settings.total
+        (20, 40, 6, 66)
     """
 
     task: Task = "pairs"
