@@ -77,8 +77,8 @@ METRICS: Mapping[str, str] = {
     "impara": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
     "preference": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had been measured); "
     f"{_GATE_AND_CAPITALS}",
-    "impara[open-mini]": "nothing but its data; no human judgement",
-    "preference[open-mini]": "weights of the sum: spread on pairs of pillars:dev and ProQE",
+    "impara[open-mpnet]": "nothing but its data; no human judgement",
+    "preference[open-mpnet]": "weights of the sum: held-out pairs of its data; no human judgement",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",

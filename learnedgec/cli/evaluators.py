@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
     if options.licences and not options.names:
-        raise InputError("--licences: no evaluator was named; name one, such as open-mini.")
+        raise InputError("--licences: no evaluator was named; name one, such as open-mpnet.")
     folders = [find_evaluator(name) for name in options.names]
     manifests = [check_package(folder) for folder in folders]
     if options.licences:

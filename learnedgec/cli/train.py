@@ -162,6 +162,6 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
     if "\n  encoder: joint" in text:
         remark(
             "It continues the released evaluator, so that what you train is for non-commercial research "
-            "only; the file also names open-mini, which allows commercial use.",
+            "only; the file also names open-mpnet, which allows commercial use.",
             quiet,
         )

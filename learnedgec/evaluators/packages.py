@@ -47,7 +47,7 @@ RELEASED = "joint-mpnet-3"
 # Every evaluator in the repository, with the SHA-256 of its manifest, which has those of its files.
 RELEASES = {
     "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
-    "open-mpnet": "abbc1211833b2020bb4cfc57d1da5f6c5ee15ca9f69b5b3f8c002eff47f703ef",
+    "open-mpnet": "83f830a0b4ac3e94b3bbef06cad5677db20eae3d7eba04262edc14030ddea06e",
 }
 # Where an installation that lacks one fetches it from: the first release that has all of them.
 _REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.1.0"

@@ -49,10 +49,10 @@ def test_a_name_of_the_installation_is_refused_where_it_would_hide_it(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = [*words, "--name=open-mini", "--trainer.limit_train_batches=1"]
-    with pytest.raises(ConfigError, match="open-mini is an evaluator of the installation"):
+    words = [*words, "--name=joint-mpnet-3", "--trainer.limit_train_batches=1"]
+    with pytest.raises(ConfigError, match="joint-mpnet-3 is an evaluator of the installation"):
         trained([*words, "--output=checkpoints"])
-    assert trained([*words, "--output=elsewhere"]).package == Path("elsewhere/open-mini")
+    assert trained([*words, "--output=elsewhere"]).package == Path("elsewhere/joint-mpnet-3")
 
 
 def test_a_refused_run_removes_no_checkpoint(words: list[str], tmp_path: Path) -> None:

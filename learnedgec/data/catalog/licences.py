@@ -115,7 +115,7 @@ def check_permissive(
         if evaluator:
             what = f"the encoder {evaluator} learned from {row.name}, whose licence"
         start = evaluator or row.kind == "encoder"
-        advice = f"start from open-mini or {next(iter(ENCODERS))}" if start else "leave it out"
+        advice = f"start from open-mpnet or {next(iter(ENCODERS))}" if start else "leave it out"
         raise ConfigError(
             f"licence_policy: permissive was asked for, and {what} does not allow commercial use "
             f"({row.allows}); {advice}."
