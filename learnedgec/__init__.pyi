@@ -8,8 +8,6 @@ from learnedgec.analysis.ranking import SystemRanking as SystemRanking
 from learnedgec.analysis.ranking import rank as rank
 from learnedgec.analysis.ranking import rank_systems as rank_systems
 from learnedgec.applications.confidence import edit_confidence as edit_confidence
-from learnedgec.applications.hub import pull_evaluator as pull_evaluator
-from learnedgec.applications.hub import push_evaluator as push_evaluator
 from learnedgec.applications.rerank import Guards as Guards
 from learnedgec.applications.rerank import Reranking as Reranking
 from learnedgec.applications.rerank import rerank as rerank
@@ -33,6 +31,8 @@ from learnedgec.data.text import write_lines as write_lines
 from learnedgec.edits.tokenisation import tokenise as tokenise
 from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
+from learnedgec.evaluators.sharing import pull_evaluator as pull_evaluator
+from learnedgec.evaluators.sharing import push_evaluator as push_evaluator
 from learnedgec.judging.items import Answer as Answer
 from learnedgec.judging.settings import StudySettings as StudySettings
 from learnedgec.judging.study import Study as Study

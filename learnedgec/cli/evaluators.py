@@ -133,7 +133,7 @@ def _fetch(arguments: Sequence[str]) -> None:
 
 def _push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
-    from learnedgec.applications.hub import push_evaluator
+    from learnedgec.evaluators.sharing import push_evaluator
 
     parser = flags.make_parser("evaluators push", "Upload an evaluator to a hub.")
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
@@ -149,7 +149,7 @@ def _push(arguments: Sequence[str]) -> None:
 
 def _pull(arguments: Sequence[str]) -> None:
     """Run `evaluators pull`, and print the evaluator's folder and the digest in its scores' signatures."""
-    from learnedgec.applications.hub import pull_evaluator
+    from learnedgec.evaluators.sharing import pull_evaluator
 
     parser = flags.make_parser(
         "evaluators pull", "Fetch an evaluator from a hub, as it is there now."

@@ -35,7 +35,9 @@ from learnedgec.evaluators.packages import (
 )
 from learnedgec.evaluators.precision import Precision, evaluator_precision
 from learnedgec.evaluators.quantization import unpack
+from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats
 
 Pooling = Literal["mean", "cls", "pooler"]
@@ -336,8 +338,8 @@ class Evaluator:
     """A loaded package, ready to predict.
 
     Attributes:
-        digest: digest of the package when it was loaded; empty for an evaluator without a
-            package.
+        path: folder of the package; `None` for an evaluator without one.
+        digest: digest of the package when it was loaded; empty for an evaluator without one.
         name: name in progress bars.
         model: encoder and heads.
         tokenizer: tokenizer of the encoder.
@@ -350,12 +352,18 @@ class Evaluator:
     """
 
     def __init__(
-        self, model: EvaluatorModel, tokenizer: Any, digest: str = "", name: str = "evaluator"
+        self,
+        model: EvaluatorModel,
+        tokenizer: Any,
+        digest: str = "",
+        name: str = "evaluator",
+        path: Path | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.digest = digest
         self.name = name
+        self.path = path
         # (kind of input, precision) -> input -> values. Threads share it and may add a row at any
         # time. A full memory is replaced, not emptied, so that readers keep their rows.
         self._memory: dict[tuple[str, str], dict[Item, Floats]] = {}
@@ -363,14 +371,41 @@ class Evaluator:
         self._encoders: dict[tuple[bool, Precision], Any] = {}
 
     @classmethod
-    def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
-        """Load a package by name or directory after checking every file's SHA-256; packages are cached.
+    def from_pretrained(cls, name: PathLike, *, runtime: Runtime = Runtime()) -> Evaluator:
+        """Load a package after checking every file's SHA-256; packages are cached.
+
+        Args:
+            name: its name, its directory, or `org/name` or `org/name@revision` on a hub.
+            runtime: with the device to load it on.
 
         Raises:
             UnknownNameError: no evaluator has this name.
             PackageError: a file is missing, altered or truncated.
         """
-        return cls.of(open_package(name), runtime)
+        return cls.of(open_package(os.fspath(name)), runtime)
+
+    load = from_pretrained
+
+    def save_pretrained(self, folder: PathLike) -> Path:
+        """Copy the package to a folder, which is replaced, and return it.
+
+        Raises:
+            InputError: the evaluator has no package.
+            PackageError, OutputError: it is damaged, or the folder cannot be written.
+        """
+        return copy_package(self._package(), folder)
+
+    def push_to_hub(self, repository: str, *, private: bool = False) -> str:
+        """Upload the package to a hub, and return its name there with the new commit (`push_evaluator`)."""
+        return push_evaluator(str(self._package()), repository, private=private)
+
+    def _package(self) -> Path:
+        if self.path is None:
+            raise InputError(f"the evaluator {self.name} has no package; training writes one.")
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"Evaluator({self.name!r}, outputs={list(self.outputs)})"
 
     @classmethod
     def of(cls, package: Package, runtime: Runtime) -> Evaluator:
@@ -486,4 +521,4 @@ def _load(package: Package, device: str) -> Evaluator:
     if open_package(str(path)) != package:
         raise PackageError(f"the evaluator {path} was replaced before it was loaded; run again.")
     model = model.eval().requires_grad_(False).to(device)
-    return Evaluator(model, tokenizer, package.digest, package.manifest["name"])
+    return Evaluator(model, tokenizer, package.digest, package.manifest["name"], path)

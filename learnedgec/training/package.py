@@ -193,13 +193,6 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value}
 
 
-def with_metadata(card: str, manifest: Mapping[str, Any]) -> str:
-    """Return a card with the manifest's `metadata` at its beginning, unless it already has metadata."""
-    if card.startswith("---\n"):
-        return card
-    return f"---\n{yaml.safe_dump(metadata(manifest), sort_keys=False)}---\n\n{card}"
-
-
 def model_card(manifest: Mapping[str, Any]) -> str:
     """Return the model card of the package with this manifest; its frame is `card.md`."""
     name, encoder, bits, seed = (manifest[key] for key in ("name", "encoder", "bits", "seed"))
@@ -223,7 +216,7 @@ def model_card(manifest: Mapping[str, Any]) -> str:
         else ", has a licence as well",
         licences="\n".join(_licence_lines(manifest)),
     )
-    return with_metadata(text, manifest)
+    return f"---\n{yaml.safe_dump(metadata(manifest), sort_keys=False)}---\n\n{text}"
 
 
 def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import tiny
 from hub_server import Handler, Hub, running_hub
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import constants
 
-from learnedgec.applications.hub import pull_evaluator, push_evaluator
 from learnedgec.cli.main import main
-from learnedgec.errors import BadNameError, ModelError, PackageError
+from learnedgec.errors import BadNameError, InputError, ModelError, PackageError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.hub import is_hub_name
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
@@ -24,6 +23,7 @@ from learnedgec.evaluators.packages import (
     is_evaluator,
     open_package,
 )
+from learnedgec.evaluators.sharing import pull_evaluator, push_evaluator
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
@@ -217,20 +217,28 @@ def test_pushed_and_pulled_it_is_the_same(
     assert Impara(quality=pushed).score(SOURCES, HYPOTHESES).sentences == pytest.approx(quality)
 
 
-def test_a_new_repository_is_made_private_and_a_card_gets_its_metadata(
+def test_a_new_repository_is_made_private(hub: Hub, tiny_evaluator: Path) -> None:
+    pushed = push_evaluator(str(tiny_evaluator), "org/new", private=True)
+    assert hub.private == ["org/new"]
+    check_package(find_evaluator(pushed))
+
+
+def test_an_evaluator_is_saved_and_pushed_under_the_names_that_transformers_has(
     hub: Hub, tiny_evaluator: Path, tmp_path: Path
 ) -> None:
-    copy = Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
-    (copy / "README.md").write_text("# Copy\n")
-    pushed = push_evaluator(str(copy), "org/new", private=True)
-    assert hub.private == ["org/new"]
-    folder = find_evaluator(pushed)
-    card = ModelCard.load(folder / "README.md")
-    assert card.data.library_name == "learnedgec"
-    assert card.text.strip() == "# Copy"
-    check_package(folder)
-    # What lies here stays as it was.
-    assert (copy / "README.md").read_text() == "# Copy\n"
+    evaluator = Evaluator.from_pretrained(tiny_evaluator)
+    saved = evaluator.save_pretrained(tmp_path / "saved")
+    pushed = evaluator.push_to_hub("org/some", private=True)
+    assert hub.private == ["org/some"]
+    expected = evaluator.predict(SOURCES, HYPOTHESES)
+    for name in (saved, pushed):
+        again = Evaluator.from_pretrained(name)
+        assert again.digest == evaluator.digest
+        for head, values in again.predict(SOURCES, HYPOTHESES).items():
+            assert values == pytest.approx(expected[head], abs=1e-6)
+    assert repr(evaluator).startswith("Evaluator('tiny', outputs=['")
+    with pytest.raises(InputError, match="has no package; training writes one"):
+        Evaluator(evaluator.model, evaluator.tokenizer).save_pretrained(tmp_path / "other")
 
 
 def test_who_may_not_write_is_told_so(

@@ -21,7 +21,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets
 from learnedgec.training.data import TrainingData
-from learnedgec.training.package import metadata, model_card, with_metadata
+from learnedgec.training.package import metadata, model_card
 from learnedgec.training.pairs import DistilledPairs, ImpactPairs
 
 PAIR = HeadConfig("pair")
@@ -114,8 +114,6 @@ def test_a_hub_reads_the_card(
     assert card.text.lstrip().startswith("# mine\n")
     # What a hub asks of a licence's name.
     assert name is None or re.fullmatch(r"[a-z0-9.-]+", name)
-    text = (package / "README.md").read_text()
-    assert with_metadata(text, manifest) == text
 
 
 def test_figures_and_a_base_model_are_named_where_they_are(tmp_path: Path) -> None:

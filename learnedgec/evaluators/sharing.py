@@ -5,24 +5,13 @@ To write to a repository, log in (`hf auth login`) or set `HF_TOKEN`; learnedgec
 
 from __future__ import annotations
 
-import json
 import shutil
-import tempfile
 from pathlib import Path
 
-from learnedgec.data.text import read_text
 from learnedgec.errors import BadNameError
 from learnedgec.evaluators.hub import hub, is_hub_name, reported, split_revision
-from learnedgec.evaluators.packages import (
-    CARD,
-    MANIFEST,
-    check_package,
-    fetch_package,
-    find_evaluator,
-)
-from learnedgec.runtime.digests import file_digest
-from learnedgec.runtime.writing import atomic_folder
-from learnedgec.training.package import with_metadata
+from learnedgec.evaluators.packages import MANIFEST, check_package, fetch_package, find_evaluator
+from learnedgec.runtime.writing import PathLike, atomic_folder
 
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 
@@ -32,9 +21,8 @@ def push_evaluator(
 ) -> str:
     """Upload an evaluator to a hub, and return its name there with the new commit.
 
-    The package is checked first. It is uploaded unchanged, except that a card without the metadata that a hub
-    reads (licence, datasets, metrics, language) gets them. All other files in the repository are deleted,
-    though not from its history; the repository is created if it does not exist.
+    The package is checked first. All other files in the repository are deleted, though not from its history;
+    the repository is created if it does not exist.
 
     Args:
         name: name or directory of the evaluator.
@@ -57,25 +45,16 @@ def push_evaluator(
     package = find_evaluator(name)
     manifest = check_package(package)
     repository_id, branch = split_revision(repository)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        for file in manifest["files"]:
-            shutil.copyfile(package / file, folder / file)
-        if CARD in manifest["files"]:
-            card = with_metadata(read_text(folder / CARD), manifest)
-            (folder / CARD).write_text(card, encoding="utf-8")
-            manifest["files"][CARD] = file_digest(folder / CARD)
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
-        with reported(repository, _LOGIN, sending=True):
-            hub().create_repo(repository_id, private=private, exist_ok=True)
-            commit = hub().upload_folder(
-                repo_id=repository_id,
-                folder_path=folder,
-                revision=branch,
-                commit_message=message or f"{manifest['name']}, an evaluator by learnedgec",
-                delete_patterns="*",
-            )
+    with reported(repository, _LOGIN, sending=True):
+        hub().create_repo(repository_id, private=private, exist_ok=True)
+        commit = hub().upload_folder(
+            repo_id=repository_id,
+            folder_path=package,
+            allow_patterns=[*manifest["files"], MANIFEST],
+            revision=branch,
+            commit_message=message or f"{manifest['name']}, an evaluator by learnedgec",
+            delete_patterns="*",
+        )
     return f"{repository_id}@{commit.oid}"
 
 
@@ -100,15 +79,25 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
     """
     _check_name(name)
     package = fetch_package(name, fresh=True)
-    manifest = check_package(package)
+    check_package(package)
     if output is None:
         return package
     repository_id, _ = split_revision(name)
-    target = Path(output) / repository_id.partition("/")[2]
-    with atomic_folder(target) as folder:
+    return copy_package(package, Path(output) / repository_id.partition("/")[2])
+
+
+def copy_package(package: Path, target: PathLike) -> Path:
+    """Copy an evaluator's files to a folder, which is replaced, and return it.
+
+    Raises:
+        PackageError: the package is damaged.
+        OutputError: the folder cannot be written.
+    """
+    manifest = check_package(package)
+    with atomic_folder(Path(target)) as folder:
         for file in (*manifest["files"], MANIFEST):
             shutil.copyfile(package / file, folder / file)
-    return target
+    return Path(target)
 
 
 def _check_name(repository: str) -> None:
