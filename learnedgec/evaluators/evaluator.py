@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.capitals import capitals_likelihood
+from learnedgec.evaluators.heads import HeadConfig as HeadConfig
 from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
 from learnedgec.evaluators.loading import Uninitialised, quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
@@ -44,57 +45,6 @@ Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
 # Inputs of one kind whose values stay in memory, unless more are asked for at once: several benchmarks.
 _MOST_REMEMBERED = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class HeadConfig:
-    """One output of an evaluator.
-
-    Attributes:
-        input: the input of the encoder: the `hypothesis` alone, or the `pair` (source, hypothesis).
-        offset: the head's value is `offset` + `scale` · output of the linear layer. So training uses
-            standardised targets, and values have the units of the ratings.
-        scale: see `offset`.
-        reads: the `pooled` states, or the states of all tokens. For `tokens` the value is the logarithm of
-            the probability that no token of the hypothesis is wrong, the sum over tokens of log(1 − p). For
-            `capitals` it is the log-probability of the words' capitals (`capitals_likelihood`).
-        layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
-        objective: what it was trained for, as in the training configuration (`regression`, `sigmoid`, …);
-            `None` in packages that do not say, and then a head with an offset counts as `regression`.
-        range: the lowest and the highest rating of the scale that it was trained on; `None` for a head that
-            ranks pairs, and in packages that do not say.
-
-    Example:
-        >>> HeadConfig(objective="regression", range=(0, 100)).rated, HeadConfig(offset=2.8).rated
-        (True, True)
-    """
-
-    input: Literal["hypothesis", "pair"] = "hypothesis"
-    offset: float = 0.0
-    scale: float = 1.0
-    reads: Literal["pooled", "tokens", "capitals"] = "pooled"
-    layer: int | None = None
-    objective: str | None = None
-    range: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.range is not None:
-            # JSON has no tuples.
-            low, high = self.range
-            object.__setattr__(self, "range", (float(low), float(high)))
-
-    @property
-    def rated(self) -> bool:
-        """Whether it learned from ratings rather than from ranked pairs."""
-        if self.objective is None:
-            # The offset of a rated head is the mean rating; a head that ranks pairs has none.
-            return self.offset != 0
-        return self.objective == "regression"
-
-    @property
-    def residual(self) -> bool:
-        """Whether it learned what another score leaves wrong, to which its values are added."""
-        return self.objective == "residual"
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
