@@ -78,7 +78,8 @@ METRICS: Mapping[str, str] = {
     "preference": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had been measured); "
     f"{_GATE_AND_CAPITALS}",
     "impara[open-mpnet]": "nothing but its data; no human judgement",
-    "preference[open-mpnet]": "weights of the sum: held-out pairs of its data; no human judgement",
+    "preference[open-mpnet]": "sum: held-out pairs of its data (chosen again after SEEDA and GJG15 had been "
+    "measured)",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",
