@@ -48,7 +48,7 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 
 
 def _configuration(value: str) -> str:
-    """Return the file for a value of `--config`; the parser checks a value that is not a name."""
+    """Return the file that a value of `--config` names, or the value itself, which the parser checks."""
     path = local_path(value)
     if path is not None and path.is_file():
         try:
@@ -65,13 +65,13 @@ def _configuration(value: str) -> str:
         return value
     included = configurations()
     if value not in included:
-        # Subfolders hold single experiments, which are suggested to those who look there.
+        # Subfolders hold single experiments, which are suggested only for a name with a folder.
         candidates = [name for name in included if "/" not in name or "/" in value]
         raise UnknownNameError("file or configuration", value, candidates)
     return str(included[value])
 
 
-# Types in the parser's messages, in words. The last four are of the training configuration.
+# Words for the types in the parser's messages; the last four occur in training configurations.
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -118,7 +118,7 @@ def wrong_value(message: str) -> str | None:
         reasons = reasons.splitlines()[0]
         given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
     elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
-        # The text before the value says of each allowed type why the value is not of it.
+        # The text before the value explains why the value has none of the allowed types.
         reasons = reasons[: given.start()]
     kinds = [
         f"one of {choices}" if choices else _TYPES.get(kind)

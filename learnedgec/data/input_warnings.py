@@ -9,22 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
 
-# The most lines that a notice names.
+# The largest number of lines that a notice names.
 _SHOWN = 5
 
-# Shares of words in common with a sentence (Dice's coefficient): a correction has hardly any, few, or enough.
+# Dice's coefficient of the words of two sentences below which they share hardly any or few words, and from
+# which one may be a correction of the other.
 _HARDLY, _FEW, _MANY = 0.3, 0.5, 0.6
 
-# Lines that may look like a neighbour's by chance, and the share that may be rewritten altogether.
+# The number of lines that may fit a neighbouring source by chance, and the share of lines that a system may
+# rewrite altogether.
 _BY_CHANCE, _REWRITTEN = 2, 0.3
 
 _AT_WORD, _APART = re.compile(r"\w[.?!。？！]\s*$"), re.compile(r"\s[.?!。？！]\s*$")
 
 _LATIN = re.compile("[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
 
-# Letters of scripts that need no spaces between words, and the mean number of them per token above which a
-# text has none. A word of Chinese or Japanese has about 2; one of Thai, Lao, Burmese or Khmer, which write
-# vowels as letters of their own, about 5.
+# Letters of scripts that need no spaces between words, and the mean number of these letters per token above
+# which a text has no spaces. A word of Chinese or Japanese has about 2 letters. A word of Thai, Lao, Burmese
+# or Khmer, which write vowels as letters of their own, has about 5.
 _SPACELESS = (
     (re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 4),
     (re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"), 10),
@@ -39,7 +41,7 @@ def text_notices(
     by_character: bool = False,
     first: int = 1,
 ) -> list[str]:
-    """Return a sentence about everything in the texts that looks like a mistake.
+    """Return one sentence about each thing in the texts that looks like a mistake.
 
     Args:
         sources: N sentences.
@@ -137,7 +139,7 @@ def blank_reference_notices(
 
 
 def _lines(numbers: Sequence[int]) -> str:
-    """Return the first of some line numbers in words."""
+    """Name the first of these line numbers in words."""
     shown = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
     return f"line{'' if len(numbers) == 1 else 's'} {shown}"
 
@@ -159,7 +161,7 @@ def alignment_notices(
     Args:
         sources: N sentences.
         texts: N hypotheses or references by name, `None` where there is none.
-        kind: what they are.
+        kind: `hypotheses` or `references`, for the notice.
         first: the number of the first line.
 
     Example:
@@ -352,7 +354,7 @@ def is_latin(texts: Iterable[str]) -> bool:
 
 
 def raw_share(texts: Iterable[str]) -> float | None:
-    """Return how many of the sentences with a full stop have it at the last word; `None` if none has one."""
+    """Return the share of raw full stops, such as `school.`, among final ones; `None` if there are none."""
     at_word = apart = 0
     for text in texts:
         at_word += bool(_AT_WORD.search(text))

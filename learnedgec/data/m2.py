@@ -23,7 +23,7 @@ from learnedgec.runtime.writing import PathLike
 
 _ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")
 
-# Corrections that the separators `|||` and `||` would take apart, and the one that stands for a deletion.
+# M2 cannot hold corrections that contain its separators or equal its word for a deletion.
 _UNWRITABLE = re.compile(r"\|\||^\||\|$|^-NONE-$")
 
 
@@ -131,7 +131,7 @@ def is_m2(lines: Sequence[str]) -> bool:
         >>> is_m2(["S He go .", "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0"]), is_m2(["A dog ."])
         (True, False)
     """
-    # The first line usually shows that a file has plain sentences.
+    # In a file of plain sentences, `all` usually stops at the first line.
     return all(
         not line or line.startswith("S ") or _ANNOTATION.match(line) for line in lines
     ) and any(map(_ANNOTATION.match, lines))
@@ -252,7 +252,7 @@ def format_m2(blocks: Iterable[AnnotatedSentence]) -> list[str]:
                         f"{unwritable[0][:60]!r}, because `||` separates corrections, `|||` separates fields "
                         "and `-NONE-` means a deletion; write these tokens differently in the text."
                     )
-                # Among alternatives a deletion needs a name; alone, official files leave it empty.
+                # Official files leave a deletion empty, but among alternatives it needs its word.
                 corrections = "||".join(text or "-NONE-" for text in edit.corrections)
                 corrections = corrections if edit.alternatives else edit.correction
                 lines.append(

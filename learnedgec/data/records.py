@@ -59,8 +59,9 @@ def read_records(
     Args:
         path: as for `_records`.
         required: our names of the columns that every record must have.
-        columns: which of the file's columns have other names; each must be there.
-        known: our names of further columns that are read; a notice names the others. By default, all are.
+        columns: our name of a column -> its name in the file, which must have it.
+        known: our names of further columns that are read; a notice names all others. By default, every
+            column is read.
 
     Raises:
         InputError, FormatError, DataError: as for `_records`.
@@ -88,10 +89,9 @@ def _records(
     """Yield (`file:line`, column -> value) of each record of a file, or of a dataset on the hub.
 
     Args:
-        path: a `.jsonl`, `.parquet`, `.tsv` or CSV file (`read_table`), of which all but `.parquet` may be
-            compressed (`.gz`); a folder that the library `datasets` saved; or `hf:OWNER/NAME`, a dataset on
-            the Hugging Face hub or in its cache, whose split `train` is read, and `hf:OWNER/NAME:SPLIT`
-            another one.
+        path: a `.jsonl`, `.tsv` or CSV file (`read_table`), which may be compressed (`.gz`); a `.parquet`
+            file; a folder that the library `datasets` saved; or `hf:OWNER/NAME`, the split `train` of a
+            dataset on the Hugging Face hub or in its cache. `hf:OWNER/NAME:SPLIT` names another split.
         required: columns that every record must have.
         known: as for `read_table`.
 
@@ -141,7 +141,7 @@ def _dataset(name: str) -> datasets.Dataset:
     repository, _, split = name.removeprefix(HUB).partition(":")
     try:
         return datasets.load_dataset(repository, split=split or "train")
-    # Loading runs through several libraries, each with errors of its own.
+    # Loading calls several libraries, and each of them raises its own errors.
     except Exception as error:
         raise DataError(
             f"{name} cannot be read from the Hugging Face hub or its cache ({_first_line(error)}); check "
@@ -161,7 +161,7 @@ def check_sentence_record(
     Args:
         record: with these keys and perhaps `references`, a list of texts or nulls.
         place: `file:line`.
-        keys: those of single sentences.
+        keys: the keys that hold one sentence each.
     """
     references = record.get("references")
     if references is not None and not isinstance(references, list):
@@ -184,8 +184,8 @@ def check_same_sentences(
     """Raise `InputError` unless the records of two systems have the same sources and references.
 
     Args:
-        first: a system's file, and N of its records.
-        second: the same of another system.
+        first: the file of a system and N of its records.
+        second: the file of another system and N of its records.
         line: the number of the first of these records in its file.
     """
     for number, records in enumerate(zip(first[1], second[1], strict=True), line):

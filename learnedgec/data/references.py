@@ -54,8 +54,8 @@ class Reference:
 class References(Sequence[tuple[Reference, ...]]):
     """The references of N sentences; sentence i has `len(references[i])` of them, 0 allowed.
 
-    A missing reference is absent, never an empty text: files may be of different annotators, an M2
-    block may lack an annotator, a JSONL record may hold `null`. An empty *line* of a reference file
+    A missing reference is absent, never an empty text: an M2 block may lack an annotator, and a
+    JSONL record may hold `null`. An empty *line* of a reference file
     is a reference: the annotator deleted the sentence (CoNLL-14 has three).
 
     Attributes:
@@ -75,7 +75,7 @@ class References(Sequence[tuple[Reference, ...]]):
 
         Raises:
             LengthError: the sequences differ in length.
-            InputError: one is not a sequence, or an item is neither a text nor missing.
+            InputError: an argument is not a sequence, or an item is neither a text nor missing.
         """
         columns = [
             as_optional_sentences(texts, f"annotators[{number}]")
@@ -226,7 +226,7 @@ class References(Sequence[tuple[Reference, ...]]):
 
 
 ReferenceRows: TypeAlias = References | Items[Sentences] | Sentences
-"""References, or the texts of each sentence's: `[[references of a sentence], …]`, or one text for each."""
+"""`References`, each sentence's texts (`[[references of a sentence], …]`), or one text for each sentence."""
 
 
 def references_of_record(value: object, place: str) -> list[str]:
@@ -249,7 +249,7 @@ def references_of_record(value: object, place: str) -> list[str]:
 
 
 ReferencesBy: TypeAlias = Literal["sentence", "annotator"]
-"""Whether a row of references has those of a sentence or those of an annotator."""
+"""Whether a row holds the references of one sentence or those of one annotator."""
 
 
 def as_references(

@@ -1,4 +1,4 @@
-"""Tables of results, row by row: plain values for JSON, cells for readers, pandas and HTML for notebooks.
+"""Rows of results as JSON values, as cells of a table, as a data frame, and as HTML for notebooks.
 
 A row is a mapping from columns to values; rows may lack columns.
 """

@@ -15,10 +15,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from learnedgec.errors import InputError
 
 LONGEST_SENTENCE = 3_000
-"""The most tokens of a sentence: aligning two takes time that grows with the square of their length."""
+"""The largest number of tokens in a sentence; the time to align two grows with the square of it."""
 
 LONGEST_TOKEN = 10_000
-"""The most characters of a token."""
+"""The largest number of characters in a token."""
 
 
 Element = TypeVar("Element", covariant=True)
@@ -55,9 +55,9 @@ def as_sentences(texts: Sentences, argument: str) -> list[str]:
         argument: the argument's name, for the message.
 
     Raises:
-        InputError: it is not a sequence, an item is not a text, has too many tokens for a sentence, or
-            contains half a character (a lone surrogate), which no file or tokenizer can represent; the
-            message names the argument and the index.
+        InputError: it is not a sequence, or an item is not a text, has too many tokens for a sentence, or
+            contains a lone surrogate, which no file or tokenizer can represent; the message names the
+            argument and the index.
 
     Example:
         >>> import numpy as np
@@ -135,9 +135,9 @@ def _as_text(item: object, place: str) -> str:
     """Return an item as plain `str`, or raise naming its place."""
     if not isinstance(item, str):
         raise InputError(f"{place} is {_shown(item)}; a text was expected.")
-    if not _is_whole(item):
+    if not _is_encodable(item):
         raise InputError(
-            f"{place} is {_shown(item)}, which contains half a character (a lone surrogate)."
+            f"{place} is {_shown(item)}, which contains a lone surrogate and has no form in UTF-8; remove it."
         )
     check_length(item, place)
     return str(item)
@@ -150,7 +150,7 @@ def check_length(text: str, place: str) -> None:
         text: the text.
         place: where it stands, for the message.
     """
-    # So many tokens, and the spaces between them, have at least so many characters.
+    # More than n tokens, and the spaces between them, need more than 2n characters.
     if len(text) < 2 * LONGEST_SENTENCE:
         return
     tokens = text.split()
@@ -164,12 +164,12 @@ def check_length(text: str, place: str) -> None:
 
 
 def _is_sentence(text: str) -> bool:
-    """Return whether a text has only whole characters and is surely not too long."""
-    return len(text) < 2 * LONGEST_SENTENCE and _is_whole(text)
+    """Return whether a text can be encoded and is surely short enough."""
+    return len(text) < 2 * LONGEST_SENTENCE and _is_encodable(text)
 
 
-def _is_whole(text: str) -> bool:
-    """Return whether a text has only whole characters."""
+def _is_encodable(text: str) -> bool:
+    """Return whether a text can be encoded, which a lone surrogate prevents."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -189,21 +189,21 @@ def _shown(item: object) -> str:
 
 
 def _kind(value: object) -> str:
-    """Return what was given in place of a sequence, in words."""
+    """Describe in words what was given in place of a sequence."""
     if value is None or isinstance(value, int | float | complex):
         return _shown(value)
     return f"of type {type(value).__name__}"
 
 
-# The mean number of characters per token from which a text is taken for one without spaces.
+# A text whose tokens are longer than this on average seems to have no spaces between its words.
 _UNSPACED = 12
 
-# What most sentences have in common.
+# Tokens that most sentences share.
 _EVERYWHERE = frozenset(".,?!。，？！")
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the distinct words of a sentence, or its pairs of characters where no spaces part its words."""
+    """Return the distinct words of a sentence, or its character bigrams if it has no spaces between words."""
     words = text.lower().split()
     if len(text) > _UNSPACED * len(words):
         return frozenset(first + second for first, second in pairwise(text))

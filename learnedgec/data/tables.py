@@ -22,21 +22,21 @@ from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.writing import PathLike
 
 NO_RANK = -1
-"""The rank that Appraise and others write where a judge left it blank."""
+"""The rank that Appraise and others write if a judge left it blank."""
 
 _MISSING = frozenset(("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None"))
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
-# The line before the header by which Excel knows the separator.
+# Excel reads the separator from a line before the header.
 _SEPARATOR_LINE = re.compile(r"sep=.?", re.IGNORECASE)
 
-# The rows from which a column of consecutive numbers is taken for a count of rows.
+# A column of consecutive numbers counts the rows if the table has at least this many rows.
 _COUNTED = 6
 
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
-# A column without a name, and what pandas calls it after reading it or in Parquet.
+# A column without a name; pandas gives it one of these names.
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 
 
@@ -57,8 +57,8 @@ def read_table(
 
     Args:
         path: a file, a `.gz` file or `-` for standard input.
-        delimiter: what separates cells; by default, the comma, semicolon or tab that fits the header. A
-            notice says so if the file's name stands for another one.
+        delimiter: the separator of cells; by default, the comma, semicolon or tab that fits the header. A
+            notice names the separator if the file's suffix implies another.
         required: columns that the header must have.
         known: further columns that are read; a notice names all others. By default, all are read.
 
@@ -82,7 +82,8 @@ def read_table(
                 raise FormatError(
                     f"{place}: {len(header)} columns were expected, as in the header, not {len(cells)}."
                 )
-            if required and not any(cells):  # what spreadsheets leave below a table
+            # Spreadsheets leave empty rows below a table.
+            if required and not any(cells):
                 continue
             if delimiter == ";":
                 cells = [_DecimalComma(cell) if _NUMBER.fullmatch(cell) else cell for cell in cells]
@@ -97,13 +98,13 @@ def is_named(column: str) -> bool:
 def check_columns(
     place: str, header: Sequence[str], required: Iterable[str], known: Iterable[str] | None = None
 ) -> None:
-    """Raise `FormatError` for a column that is missing or has another's name; say which are not read.
+    """Raise `FormatError` if a column is missing or repeated, and warn of columns that are not read.
 
     Args:
-        place: what the message starts with, such as `file:1`.
+        place: the start of the message, such as `file:1`.
         header: names of all columns.
-        required: those that must be there.
-        known: further columns that are read; all by default.
+        required: columns that must be there.
+        known: further columns that are read; by default, all.
     """
     for column, count in Counter(filter(is_named, header)).items():
         if count > 1:
@@ -159,7 +160,7 @@ def _header(file: TextIO, name: str, delimiter: str) -> list[str]:
 
 
 def _recognised(file: TextIO, name: str, required: Iterable[str]) -> str:
-    """Return the separator that the header fits: all required columns, or else the most, are in it."""
+    """Return the separator that divides the header into all required columns, or else into the most."""
     expected = "\t" if name.removesuffix(".gz").lower().endswith(".tsv") else ","
     headers: dict[str, list[str]] = {}
     for delimiter in (expected, *_SEPARATORS):
@@ -185,10 +186,10 @@ def _recognised(file: TextIO, name: str, required: Iterable[str]) -> str:
 def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
     r"""Return whether the quotation marks around cells belong to the text instead of quoting it.
 
-    They quote where a row without them would have another number of cells, where a name of a column or all
-    cells of a column are in quotation marks, and where there is a doubled one. Otherwise, they are text if a
-    cell lacks the closing one or has spaces inside both (`" Yes . "`, a tokenised quotation), or if only some
-    cells of a column between tabs have them.
+    The marks quote cells if a row would otherwise have another number of cells, if the name of a column or
+    all cells of a column are in marks, or if a cell has a doubled mark. Otherwise, the marks are text if a
+    cell lacks the closing mark or has spaces inside both marks (`" Yes . "`, a tokenised quotation), or if
+    tabs separate the cells and only some cells of a column have marks.
     """
     rows = _rows(file, name, delimiter, csv.QUOTE_NONE)
     _, header = next(rows, ("", []))
@@ -219,7 +220,7 @@ def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
 
 
 class RowCounts:
-    """Which numeric columns of a table only count its rows beside others, and so are no ratings."""
+    """Finds numeric columns that only count the rows of a table, so that they are no ratings."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -237,7 +238,7 @@ class RowCounts:
         self._names.update(values)
 
     def check(self, name: str) -> None:
-        """Raise `FormatError` if, in a table of at least `_COUNTED` rows, one of several columns counts them.
+        """Raise `FormatError` if one of several columns counts the rows, of which there are enough to tell.
 
         Args:
             name: the table, for the message.
@@ -254,7 +255,7 @@ class RowCounts:
 
 
 def number_in(cell: Any, column: str, place: str) -> float | None:
-    """Return the number that a cell holds; `None` if it is empty or says so, such as `NA`.
+    """Return the number that a cell holds, or `None` if it is empty or a word such as `NA`.
 
     Args:
         cell: its value.
@@ -283,7 +284,7 @@ def number_in(cell: Any, column: str, place: str) -> float | None:
 
 
 def rank_in(cell: Any, column: str, place: str) -> float | None:
-    """Return the rank that a cell holds, from 1; `None` if it is empty or -1, which means left blank.
+    """Return the rank that a cell holds, from 1, or `None` if it is empty or -1.
 
     Args:
         cell: its value.
@@ -291,7 +292,7 @@ def rank_in(cell: Any, column: str, place: str) -> float | None:
         place: `file:line`.
 
     Raises:
-        FormatError: it is not a number, or another one below 1.
+        FormatError: the cell holds anything else.
     """
     rank = number_in(cell, column, place)
     if rank is None or rank == NO_RANK:

@@ -4,7 +4,7 @@ A sentence is one line, kept as it is: nothing is stripped, skipped or dropped, 
 empty sentence, and tokens are `str.split()` wherever a metric needs them. Lines end at LF (a CR
 before it and a byte order mark at the start are removed), never at the other characters that
 `str.splitlines` breaks on. Files are UTF-8; `.gz` is decompressed; `-` is standard input. In JSON, an escape
-such as `\ud800`, which is half a character, is an error.
+such as `\ud800`, which is a lone surrogate, is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, TextIO
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.runtime.writing import PathLike, atomic_path
 
-# Files of spreadsheets, which are no text.
+# The suffixes of workbooks, which spreadsheet programs write and which hold no plain text.
 _WORKBOOK = re.compile(r"\.(xlsx|xlsm|xlsb|xls|ods|numbers)$", re.IGNORECASE)
 
 
@@ -94,7 +94,7 @@ def open_text(path: PathLike, newline: str | None = "") -> Iterator[TextIO]:
         with opened(path, "rt", encoding="utf-8-sig", newline=newline) as file:
             yield file
     except (OSError, EOFError, zlib.error, ValueError):
-        read_text(path)  # knows what is wrong, and in which line
+        read_text(path)  # This raises the error that names the faulty line.
         raise
 
 
@@ -188,7 +188,7 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_object)
         if "\\u" in text:
-            # This fails for half a character, which no file can hold.
+            # Encoding fails for a lone surrogate, which no file can hold.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         line = first + error.lineno - 1
@@ -255,7 +255,7 @@ def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
 def check_sources(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
     """Raise `InputError` if references belong to other sentences; the spaces between tokens may differ.
 
-    The message shows some tokens from the first ones that differ.
+    The message shows a few tokens of both sentences, beginning with the first that differ.
 
     Args:
         name: what the message calls the references.
@@ -294,7 +294,7 @@ def write_text(path: PathLike, text: str) -> None:
     content = text.encode("utf-8")
     with atomic_path(path) as temporary:
         if Path(path).suffix == ".gz":
-            # No time stamp, so that equal content gives equal files.
+            # Without a time stamp, equal content gives equal files.
             content = gzip.compress(content, mtime=0)
         temporary.write_bytes(content)
 

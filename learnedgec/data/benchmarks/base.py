@@ -47,17 +47,17 @@ class Benchmark:
     """Sources, the outputs of the systems under evaluation, references and human judgements.
 
     Attributes:
-        name: parses back to this benchmark (`load_benchmark`).
+        name: the name with which `load_benchmark` returns this benchmark.
         sources: N sentences.
         systems: system -> N hypotheses.
-        references: of the N sentences, with gold edits where known; `None` where there are none.
-        rankings: human rankings; they may rank systems that are not among `systems`, because human
-            scores of a subset are computed from everything that was judged.
+        references: references of the N sentences, with gold edits where known; `None` if there are none.
+        rankings: human rankings. They may rank systems that are not among `systems`, because the human
+            scores of some systems come from all judgements.
         ratings: dimension -> system -> float64 (N,), NaN where a hypothesis was not rated.
         official: published human score (`EW`: expected wins, `TS`: TrueSkill, `mean`) -> system ->
-            value, for `systems` alone; empty if none are published.
-        excluded: system -> annotators whose reference is that system's own text, left out when the system is
-            scored.
+            value, only for `systems`; empty if none are published.
+        excluded: system -> annotators whose references are that system's own texts and are left out when
+            the system is scored.
         notices: caveats for a reader of results, one sentence each.
         anonymous: whether it is unknown which system wrote which output. `systems` are then the first outputs
             of all sentences, the second outputs and so on, and are not compared as systems.
@@ -198,12 +198,12 @@ class Benchmark:
     def comparisons(self, systems: Iterable[str] | None = None) -> Comparisons:
         """Return every ranked pair of the given systems, ties included.
 
-        Pairs are in the order of the rankings and, within one, of its file: first with second, first
-        with third, …, second with third. Each annotation counts, even if a sentence has several. Systems
-        are numbered in the order of `systems`, whatever order a ranking lists them in.
+        Pairs are in the order of the rankings and, within a ranking, in the order of its file: first with
+        second, first with third, …, second with third. Each annotation counts, even if a sentence has
+        several. Systems are numbered in the order of `systems`, whatever the order in a ranking.
 
         Args:
-            systems: the systems to pair; those under evaluation if absent. `ranked_systems` gives all.
+            systems: the systems to pair; by default, those under evaluation. `ranked_systems` has all.
         """
         names = tuple(self.systems if systems is None else systems)
         number = {name: position for position, name in enumerate(names)}
@@ -230,8 +230,8 @@ class Benchmark:
     def by_references(self) -> list[tuple[dict[str, tuple[str, ...]], References | None]]:
         """Return the systems in groups that are scored against the same references.
 
-        Nearly always one group; a system that is itself one of the references is scored against the
-        others only.
+        There is nearly always one group. A system that is itself a reference is scored against the other
+        references only.
         """
         groups: dict[frozenset[int], dict[str, tuple[str, ...]]] = {}
         for name, hypotheses in self.systems.items():

@@ -11,8 +11,8 @@
                           a line of empty cells is an unrated hypothesis
       scores.csv          system,SCORE…: human scores of whole systems, if they are published
 
-`id` is the number of the sentence, from 0. Where `source` is judged in one of the four files, the sources
-themselves are a system. At least one of the four files with judgements is needed.
+`id` is the number of the sentence, from 0. At least one of the last four files, which hold judgements, is
+needed. If `source` is judged in one of them, the sources themselves are a system.
 """
 
 from __future__ import annotations
@@ -101,23 +101,23 @@ def half(benchmark: Benchmark, part: str) -> Benchmark:
     sources are in the same half.
 
     Args:
-        benchmark: the whole.
+        benchmark: the whole benchmark.
         part: `dev` or `test`.
 
     Raises:
-        UnknownNameError: there is no such part.
+        UnknownNameError: the part is neither of these.
     """
     if part not in ("dev", "test"):
         raise UnknownNameError(f"part of {benchmark.name}", part, ("dev", "test"))
     digests = (hashlib.sha256(" ".join(text.split()).encode()) for text in benchmark.sources)
     chosen = [n for n, d in enumerate(digests) if (d.digest()[0] < 128) == (part == "dev")]
     name = f"{benchmark.name}:{part}"
-    # Scores of whole systems are of all judgements, so a half has none.
+    # Scores of whole systems come from all judgements, so a half has none.
     return dataclasses.replace(benchmark.select(sentences=chosen), name=name, official={})
 
 
 def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Read `NAME.txt` (or `NAME`) -> lines, or raise `InputError` or `LengthError`."""
+    """Return the lines of each file by its name without `.txt`, or raise `InputError` or `LengthError`."""
     systems = {}
     for file in sorted(folder.glob("[!.]*")):
         if file.is_file():
@@ -130,7 +130,7 @@ def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, .
 
 
 def _read_references(root: Path, sources: list[str]) -> References | None:
-    """Read `gold.m2`, or else `ref0.txt`, `ref1.txt`, …."""
+    """Return the references of `gold.m2`, or else of `ref0.txt`, `ref1.txt`, …."""
     if (root / "gold.m2").is_file():
         return References.from_m2(root / "gold.m2", sources)
     files = sorted(root.glob("ref*.txt"))
@@ -142,14 +142,14 @@ def _read_references(root: Path, sources: list[str]) -> References | None:
 
 
 def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
-    """Read dimension -> system -> ratings, NaN where missing; the mean if there are several."""
+    """Return each dimension's ratings of each system: the mean of several, and NaN if there is none."""
     if not file.is_file():
         return {}
     sums: dict[str, dict[str, Floats]] = {}
     for number, system, values in read_rated_lines(file, sentences):
         for dimension, value in values.items():
             columns = sums.setdefault(dimension, {})
-            # A row of sums, and one of how many ratings they have.
+            # The first row holds sums of ratings, and the second row the numbers of ratings.
             columns.setdefault(system, np.zeros((2, sentences)))[:, number] += value, 1
     if not sums:
         raise FormatError(f"{file}: no row has a rating; numbers were expected.")
@@ -161,7 +161,7 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
 
 
 def _read_scores(file: Path) -> dict[str, dict[str, float]]:
-    """Read score -> system -> value."""
+    """Return the value of each human score for each system."""
     if not file.is_file():
         return {}
     scores: dict[str, dict[str, float]] = {}

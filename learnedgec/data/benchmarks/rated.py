@@ -154,7 +154,7 @@ def autojqe(part: str = "all") -> Benchmark:
 
 
 def _of_columns(name: str, columns: Mapping[str, list[Rating]], **others: Any) -> Benchmark:
-    """Return a benchmark of each system's ratings, NaN where an output was not rated, and their means."""
+    """Return a benchmark of each system's ratings and their means; NaN marks an output without a rating."""
     ratings = {
         dimension: {
             system: np.array([rating.values.get(dimension, np.nan) for rating in column])

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.conll14 import SEEDA_SETS, gjg15, seeda
 from learnedgec.data.benchmarks.folder import half, read_benchmark
-from learnedgec.data.benchmarks.pairs import jfleg, peet
+from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, jfleg, peet, seeda
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.errors import InputError, UnknownNameError

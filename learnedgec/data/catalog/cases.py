@@ -41,15 +41,15 @@ class Case:
 def read_cases(path: PathLike) -> list[Case]:
     r"""Read cases in RobustGEC's format, or from JSON Lines.
 
-    RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
-    sentence. Custom blocks may have any number of variants. Blank lines are skipped.
+    In RobustGEC's format, a case is a block of lines `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T`. Each line has a
+    label, a space and a sentence. Custom blocks may have any number of variants. Blank lines are skipped.
 
     A file named `.jsonl` (or `.jsonl.gz`) has one object per line, with one or more variants:
 
         {"source": "…", "target": "…", "variants": [{"source": "…", "target": "…"}, …]}
 
     Raises:
-        FormatError: a line is not the one that comes next in a block, or not such an object.
+        FormatError: a line has another label than the block requires, or does not hold such an object.
 
     Example:
         >>> import pathlib, tempfile

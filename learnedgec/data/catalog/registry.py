@@ -33,18 +33,18 @@ from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.writing import PathLike
 
-# No dataset has a folder or a suffix before the colon of its name.
+# Names of files: the name of a dataset has no slash and no suffix before its colon.
 _FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
 
 T = TypeVar("T")
 
-# Every kind of data by name, in the order in which the modules of the catalog define them.
+# Every kind of data by its name, in the order in which the modules of the catalog define them.
 KINDS: dict[str, Kind[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a dataset: its path in the repository, its size in bytes and its sha256.
+    """A file of a dataset.
 
     Attributes:
         path: path in the repository.
@@ -68,7 +68,7 @@ class Dataset:
         repository: `owner/name` on GitHub.
         commit: the pinned revision.
         files: path in the repository -> file.
-        part_licences: first word of a part -> its licence, where that is another.
+        part_licences: first word of a part -> its licence, if it differs from the dataset's.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Dataset:
     part_licences: Mapping[str, str] = field(default_factory=dict)
 
     def licence_of(self, part: str) -> str:
-        """Return the licence of a part, which is that of its first word, or of all of it (`""`)."""
+        """Return the licence of a part, which its first word decides, or of the whole dataset (`""`)."""
         return self.part_licences.get(part.partition("/")[0], self.licence)
 
     @property
@@ -99,7 +99,7 @@ class Dataset:
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """What it holds: kind -> the names that can be loaded, the whole dataset first."""
+        """The names that can be loaded, by kind of data; the whole dataset is first."""
         return {
             kind.name: kind.names_of(self.name)
             for kind in KINDS.values()
@@ -148,8 +148,8 @@ class Reader(Generic[T]):
     """How a dataset is read.
 
     Attributes:
-        read: takes a part, or nothing where the dataset has none.
-        parts: the parts that `read` takes; `""` among them where it can read the whole dataset at once.
+        read: the function that reads a part.
+        parts: the parts that `read` takes; `""` is among them if it can read the whole dataset at once.
     """
 
     read: Callable[[str], T]
@@ -166,8 +166,8 @@ class Kind(Generic[T]):
         join: combines the parts that one name denotes; without it, no name denotes several.
         read: reads a user's file or folder; without it, only datasets can be loaded.
         hint: which files `read` takes, for messages.
-        converted: other kinds, whose datasets this one takes as well, each with what converts their
-            data; datasets of its own take precedence.
+        converted: other kinds whose datasets are also of this kind -> the function that converts their
+            data; the kind's own readers take precedence.
         readers: dataset -> its reader.
 
     Example:
@@ -196,9 +196,8 @@ class Kind(Generic[T]):
 
         Args:
             name: the dataset.
-            parts: its parts; with `""` where the dataset is read as a whole in another way than one part
-                after the other. The function is called with one of them, or with nothing where there are
-                none.
+            parts: its parts; `""` is among them if the function can read the whole dataset at once. The
+                function takes a part, or nothing if there are no parts.
         """
 
         def register(read: Callable[..., T]) -> Callable[..., T]:
@@ -217,7 +216,7 @@ class Kind(Generic[T]):
         Raises:
             UnknownNameError: neither a dataset of this kind nor an existing path.
             InputError: the name is a path that does not exist.
-            DataError: the files are not available.
+            DataError: a file is not available.
             PluginError: the dataset is from another installed package and cannot be loaded.
         """
         names = self.expand(name)
@@ -229,7 +228,7 @@ class Kind(Generic[T]):
         return parts[0] if self.join is None or len(parts) == 1 else self.join(parts)
 
     def expand(self, name: str) -> tuple[str, ...]:
-        """Return the names of the parts that a name denotes: itself if it is read as a whole.
+        """Return the names of the parts that a name denotes, or the name itself if it is read as a whole.
 
         Raises:
             UnknownNameError: as for `load`.
@@ -276,7 +275,7 @@ class Kind(Generic[T]):
         return self.readers.get(head)
 
     def _unknown(self, name: str) -> UnknownNameError:
-        """Return the error about a name, which suggests the nearest of this kind."""
+        """Return the error for an unknown name, which suggests the nearest name of this kind."""
         head = name.partition(":")[0]
         names = self.names_of(head)
         hint = self.hint
@@ -284,7 +283,7 @@ class Kind(Generic[T]):
             kinds = [kind.noun for kind in KINDS.values() if kind._find(head) is not None]
             if kinds:
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
-            # Plug-ins are loaded, so that names of theirs are suggested.
+            # This loads plug-ins, whose names are then suggested too.
             list(DATASETS.entries())
             heads = {head for kind in (self, *self.converted) for head in kind.readers}
             names = tuple(n for h in sorted(heads) for n in self.names_of(h) if "/" not in n)

@@ -24,9 +24,9 @@ def load_sentences(name: str) -> list[str]:
             - `ud-ewt:train`, `ud-ewt:dev`, `ud-ewt:test`: web English, the treebank's words joined by
               spaces (`do n't`, `can not`);
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: long Wikipedia sentences;
-            - `wiki-split:short`: the two sentences that have the content of each of them.
+            - `wiki-split:short`: the two short sentences into which each long one was split.
 
-            `ud-ewt` without a part loads all its parts in turn, `wiki-split` all long sentences.
+            Without a part, `ud-ewt` loads all its parts in turn, and `wiki-split` loads all long sentences.
 
     Raises:
         UnknownNameError, DataError, PluginError: as for `Kind.load`.
@@ -94,8 +94,8 @@ class Labelled:
 
     Attributes:
         sentence: its words, separated by spaces.
-        wrong: for each word, whether it is wrong, `None` if that is unknown; one more value is for the end of
-            the sentence, where a word may be missing.
+        wrong: whether each word is wrong, or `None` if that is unknown. A value after those of the words
+            says whether a word is missing at the end of the sentence.
         source: the source that the sentence corrects; empty if there is none.
     """
 
@@ -146,8 +146,8 @@ def load_labelled(name: str) -> list[Labelled]:
         name: one of
 
             - `multiged:realec`: 4,067 sentences of Russian students' essays (REALEC);
-            - `multiged:fce/train`, `multiged:fce/dev`: 28,351 and 2,191 sentences of FCE, less those that
-              are reserved for evaluation (`learnedgec.data.catalog.leakage`);
+            - `multiged:fce/train`, `multiged:fce/dev`: 28,351 and 2,191 sentences of FCE, without those
+              reserved for evaluation (`learnedgec.data.catalog.leakage`);
             - a file as for `read_labelled`.
 
     Raises:

@@ -1,10 +1,14 @@
-"""Benchmarks of pairwise preferences: outputs and corrections of JFLEG, and the human post-edits of PEET."""
+"""Benchmarks with rankings of the systems' outputs: SEEDA, GJG15, JFLEG and PEET."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import math
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -12,20 +16,159 @@ from rapidfuzz.distance import Levenshtein
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.folder import read_outputs
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.outputs import Ranking
+from learnedgec.data.catalog.outputs import Outputs, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
 
+# -- CoNLL-2014: SEEDA and GJG15 --------------------------------------------------------------------
+
+
+# The systems, of 15, that Kobayashi et al. (2024) leave out of each set.
+SEEDA_SETS: Mapping[str, tuple[str, ...]] = {
+    "base": ("INPUT", "REF-F", "GPT-3.5"),
+    "+fluency": ("INPUT",),
+    "+input": ("REF-F", "GPT-3.5"),
+    "all": (),
+}
+
+# Table 3 of Grundkiewicz et al. (2015), best system first.
+_GJG15_SCORES: Mapping[str, Mapping[str, float]] = {
+    "EW": {
+        "AMU": 0.628, "RAC": 0.566, "CAMB": 0.561, "CUUI": 0.550, "POST": 0.539, "UFC": 0.513,
+        "PKU": 0.506, "UMC": 0.495, "IITB": 0.485, "SJTU": 0.463, "INPUT": 0.456, "NTHU": 0.437,
+        "IPN": 0.300,
+    },
+    "TS": {
+        "AMU": 0.273, "CAMB": 0.182, "RAC": 0.114, "CUUI": 0.105, "POST": 0.080, "PKU": -0.001,
+        "UMC": -0.022, "UFC": -0.041, "IITB": -0.055, "INPUT": -0.062, "SJTU": -0.074,
+        "NTHU": -0.142, "IPN": -0.358,
+    },
+}  # fmt: skip
+
+
+def seeda(
+    granularity: Literal["sentence", "edit"],
+    systems: str = "base",
+    text: str = "subset",
+    references: str = "official",
+) -> Benchmark:
+    """Return SEEDA (Kobayashi et al. 2024): rankings of 15 systems on 391 sentences of CoNLL-2014.
+
+    Args:
+        granularity: SEEDA-S (whole sentences were judged) or SEEDA-E (the edits).
+        systems: `base`, the 12 systems without INPUT, REF-F and GPT-3.5; `+fluency` adds REF-F and
+            GPT-3.5; `+input` adds INPUT; `all` has the 15.
+        text: `subset`, the 391 judged sentences; `full`, all 1,312, for a metric's system scores; `dev` or
+            `test`, a half of the judged sentences. They are ordered by the SHA-256 of `seeda:NUMBER`, and
+            `dev` has the first 196. SEEDA-S and SEEDA-E have the same halves.
+        references: `official`, the two annotators of CoNLL-2014; `rewrites`, these and the eight rewrites
+            of Sakaguchi et al. (2016), of which REF-F is the experts' fluency and REF-M their minimal
+            rewrite A.
+
+    The official scores `EW` and `TS` are computed from the judgements of all 15 systems. The halves have no
+    official scores: theirs are computed from their own judgements.
+    """
+    outputs = load_outputs("seeda")
+    official = {}
+    if text in ("subset", "full"):
+        for score in ("EW", "TS"):
+            file = dataset_file("seeda", f"scores/human/{score}_{granularity[:4]}.txt")
+            official[score] = dict(zip(sorted(outputs), map(float, read_lines(file)), strict=True))
+    name = _name(f"seeda-{granularity[0]}:{systems}", text, references)
+    whole = _ranked(name, f"seeda:{granularity}", outputs, references, official)
+    dev, test = _split(whole, "seeda", 1 / 2)
+    sentences = {"subset": sorted(dev + test), "full": None, "dev": dev, "test": test}[text]
+    chosen = whole.select([name for name in outputs if name not in SEEDA_SETS[systems]], sentences)
+    rewrites = [name for name in ("REF-F", "REF-M") if name in chosen.systems]
+    if rewrites and references == "official":
+        verb = "is an expert rewrite" if len(rewrites) == 1 else "are expert rewrites"
+        notice = f"{' and '.join(rewrites)} {verb}, not among the references of the two annotators."
+        return dataclasses.replace(chosen, notices=(notice,))
+    # With `rewrites`, REF-F and REF-M are references as well as systems.
+    return chosen.exclude_own_references()
+
+
+def gjg15(systems: str = "13", split: str = "", references: str = "official") -> Benchmark:
+    """Return GJG15 (Grundkiewicz et al. 2015): rankings of the CoNLL-2014 systems.
+
+    Args:
+        systems: `13` with INPUT, or `12` without.
+        split: nothing for all 1,312 sentences; `dev10` for a tenth of the 663 judged sentences, on
+            which sentence-level weights may be tuned, and `test90` for the rest of them. The judged
+            sentences are ordered by the SHA-256 of `gjg15:NUMBER` and the first tenth is dev10, so all
+            judgements of one sentence are on one side. (Yoshimura et al. 2020 drew their tenth at
+            random and did not publish it.) Published scores are of all judgements, so parts have none.
+        references: as for `seeda`.
+    """
+    outputs = load_outputs("gjg15")
+    name = _name(f"gjg15:{systems}", split, references)
+    whole = _ranked(name, "gjg15", outputs, references, {} if split else _GJG15_SCORES)
+    dev, test = _split(whole, "gjg15", 1 / 10)
+    sentences = {"": None, "dev10": dev, "test90": test}[split]
+    return whole.select([name for name in outputs if systems == "13" or name != "INPUT"], sentences)
+
+
+def _name(*words: str) -> str:
+    """Return the name of a benchmark, without the words that choose a default."""
+    return ":".join(word for word in words if word not in ("", "subset", "official"))
+
+
+def _ranked(
+    name: str,
+    dataset: str,
+    outputs: Outputs,
+    references: str,
+    official: Mapping[str, Mapping[str, float]],
+) -> Benchmark:
+    """Return all of CoNLL-2014 with the outputs and the rankings of a dataset.
+
+    Args:
+        name: the benchmark's name.
+        dataset: the dataset with the rankings.
+        outputs: the systems' outputs.
+        references: `official`, those of the two annotators; `rewrites`, these and those of eight rewriters.
+        official: the published scores.
+    """
+    sentences = load_parallel("conll14")
+    rows = sentences.references.rows
+    if references == "rewrites":
+        # Annotators 0 and 1 are the official ones.
+        rows = tuple(
+            (*row, *(dataclasses.replace(r, annotator=r.annotator + 2) for r in rewrites))
+            for row, rewrites in zip(rows, load_parallel("reassess").references, strict=True)
+        )
+    return Benchmark(
+        name=name,
+        sources=sentences.sources,
+        systems=outputs,
+        references=References(rows),
+        rankings=tuple(load_rankings(dataset)),
+        official=official,
+    )
+
+
+def _split(benchmark: Benchmark, dataset: str, share: float) -> tuple[list[int], list[int]]:
+    """Return a share of the judged sentences, drawn by the SHA-256 of `DATASET:NUMBER`, and the others."""
+    drawn = sorted(
+        {ranking.sentence for ranking in benchmark.rankings},
+        key=lambda number: hashlib.sha256(f"{dataset}:{number}".encode()).digest(),
+    )
+    size = round(share * len(drawn))
+    return sorted(drawn[:size]), sorted(drawn[size:])
+
+
+# -- JFLEG and PEET ---------------------------------------------------------------------------------
+
 
 def jfleg(outputs: str) -> Benchmark:
     """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017), or with constructed ones.
 
-    The judged outputs are not public. A folder holds those that you have, 754 lines each: `AMU.txt`,
-    `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of the others
-    remain in `rankings`, and a notice names them.
+    The judged outputs are not public. A folder holds those that you have, of 754 lines each: `AMU.txt`,
+    `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of systems
+    without a file remain in `rankings`, and a notice names these systems.
 
     The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
 
@@ -110,7 +253,7 @@ def _jfleg_references() -> Benchmark:
 
 
 def _gleu(source: str, hypothesis: str, reference: str) -> float:
-    """Return GLEU of a sentence with one reference; the metric `gleu`, its equal, is beyond data's reach."""
+    """Return GLEU of a sentence with one reference, as the metric `gleu`, which data cannot import, does."""
     tokens = [text.split() for text in (source, hypothesis, reference)]
     total = min(0.0, 1 - len(tokens[2]) / max(len(tokens[1]), 1))
     for order in range(1, 5):
