@@ -21,7 +21,7 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts
 from learnedgec.stats.resampling import multiplicities
-from learnedgec.stats.trueskill import Games, rate_resamples, rate_scores
+from learnedgec.stats.skills import Games, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
 Aggregation = Literal["mean", "expected-wins", "trueskill", "trueskill-ordered"]

@@ -45,7 +45,7 @@ from learnedgec.stats.significance import (
     too_few_resamples,
     too_few_sentences,
 )
-from learnedgec.stats.trueskill import MODEL
+from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:

@@ -28,11 +28,14 @@ from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.plotting import robustness as plotting
-from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
-from learnedgec.robustness.perturbation import Procedure, perturb
-from learnedgec.robustness.preferences import evaluate_preferences
-from learnedgec.robustness.sites import ACTIONS, Action
+from learnedgec.robustness.metrics import (
+    ALL,
+    evaluate_attacks,
+    evaluate_preferences,
+    honest_outputs,
+)
+from learnedgec.robustness.perturbation import ACTIONS, Action, Procedure, perturb
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.stats.resampling import Estimate
 

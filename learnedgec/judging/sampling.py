@@ -24,7 +24,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.stats.bradley_terry import bradley_terry
+from learnedgec.stats.skills import bradley_terry
 from learnedgec.types import Floats, Indices
 
 # The share of questions that the informative order draws as the random one does.

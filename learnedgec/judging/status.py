@@ -19,10 +19,10 @@ from learnedgec.judging.sampling import count_wins
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import comparisons, counted, rating_rows
-from learnedgec.stats.bradley_terry import bradley_terry, expected_win_rates
 from learnedgec.stats.outcomes import quotient
 from learnedgec.stats.resampling import intervals, multiplicities, resample
 from learnedgec.stats.significance import enough_resamples, holm, paired_bootstrap, significant
+from learnedgec.stats.skills import bradley_terry, expected_win_rates
 from learnedgec.types import Floats
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.

@@ -21,9 +21,8 @@ from learnedgec.plotting.style import (
     shorten,
     style,
 )
-from learnedgec.robustness.attacks import ALL, AttackResult
 from learnedgec.robustness.cases import Dimension
-from learnedgec.robustness.preferences import PreferenceGroup, PreferenceRobustness
+from learnedgec.robustness.metrics import ALL, AttackResult, PreferenceGroup, PreferenceRobustness
 from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness, VariantGroup
 from learnedgec.stats.resampling import Estimate
 from learnedgec.types import Array, Floats

@@ -1,4 +1,4 @@
-"""Sets of cases arranged for evaluation: which sentences form a case, and what changed in each variant."""
+"""Sets of cases arranged for evaluation, with what changed in each variant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FREQUENCIES = {"0": 0, "1-10": 10, "11-100": 100, "101-1000": 1000, "1001+": fl
 # How often a word occurs in training data, in the groups of RobustGEC's paper (Figure 3).
 _COUNTS = {"0-9": 9, "10-50": 50, "51+": float("inf")}
 
-# The groups of each dimension in order; those of numbers with the largest number that they hold.
+# The groups of each dimension in order; groups of numbers map to the largest number that they hold.
 _GROUPS: Mapping[Dimension, Iterable[str]] = {
     "action": _ACTIONS,
     "distance": _DISTANCES,
@@ -39,12 +39,12 @@ class ContextChange:
     """How the source of a variant differs from the original's.
 
     Attributes:
-        action: `substitute`, `insert` or `delete`; `mixed` where several of these were done, `none` where
-            the sentences are the same.
-        distance: tokens of the original between the error and the change: 0 where they touch, `None` unless
-            there is exactly one of each.
-        nearest: tokens between the nearest error and the nearest change; `None` where there is no error or no
-            change.
+        action: `substitute`, `insert` or `delete`; `mixed` for several of these, `none` if the sentences are
+            the same.
+        distance: number of tokens of the original between the error and the change, 0 if they touch; `None`
+            unless there is exactly one of each.
+        nearest: number of tokens between the error and the change that are nearest to each other; `None` if
+            there is no error or no change.
         words: the words that replace others.
     """
 
@@ -95,8 +95,8 @@ def describe_changes(case: Case) -> tuple[ContextChange, ...]:
 def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
     """Return statistics of a set of cases: of originals and variants, of their edits, and of the changes.
 
-    Edits and changes are those of `describe_changes`; a sentence without edits counts 0 edits. The share of a
-    kind of change is of all variants.
+    Edits and changes are those of `describe_changes`; a sentence without edits has 0 edits. A kind of change
+    has its share of all variants.
 
     Example:
         >>> from learnedgec.data.catalog import Pair
@@ -146,15 +146,15 @@ def group_variants(
     """Return which variants belong to each group of each dimension.
 
     Args:
-        changes: of each case, for each variant.
-        frequencies: of words. What is substituted is as common as its rarest word.
-        bins: groups of frequencies, with the highest of each.
+        changes: the changes of each variant, for each case.
+        frequencies: frequency of each word. A substitution has the frequency of its rarest word.
+        bins: group of frequencies -> the highest frequency in it.
 
     Returns:
-        (dimension, group) -> the case number and the number of the variant, from 1, of each
-        member. Groups without members are left out; a variant is in one group of `action`, in one of
-        `distance` if it has one change and its case one error, as in the paper, in one of `nearest` if there
-        are one or more of each, in one of `frequency` if it is a substitution.
+        (dimension, group) -> the number of the case and the number of the variant, from 1, of each member.
+        Groups without members are left out. Each variant is in one group of `action`; in one of `distance` if
+        it has one change and its case has one error, as in the paper; in one of `nearest` if there are one or
+        more of each; and in one of `frequency` if it is a substitution.
     """
     groups: dict[tuple[Dimension, str], list[tuple[int, int]]] = {
         (dimension, name): [] for dimension, names in _GROUPS.items() for name in names
@@ -182,12 +182,12 @@ class CaseSet:
     """C cases with up to V variants; the sentences of all sets form one long list.
 
     Attributes:
-        name: of the set.
+        name: the name of the set.
         sizes: int (C,), the number of sentences of each case: the original and its variants.
-        rows: int (C, V + 1), the place of each sentence in the list, the original first; padded with the
-            original.
-        real: bool (C, V + 1), where it is not padding.
-        groups: which variants are of which kind: see `group_variants`.
+        rows: int (C, V + 1), the place of each sentence in the list. The original is first, and repeated as
+            padding.
+        real: bool (C, V + 1), false for padding.
+        groups: the members of each group of variants: see `group_variants`.
     """
 
     name: str
@@ -203,11 +203,11 @@ def arrange_cases(
     """Return each set of cases and, if there are several, `total`, all of them one after the other.
 
     Args:
-        parts: sets of cases by name. The long list has the sentences (`Case.pairs`) of the first, then those
-            of the second, and so on.
-        occurrences: how often words occur in a text such as a system's training data, for groups as in the
-            paper; by default, groups are by the frequency per million tokens in all originals, source and
-            target.
+        parts: sets of cases by name. The long list has the sentences (`Case.pairs`) of the first set, then
+            those of the second, and so on.
+        occurrences: the number of occurrences of each word in a text such as a system's training data, for
+            the groups of the paper. By default, a word has its frequency per million tokens in the sources
+            and targets of all originals.
 
     Raises:
         InputError: a set has no case, or a case no variant.

@@ -1,12 +1,21 @@
-"""Make variants of corrected sentences by small changes far from what was corrected.
+"""Variants of corrected sentences, made by small changes far from what was corrected.
 
-A word of the context is substituted, inserted or deleted, in source and target alike; `sites` says where that
-is allowed. New words come from the corpus itself: words of the same tag, or between the same two tags, drawn
-by frequency. The variants are not checked by humans: some are odd, a few ungrammatical.
+A word of the context is substituted, inserted or deleted, in source and target alike. Words that the
+correction touches, and the words next to them, stay as they are. Of the other words, only those are changed
+that can usually be changed without an error: nouns, adjectives and adverbs are substituted by words of the
+same tag (`an` stays before a vowel), and modifiers (adjectives before a noun, adverbs of degree and manner
+before an adjective or a verb) are inserted and deleted. New words come from the corpus itself: words of the
+same tag, or between the same two tags, drawn by frequency. No human checks the variants, of which some are
+odd and a few ungrammatical.
+
+With `procedure='zhang2023'`, sentences are changed as in RobustGEC's paper. A random word outside errors is
+replaced by the word that a masked language model finds most probable in the correction, or deleted, or a
+random word of the model's vocabulary is inserted at a random place outside errors. The three actions are
+equally probable. Many of these variants are ungrammatical.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
-(EMNLP 2023), appendix B. Deviations: which words may be changed, and words from the corpus instead of a
-masked language model; `procedure='zhang2023'` changes sentences as the paper does (`masked`).
+(EMNLP 2023), appendix B, which does not say how a word is drawn from the model's distribution. Deviations by
+default: which words may be changed, and words from the corpus instead of a masked language model.
 """
 
 from __future__ import annotations
@@ -14,31 +23,28 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from learnedgec.data.catalog.cases import Case, Pair
+from learnedgec.data.m2 import Edit
 from learnedgec.data.text import check_lengths
+from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import RELEASED, tag_sentences
 from learnedgec.errors import InputError
-from learnedgec.robustness.sites import (
-    ACTIONS,
-    SUBSTITUTED,
-    Action,
-    Site,
-    is_free,
-    modifies,
-    plan_sites,
-)
 from learnedgec.runtime.runtime import Runtime
+
+Action: TypeAlias = Literal["substitute", "insert", "delete"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 Procedure: TypeAlias = Literal["corpus", "zhang2023"]
 
-# The places of a sentence are visited this often.
+# The number of times that each place of a sentence is tried.
 _ROUNDS = 3
-# The number of draws until a word fits.
+# The largest number of draws for a word that fits.
 _TRIES = 20
 
 
@@ -58,12 +64,12 @@ def perturb(
     Args:
         sources: N sentences, tokens separated by spaces.
         targets: their corrections.
-        variants: the maximum number of variants of a case. It has fewer, or none, where nothing can be
-            changed: a short sentence, or one full of errors.
+        variants: the maximum number of variants of a case. A short sentence, or one full of errors, has
+            fewer variants or none.
         actions: the allowed actions, each used equally often where it is possible.
         procedure: `corpus`, or `zhang2023`: any word outside errors is changed, by words of a masked language
             model.
-        encoder: that model; it needs its head of masked language modelling.
+        encoder: the masked language model, with its head.
         runtime: how to run it.
         seed: of the random choices. A sentence's variants depend on its number and on the corpus.
 
@@ -92,9 +98,7 @@ def perturb(
     plans: Iterable[Iterable[tuple[Site, str]]]
     plans = _plans_from_corpus(sources, targets, actions, variants, seed)
     if procedure == "zhang2023":
-        from learnedgec.robustness.masked import random_changes
-
-        plans = random_changes(sources, targets, actions, variants, seed, encoder, runtime)
+        plans = _random_changes(sources, targets, actions, variants, seed, encoder, runtime)
     cases = []
     for source, target, plan in zip(sources, targets, plans, strict=True):
         pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
@@ -126,7 +130,7 @@ def _plans_from_corpus(
 def _with_words(
     plan: list[Site], lexicon: _Lexicon, random: np.random.Generator
 ) -> Iterator[tuple[Site, str]]:
-    """Yield places with words, as long as there are words; places come again with other words."""
+    """Yield places with words that fit, each place several times with another word."""
     for site in plan * _ROUNDS:
         word = "" if site.action == "delete" else lexicon.words(site).draw(site, random)
         if word is not None:
@@ -168,7 +172,7 @@ class _Lexicon:
         for text, tags in tagged.items():
             tokens = text.split()
             for place, (word, tag) in enumerate(zip(tokens, tags, strict=True)):
-                # The first word's capital says nothing about it.
+                # The first word has a capital whatever its tag.
                 if place == 0 or tag not in SUBSTITUTED or not is_free(word, tag):
                     continue
                 by_tag[tag][word] += 1
@@ -184,3 +188,272 @@ class _Lexicon:
         if site.action == "insert":
             return self._between.get((site.tags[site.position - 1], tag), _Words({}))
         return self._by_tag.get(tag, _Words({}))
+
+
+# -- where a sentence can be changed ----------------------------------------------------------------
+
+
+_NOUNS = frozenset({"NN", "NNS"})
+SUBSTITUTED = _NOUNS | {"NNP", "JJ", "RB"}
+_ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"})
+# Adverbs that a sentence can do without; others carry its negation or join its parts.
+_LOOSE = frozenset("also always even just often quite rather really so still very".split())  # noqa: SIM905
+# Adjectives that determine the article or number of the words around them.
+_QUANTIFIERS = frozenset("few first last many more most much other own same several such".split())  # noqa: SIM905
+_AUXILIARIES = frozenset("am are be been being did do does had has have is was were".split())  # noqa: SIM905
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place where a sentence can be changed.
+
+    Attributes:
+        action: the change to make there.
+        place: the source token that is substituted or deleted, or before which a word is inserted.
+        position: the same place in the target.
+        tokens: the tokens of the target.
+        tags: the tags of these tokens.
+    """
+
+    action: Action
+    place: int
+    position: int
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    def fits(self, word: str) -> bool:
+        """Return whether a word can be put here: it is new and agrees with the article before it."""
+        if not word.isalpha() or word.lower() in _AUXILIARIES:
+            return False
+        here = self.tokens[self.position]
+        before = self.tokens[self.position - 1]
+        if self.action == "substitute":
+            if word.lower() == here.lower() or word[0].isupper() != here[0].isupper():
+                return False
+        elif word.lower() in (before.lower(), here.lower()):
+            return False
+        return _article_fits(before, word)
+
+
+def _article_fits(before: str, word: str) -> bool:
+    """Return whether an article `a` or `an` agrees with the first letter of the word after it."""
+    if before.lower() not in ("a", "an"):
+        return True
+    return (before.lower() == "an") == word.lower().startswith(("a", "e", "i", "o", "u"))
+
+
+def plan_sites(
+    source: str,
+    target: str,
+    tags: tuple[str, ...],
+    actions: Sequence[Action],
+    count: int,
+    random: np.random.Generator,
+) -> list[Site]:
+    """Return places to change, in the order in which to try them; each action is equally probable.
+
+    Args:
+        source: the source, tokens separated by spaces.
+        target: its correction.
+        tags: Penn Treebank tags of the target's tokens.
+        actions: kinds of change.
+        count: number of changes that are needed.
+        random: random generator.
+    """
+    tokens = tuple(target.split())
+    context = dict(_context(reference_edits(source, target), len(source.split())))
+    by_action: dict[Action, list[Site]] = {action: [] for action in actions}
+    for place, position in context.items():
+        for action, sites in by_action.items():
+            site = Site(action, place, position, tokens, tags)
+            # Both neighbours of an insertion are context; the first word stays because of its capital.
+            if place and (action != "insert" or place - 1 in context) and _changeable(site):
+                sites.append(site)
+    return _take_turns(by_action, count, random)
+
+
+def _take_turns(
+    by_action: Mapping[Action, Sequence[Site]], count: int, random: np.random.Generator
+) -> list[Site]:
+    """Return some of the sites in random order, each action with the same probability.
+
+    Args:
+        by_action: action -> its sites.
+        count: the largest number of sites.
+        random: random generator.
+    """
+    remaining = {
+        action: [sites[n] for n in random.permutation(len(sites))]
+        for action, sites in by_action.items()
+        if sites
+    }
+    chosen: list[Site] = []
+    while remaining and len(chosen) < count:
+        action = list(remaining)[random.integers(len(remaining))]
+        chosen.append(remaining[action].pop())
+        remaining = {action: sites for action, sites in remaining.items() if sites}
+    return chosen
+
+
+def _context(edits: Iterable[Edit], size: int) -> list[tuple[int, int]]:
+    """Return the source tokens neither in an edit nor next to one, each with its place in the target."""
+    shift, start = 0, 0
+    free: list[tuple[int, int]] = []
+    for edit in [*edits, Edit(size + 1, size + 1, "")]:
+        free += [(place, place + shift) for place in range(start, min(edit.start - 1, size))]
+        start = edit.end + 1
+        shift += len(edit.correction.split()) - (edit.end - edit.start)
+    return free
+
+
+def _changeable(site: Site) -> bool:
+    """Return whether the action usually causes no error here, by the tags of the words around."""
+    word, tag = site.tokens[site.position], site.tags[site.position]
+    if site.action == "insert":
+        return tag in _NOUNS or (tag in _VERBS | {"JJ"} and word.lower() not in _AUXILIARIES)
+    before, following = site.tags[site.position - 1], (*site.tags, "")[site.position + 1]
+    if site.action == "delete":
+        then = (*site.tokens, "")[site.position + 1]
+        fits = _article_fits(site.tokens[site.position - 1], then)
+        return modifies(word, tag, following) and before not in _ADVERBS and fits
+    return tag in SUBSTITUTED and is_free(word, tag)
+
+
+def is_free(word: str, tag: str) -> bool:
+    """Return whether nothing else in a sentence depends on a noun, adjective or adverb of this tag."""
+    if tag == "RB":
+        return word.lower() in _LOOSE or (word.lower().endswith("ly") and len(word) > 4)
+    return word.isalpha() and word.lower() not in _QUANTIFIERS
+
+
+def modifies(word: str, tag: str, following: str) -> bool:
+    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or verb.
+
+    Args:
+        word: the word.
+        tag: its Penn Treebank tag.
+        following: tag of the next token.
+    """
+    if tag == "JJ":
+        return following in _NOUNS and is_free(word, tag)
+    return tag == "RB" and is_free(word, tag) and following in _VERBS | {"JJ"}
+
+
+# -- the procedure of Zhang et al. (2023) -----------------------------------------------------------
+
+
+def _random_changes(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    actions: Sequence[Action],
+    count: int,
+    seed: int,
+    encoder: str,
+    runtime: Runtime,
+) -> list[list[tuple[Site, str]]]:
+    """Return up to `count` places to change in each sentence, each with its new word, `""` for a deletion.
+
+    Args:
+        sources: N sentences, tokens separated by spaces.
+        targets: their corrections.
+        actions: kinds of change.
+        count: number of changes of each sentence.
+        seed: of the random choices, with the sentence's number.
+        encoder: name of a masked language model.
+        runtime: how to run it.
+
+    Raises:
+        ModelError: the model is not available, or is not a masked language model.
+    """
+    from learnedgec.evaluators.loading import load_tokenizer
+
+    tokenizer = load_tokenizer(encoder)
+    words = _whole_words(tokenizer)
+    vocabulary = list(words.values())
+    generators = [np.random.default_rng([seed, number, 2]) for number in range(len(sources))]
+    plans = [
+        _take_turns(_sites_outside_errors(source, target, actions), count, random)
+        for source, target, random in zip(sources, targets, generators, strict=True)
+    ]
+    places = [site for plan in plans for site in plan if site.action == "substitute"]
+    probable = iter(_probable_words(encoder, places, words, runtime))
+    changes: list[list[tuple[Site, str]]] = []
+    for plan, random in zip(plans, generators, strict=True):
+        changes.append([])
+        for site in plan:
+            word = ""
+            if site.action == "insert":
+                word = vocabulary[random.integers(len(vocabulary))]
+            elif site.action == "substitute":
+                word = next(probable)
+            changes[-1].append((site, word))
+    return changes
+
+
+def _sites_outside_errors(
+    source: str, target: str, actions: Sequence[Action]
+) -> dict[Action, list[Site]]:
+    """Return the places outside errors for each action; an insertion has no error on either side."""
+    tokens = tuple(target.split())
+    words: list[tuple[int, int]] = []
+    gaps: list[tuple[int, int]] = []
+    start = shift = 0
+    size = len(source.split())
+    for edit in [*reference_edits(source, target), Edit(size, size, "")]:
+        region = [(place, place + shift) for place in range(start, edit.start)]
+        words += region
+        gaps += region if start == 0 else region[1:]
+        start = edit.end
+        shift += len(edit.correction.split()) - (edit.end - edit.start)
+    return {
+        action: [
+            Site(action, place, position, tokens, ())
+            for place, position in (gaps if action == "insert" else words)
+        ]
+        for action in actions
+    }
+
+
+def _whole_words(tokenizer: Any) -> dict[int, str]:
+    """Return the numbers of the tokens that are words of letters, with the words."""
+    vocabulary = tokenizer.get_vocab()
+    # Byte-pair and unigram vocabularies mark the tokens that begin a word; WordPiece marks the others.
+    marks = [mark for mark in "Ġ▁" if any(token.startswith(mark) for token in vocabulary)]
+    mark = marks[0] if marks else ""
+    return {
+        number: token.removeprefix(mark)
+        for token, number in sorted(vocabulary.items(), key=lambda item: item[1])
+        if token.startswith(mark) and token.removeprefix(mark).isalpha()
+    }
+
+
+def _probable_words(
+    encoder: str, sites: Sequence[Site], words: dict[int, str], runtime: Runtime
+) -> Iterator[str]:
+    """Yield the most probable new word at each place of the correction."""
+    import torch
+
+    from learnedgec.evaluators.inference import Batch, model_inputs, run
+    from learnedgec.evaluators.loading import load_model, load_tokenizer
+
+    model: Any = load_model(encoder, runtime, "AutoModelForMaskedLM")
+    tokenizer = load_tokenizer(encoder)
+    numbers = torch.tensor(list(words))
+
+    def best_two(batch: Batch) -> torch.Tensor:
+        masked = (batch["input_ids"] == tokenizer.mask_token_id).int().argmax(dim=1)
+        logits = model(**model_inputs(batch, model)).logits[torch.arange(len(masked)), masked]
+        chosen = logits[:, numbers.to(logits.device)].topk(2).indices
+        return numbers.to(chosen.device)[chosen]
+
+    texts = [
+        " ".join(
+            (*site.tokens[: site.position], tokenizer.mask_token, *site.tokens[site.position + 1 :])
+        )
+        for site in sites
+    ]
+    for site, pair in zip(sites, run(best_two, tokenizer, texts, runtime, width=2), strict=True):
+        here = site.tokens[site.position].lower()
+        first, second = (words[int(number)] for number in pair)
+        yield second if first.lower() == here else first

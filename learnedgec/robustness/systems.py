@@ -1,9 +1,9 @@
 """Robustness of a system: how it corrects sentences and their variants, which differ only in context.
 
-`original` is the score on the original sentences. The upper bound is the score of the best sentence of each
-case (the original and its variants), the lower bound that of the worst. The best sentence is chosen as the
-metric chooses among references: the largest F so far, then the largest tp, and so on; the worst by the
-reverse order.
+`original` is the score on the original sentences. The upper bound is the score on the best sentence of each
+case (the original and its variants), and the lower bound is the score on the worst one. The best sentence is
+chosen as the metric chooses among references: the largest F so far, then the largest tp, and so on. The worst
+sentence is chosen by the reverse order.
 
 A variant is consistent with its original by one of two rules:
 
@@ -89,7 +89,7 @@ class SystemRobustness:
     Attributes:
         cases: the name of the set.
         system: the name of the system.
-        metric: its label.
+        metric: the label of the metric.
         count: number of cases.
         variants: number of their variants.
         original: performance on the originals.
@@ -98,10 +98,11 @@ class SystemRobustness:
         delta: upper minus lower F.
         crs: rule -> the share of robust cases; the interval of the official rule resamples the choices made
             in the order given.
-        p_crs: rule -> the share of consistent variants: of each case, averaged over cases, as the official
-            command computes it, or, by `edits`, of all variants, as the paper defines it.
-        groups: the variants by kind.
-        signature: of the metric.
+        p_crs: rule -> the share of consistent variants. By `official`, it is the mean of the shares of all
+            cases, as the official command computes it; by `edits`, the share of all variants, as the paper
+            defines it.
+        groups: the results by kind of variant.
+        signature: the signature of the metric.
     """
 
     cases: str
@@ -133,11 +134,11 @@ def evaluate_systems(
     """Evaluate the robustness of systems.
 
     Args:
-        metric: one that compares edits, or its name, such as `errant` or `m2`. A case's targets are its
-            references.
+        metric: a metric that compares edits, or its name, such as `errant` or `m2`. The target of a sentence
+            is its only reference.
         parts: sets of cases by name; with several, their total is evaluated too.
-        systems: for each system and set, its hypotheses: for every case the original's and then
-            the variants', as `Case.pairs` has them.
+        systems: system -> set -> hypotheses in the order of `Case.pairs`: for every case, that of the
+            original and then those of the variants.
         occurrences: how often words occur in a text: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
         level: of the intervals.
@@ -206,7 +207,7 @@ def evaluate_systems(
 def _results(
     metric: EditOverlap, statistics: Statistics
 ) -> dict[Consistency, npt.NDArray[np.generic]]:
-    """Return, by rule, what is equal for two sentences that are consistent."""
+    """Return one value per sentence for each rule; two sentences are consistent if their values are equal."""
     numbers: dict[frozenset[tuple[tuple[str, str], int]], int] = {}
     corrections = []
     for record in statistics.records:
@@ -284,13 +285,13 @@ def _performance(
     *,
     worst: bool = False,
 ) -> tuple[Performance, Floats, Indices]:
-    """Return the performance on the best, or worst, sentence of each case, and what it follows from.
+    """Return the performance on the best, or worst, sentence of each case, F on resamples, and the choice.
 
     Args:
         metric: decides which sentence of a case is better.
-        counts: of each sentence of each case, float (3, 1, C, R).
-        real: which sentences a case has, bool (C, R).
-        bootstrap: of the cases.
+        counts: the counts of each sentence of each case, float (3, 1, C, R).
+        real: whether a case has the sentence, bool (C, R).
+        bootstrap: the resamples of the cases.
         worst: whether to use the worst sentence.
 
     Returns:

@@ -15,7 +15,7 @@ import trueskill
 from measuring import Stopwatch
 
 from learnedgec.stats.resampling import resample
-from learnedgec.stats.trueskill import rate_resamples, rate_scores
+from learnedgec.stats.skills import rate_resamples, rate_scores
 
 GAMES, SYSTEMS, RESAMPLES = 60_000, 12, 1000
 

@@ -27,8 +27,8 @@ from learnedgec.judging.items import Answer, Judgement
 from learnedgec.judging.sampling import Cells, group_equal
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.status import CHANCE, above_chance, values_of
-from learnedgec.stats.bradley_terry import bradley_terry, expected_win_rates
 from learnedgec.stats.correlation import pearson
+from learnedgec.stats.skills import bradley_terry, expected_win_rates
 from learnedgec.types import Floats, Indices
 
 STEP = 25

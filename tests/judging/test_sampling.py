@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learnedgec.judging.sampling import Cells, count_wins, pair_worth, spread
-from learnedgec.stats.bradley_terry import bradley_terry, expected_win_rates
+from learnedgec.stats.skills import bradley_terry, expected_win_rates
 
 
 def test_the_skills_are_where_the_posterior_is_highest() -> None:

@@ -9,7 +9,7 @@ import pytest
 from learnedgec import References, load_metric
 from learnedgec.data.catalog import load_outputs, load_parallel
 from learnedgec.errors import InputError, LengthError
-from learnedgec.robustness.attacks import evaluate_attacks, honest_outputs
+from learnedgec.robustness.metrics import evaluate_attacks, honest_outputs
 
 SOURCES = ["a", "a", "a"]
 LENGTH = load_metric("length")

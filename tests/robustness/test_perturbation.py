@@ -15,8 +15,7 @@ from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError, LengthError, ModelError
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.robustness.perturbation import perturb
-from learnedgec.robustness.sites import ACTIONS, Action
+from learnedgec.robustness.perturbation import ACTIONS, Action, perturb
 from learnedgec.runtime.runtime import Runtime
 
 

@@ -13,7 +13,7 @@ from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.cases import read_cases
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
+from learnedgec.robustness.metrics import PreferenceRobustness, evaluate_preferences
 
 LENGTH = load_metric("length")
 

@@ -13,7 +13,7 @@ from learnedgec.analysis.meta.agreement import agreement, at_equal_counts, tie_t
 from learnedgec.data.benchmarks.base import Comparisons
 from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
 from learnedgec.stats.significance import is_significant, resamples_needed
-from learnedgec.stats.trueskill import rate_scores
+from learnedgec.stats.skills import rate_scores
 
 SCORES = st.floats(-1e6, 1e6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from learnedgec.stats.raters import rater_agreement
+from learnedgec.stats.correlation import rater_agreement
 
 
 def test_kappa_is_that_of_scikit_learn() -> None:

@@ -11,7 +11,7 @@ import pytest
 import trueskill
 
 from learnedgec.errors import InputError
-from learnedgec.stats.trueskill import rate_judgements, rate_resamples, rate_scores
+from learnedgec.stats.skills import rate_judgements, rate_resamples, rate_scores
 
 
 def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, won: int) -> None:

@@ -19,7 +19,7 @@ from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import one_sided_p_values
 from learnedgec.stats.outcomes import quotient
-from learnedgec.stats.trueskill import rate_judgements
+from learnedgec.stats.skills import rate_judgements
 from learnedgec.types import Floats
 
 

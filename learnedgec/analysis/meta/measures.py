@@ -55,7 +55,7 @@ from learnedgec.stats.resampling import (
     resample,
     widened,
 )
-from learnedgec.stats.trueskill import MODEL
+from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats
 
 _NAMES = {

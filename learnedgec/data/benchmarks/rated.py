@@ -15,7 +15,7 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.data.tables import read_table
-from learnedgec.stats.raters import RaterAgreement, rater_agreement
+from learnedgec.stats.correlation import RaterAgreement, rater_agreement
 
 _DIMENSIONS = ("grammaticality", "fluency", "meaning", "quality")
 

@@ -1,19 +1,21 @@
-"""TrueSkill for games of two players: equal to the `trueskill` package, without its factor graph.
+"""Skills of systems from pairwise outcomes: TrueSkill and the model of Bradley and Terry.
 
-With two players TrueSkill's message passing has a closed form (Herbrich et al. 2006). For a game that
-a wins against b, with c² = 2β² + σa² + σb², t = (μa − μb)/c and the draw margin ε,
+**TrueSkill** for games of two players is equal to the `trueskill` package, without its factor graph. With two
+players, TrueSkill's message passing has a closed form (Herbrich et al. 2006). For a game that a wins against
+b, with c² = 2β² + σa² + σb², t = (μa − μb)/c and the draw margin ε,
 
     μa += σa²/c · v(t, ε/c)          σa² *= 1 − σa²/c² · w(t, ε/c)
     μb −= σb²/c · v(t, ε/c)          σb² *= 1 − σb²/c² · w(t, ε/c)
 
-where v and w are the moments of the normal distribution truncated at the margin. The package builds a
-graph of 11 objects for each game; this is the same arithmetic, and equal to 1e-9 after any number of
-games. Three uses:
+where v and w are the moments of the normal distribution truncated at the margin. The package builds a graph
+of 11 objects for each game. This is the same arithmetic, and equal to 1e-9 after any number of games:
 
-- `rate_scores`: one pass over all games of sentence scores (Goto et al. 2025 rank systems by it);
-- `rate_resamples`: the same on many resamples of the sentences at once, for intervals;
-- `rate_judgements`: many runs over sampled human judgements (Sakaguchi et al. 2014), as for the published
-  system scores of GJG15 and SEEDA.
+- `rate_scores` makes one pass over all games of sentence scores (Goto et al. 2025 rank systems by it);
+- `rate_resamples` does the same on many resamples of the sentences at once, for intervals;
+- `rate_judgements` makes many runs over sampled human judgements (Sakaguchi et al. 2014), as for the
+  published system scores of GJG15 and SEEDA.
+
+**Bradley and Terry's model** (1952) gives the skills of systems with their uncertainty: `bradley_terry`.
 """
 
 from __future__ import annotations
@@ -30,30 +32,33 @@ from learnedgec.runtime.progress import track
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.types import Floats, Indices
 
+# -- TrueSkill --------------------------------------------------------------------------------------
+
+
 # The parameters of Goto et al. (2025): the standard deviation of a skill, whose mean is 0, before the first
-# game, that of a performance around the skill, and the share of games between equals that end in a draw.
+# game; the standard deviation of a performance around the skill; and the share of draws between equals.
 _SIGMA, _BETA, _DRAW = 0.5, 0.25, 0.25
 
 MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
 """The parameters, for signatures."""
 
 Games: TypeAlias = Literal["unordered", "ordered"]
-"""Which systems meet on a sentence: each pair once, or each ordered pair, so that every pair meets twice."""
+"""The games on a sentence: each pair of systems meets once, or twice as ordered pairs."""
 
 
 def rate_scores(scores: Floats, comparisons: Games = "unordered") -> tuple[Floats, Floats]:
     """Return the skills after one pass over every sentence's pairs of systems, in order of the rows.
 
-    The order matters. Goto et al. write of N(N − 1) comparisons of N systems, which are the ordered pairs;
-    their published figures have each pair i < j once. Ordered pairs count every outcome twice, so that sigma
-    is smaller and later sentences change mu less. Equal to `trueskill.TrueSkill(…).rate` with its default
-    backend, game by game.
+    The order matters. Goto et al. write of N(N − 1) comparisons of N systems, which are the ordered pairs,
+    but their published figures have each pair i < j once. Ordered pairs count every outcome twice, so sigma
+    is smaller and later sentences change mu less. The skills equal those of `trueskill.TrueSkill(…).rate`
+    with its default backend, game by game.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
 
     Args:
         scores: (S, N), each system's score of each sentence; higher wins, equal is a draw.
-        comparisons: `unordered`, pairs i < j, or `ordered`, all pairs i ≠ j.
+        comparisons: `unordered` for pairs i < j, or `ordered` for all pairs i ≠ j.
 
     Returns:
         mu and sigma, each float64 (S,).
@@ -137,7 +142,7 @@ def rate_judgements(
             with counts for each run, such as those of resampled sentences.
         ties: (S, S) or (runs, S, S), symmetric, how often the two were judged equal.
         runs: number of runs.
-        seed: of the random generator.
+        seed: seed of the random generator.
         progress: show a bar on stderr; 1,000 runs of 33,000 games take some 15 seconds.
 
     Raises:
@@ -159,7 +164,7 @@ def rate_judgements(
     tie_share, decided_share = ties / share, (ties + wins) / share
     random = np.random.default_rng(seed)
     run = np.arange(runs)
-    # One column per run: sums and maxima over systems then run along contiguous rows.
+    # With one column per run, sums and maxima over systems run along contiguous rows.
     mu = np.zeros((size, runs))
     variance = np.full((size, runs), _SIGMA**2)
     for _ in track(range(games), "TrueSkill of human judgements", show=progress):
@@ -229,3 +234,65 @@ def _update(
         var_a * (1 - var_a * shrink),
         var_b * (1 - var_b * shrink),
     )
+
+
+# -- Bradley and Terry ------------------------------------------------------------------------------
+
+
+# Newton's method ends after this many steps, or when no skill changes by more than this.
+_STEPS, _ENOUGH = 25, 1e-8
+
+
+def bradley_terry(wins: Floats, *, deviation: float = 1.0) -> tuple[Floats, Floats]:
+    """Return the skills of S systems and their covariance.
+
+    A system beats another with probability `1 / (1 + exp(-d))`, where d is the difference of their skills.
+    The skills are the mode of the posterior under independent normal priors with mean 0, found by Newton's
+    method. Their covariance is the inverse of the curvature there. The prior keeps the skills finite if a
+    system has won every game or none.
+
+    Source: Bradley and Terry, "Rank Analysis of Incomplete Block Designs" (Biometrika 1952).
+
+    Args:
+        wins: (..., S, S), the number of times that the row's system beat the column's; a tie is half a win
+            for both.
+        deviation: the standard deviation of the prior.
+
+    Returns:
+        The skills, float64 (..., S), and their covariance, float64 (..., S, S).
+
+    Example:
+        >>> skills, covariance = bradley_terry(np.array([[0.0, 30.0], [10.0, 0.0]]))
+        >>> skills.round(3).tolist(), covariance.diagonal().round(3).tolist()
+        ([0.516, -0.516], [0.53, 0.53])
+    """
+    games = wins + wins.swapaxes(-1, -2)
+    skills: Floats = np.zeros(wins.shape[:-1])
+    identity: Floats = np.eye(wins.shape[-1])
+    curvature: Floats = identity
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(skills[..., None, :] - skills[..., :, None]))
+        slope = (wins - games * chance).sum(axis=-1) - skills / deviation**2
+        information = games * chance * (1 - chance)
+        total = information.sum(axis=-1) + 1 / deviation**2
+        curvature = total[..., None] * identity - information
+        step = np.linalg.solve(curvature, slope[..., None])[..., 0]
+        skills = skills + step
+        if np.abs(step).max(initial=0.0) < _ENOUGH:
+            break
+    return skills, np.asarray(np.linalg.inv(curvature), np.float64)
+
+
+def expected_win_rates(skills: Floats) -> Floats:
+    """Return each system's mean probability of beating another system, float64 (..., S).
+
+    Unlike a share of the games played, it compares systems that met different opponents.
+
+    Example:
+        >>> expected_win_rates(np.array([1.0, 0.0, -1.0])).round(3).tolist()
+        [0.806, 0.5, 0.194]
+    """
+    size = skills.shape[-1]
+    chance = 1 / (1 + np.exp(skills[..., None, :] - skills[..., :, None]))
+    rates: Floats = (chance.sum(axis=-1) - 0.5) / max(size - 1, 1)
+    return rates

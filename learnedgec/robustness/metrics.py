@@ -1,12 +1,15 @@
-"""Robustness of a metric: whether it prefers the correction in every unrelated context.
+"""Robustness of a metric: whether it prefers corrections in every context, and to attacks.
 
-Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. A variant is
-consistent if its preference is that of the original. CRS is the share of cases in which every variant is
-consistent. P-CRS is the share of consistent variants among all variants. A metric that is always wrong is
-consistent too, so accuracy is reported as well.
+**Cases.** Each sentence of a case has a margin, score(target) − score(source), and a preference, the sign of
+the margin. A variant is consistent if it has the preference of the original. CRS is the share of cases in
+which every variant is consistent. P-CRS is the share of consistent variants among all variants. A metric that
+is always wrong is consistent too, so accuracy is reported as well. A metric with references gets the target
+as its only reference, so the target is best by construction, and only the variation of the margin is
+informative.
 
-For a metric with references, the target is the only reference, so the target is best by construction; only
-the variation of the margin is informative.
+**Attacks.** The output of an attack scores high and corrects little; a metric that can be trusted prefers a
+system's output for the same sentence. The catalog has outputs against SOME, IMPARA, Scribendi and LLM-S for
+CoNLL-2014 and the development set of BEA-2019. They are for reports only: CoNLL-2014 is never trained on.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.catalog.cases import Case
+from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.references import References
+from learnedgec.errors import InputError
 from learnedgec.metrics.inputs import as_inputs
 from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
@@ -27,6 +32,8 @@ from learnedgec.scoring import AnyMetric, bind, score_metrics
 from learnedgec.stats.outcomes import outcomes, quotient
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
+
+# -- preferences on cases ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,8 @@ class PreferenceGroup:
         dimension: `action`, `distance`, `nearest` or `frequency`: see `learnedgec.robustness.cases`.
         group: the group within the dimension.
         count: number of variants.
-        consistent: the share of them whose preference is the original's.
-        accuracy: the share of them whose target is preferred.
+        consistent: the share of variants with the preference of the original.
+        accuracy: the share of variants whose target is preferred.
     """
 
     dimension: Dimension
@@ -54,9 +61,9 @@ class PreferenceRobustness:
 
     Attributes:
         cases: the name of the set.
-        metric: its label.
+        metric: the label of the metric.
         count: number of cases.
-        left_out: number of further cases, left out because some target equals its source.
+        left_out: number of further cases that are left out because some target equals its source.
         accuracy: the share of sentences, originals and variants, whose target is preferred.
         ties: the share of sentences whose target and source have the same score; these count as wrong.
         always: the share of cases in which the target is preferred in every sentence.
@@ -66,8 +73,8 @@ class PreferenceRobustness:
         spread: the mean over cases of the standard deviation of the margin within a case.
         within: the share of the margin's variance that lies within cases: 0 if context does not matter, near
             1 if context alone decides. Unlike the spread, it has no unit.
-        groups: the variants by kind.
-        signature: of the metric.
+        groups: the results by kind of variant.
+        signature: the signature of the metric.
     """
 
     cases: str
@@ -183,8 +190,8 @@ def _evaluate(
 
 
 def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstrap) -> Estimate:
-    """Return the variance within cases as a share of that of all margins, each sentence counting alike."""
-    # Around the overall mean, so that a large mean costs no precision.
+    """Return the variance within cases as a share of the variance of all margins; sentences count alike."""
+    # Deviations from the overall mean keep their precision even if the mean is large.
     centred = means - np.average(means, weights=sizes)
     columns = [sizes, sizes * centred, sizes * centred**2, sizes * variances]
 
@@ -194,3 +201,128 @@ def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstra
 
     value = share(*(column.sum(keepdims=True) for column in columns))
     return bootstrap.estimate(float(value[0]), share(*map(bootstrap.sums, columns)))
+
+
+# -- preferences for attacks ------------------------------------------------------------------------
+
+
+ALL = "all"
+# Entries of SEEDA that are not outputs of systems.
+_NO_SYSTEMS = ("INPUT", "REF-F", "REF-M")
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """The comparison of an attack with one honest system, or with all of them, by one metric.
+
+    Attributes:
+        metric: the label of the metric.
+        attack: the name of the attack.
+        honest: the name of the system, or `all`.
+        count: number of pairs of outputs.
+        preferred: the share of pairs in which the attack scores higher.
+        ties: the share of pairs with equal scores, whether or not the texts are equal.
+        attack_score: the attack's corpus score.
+        honest_score: the system's corpus score; for `all`, the mean.
+        rank: the rank of the attack by corpus score when it is added to the honest systems; equal scores
+            share a rank.
+        signature: the signature of the metric.
+    """
+
+    metric: str
+    attack: str
+    honest: str
+    count: int
+    preferred: Estimate
+    ties: Estimate
+    attack_score: float
+    honest_score: float
+    rank: int
+    signature: str
+
+
+def honest_outputs() -> dict[str, tuple[str, ...]]:
+    """Return the outputs of SEEDA's 12 systems for CoNLL-2014, without its input and references.
+
+    Raises:
+        DataError: the dataset is not available.
+    """
+    outputs = load_outputs("seeda")
+    return {name: texts for name, texts in outputs.items() if name not in _NO_SYSTEMS}
+
+
+def evaluate_attacks(
+    metric: AnyMetric | Sequence[AnyMetric],
+    sources: Sequence[str],
+    attacks: Mapping[str, Sequence[str]],
+    honest: Mapping[str, Sequence[str]],
+    references: References | None = None,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    runtime: Runtime = Runtime(),
+) -> list[AttackResult]:
+    """Compare metrics' scores of attacks with those of honest systems, sentence by sentence.
+
+    Args:
+        metric: a metric, its name, or a list of them.
+        sources: N sentences.
+        attacks: N outputs of each of one or more attacks.
+        honest: N outputs of each of one or more honest systems.
+        references: references of the N sentences, for metrics that need them.
+        resamples: bootstrap resamples of the sentences.
+        level: of the intervals.
+        seed: of the random generator.
+        runtime: how to run the metrics.
+
+    Returns:
+        For each metric and attack, the results for `all` systems and then for each one.
+
+    Raises:
+        LengthError: outputs or references differ in number from the sources.
+        InputError: an attack and a system share a name, or a metric needs references that are missing.
+
+    Example:
+        >>> attacks, honest = {"long": ["He go there now ."]}, {"ours": ["He goes ."]}
+        >>> results = evaluate_attacks("length", ["He go ."], attacks, honest, resamples=10)
+        >>> results[0].preferred.value, results[0].rank
+        (1.0, 1)
+    """
+    if both := {*attacks, ALL} & set(honest):
+        raise InputError(
+            f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
+        )
+    metrics = bind(metric, runtime)
+    inputs = as_inputs(metrics, sources, {**attacks, **honest}, references, runtime)
+    scores = score_metrics(metrics, inputs)
+    bootstrap = Bootstrap(len(sources), resamples, level, seed)
+    results = []
+    for label, by_system in scores.items():
+        values = {name: by_system[name].value for name in honest}
+        for attack in attacks:
+            attacked = by_system[attack]
+            compared = {
+                name: outcomes(attacked.sentences, by_system[name].sentences) for name in honest
+            }
+            mean = float(np.mean(list(values.values())))
+            rank = 1 + sum(value > attacked.value for value in values.values())
+            for name, rows, value in (
+                (ALL, [*compared.values()], mean),
+                *((name, [compared[name]], values[name]) for name in honest),
+            ):
+                results.append(
+                    AttackResult(
+                        metric=label,
+                        attack=attack,
+                        honest=name,
+                        count=len(rows) * len(sources),
+                        preferred=bootstrap.mean((np.stack(rows) > 0).mean(axis=0)),
+                        ties=bootstrap.mean((np.stack(rows) == 0).mean(axis=0)),
+                        attack_score=attacked.value,
+                        honest_score=value,
+                        rank=rank,
+                        signature=attacked.signature,
+                    )
+                )
+    return results
