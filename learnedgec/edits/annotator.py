@@ -19,7 +19,7 @@ Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -38,6 +38,9 @@ from learnedgec.edits.parsing import (
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 
+# Pairs whose edits a bound runtime remembers, unless more are asked for at once.
+_MOST_REMEMBERED = 100_000
+
 
 def extract_edits(
     pairs: Sequence[tuple[str, str]],
@@ -53,7 +56,7 @@ def extract_edits(
             sentences are parsed once.
         annotator: name of the annotator.
         types: whether edits have types; without types, dependencies are not parsed.
-        runtime: number of processes and progress bar.
+        runtime: number of processes and progress bar; a bound one remembers the edits.
 
     Returns:
         The edits of each pair, from left to right; empty if the tokens are equal.
@@ -66,26 +69,52 @@ def extract_edits(
         >>> edits
         (Edit(start=1, end=2, correction='goes', type='R:VERB:SVA', alternatives=()),)
     """
+    memory, typed = (runtime.open(_memory, annotator, kind) for kind in (types, True))
+    edits: dict[tuple[str, str], tuple[Edit, ...]] = {}
+    # Neighbours in this order share their source; those without a change need no parse.
+    targets: dict[str, dict[str, None]] = {}
+    for pair in dict.fromkeys(pairs):
+        source, target = pair
+        if source.split() == target.split():
+            edits[pair] = ()
+        elif (known := memory.get(pair)) is not None:
+            edits[pair] = known
+        elif (known := typed.get(pair)) is not None:
+            edits[pair] = tuple(replace(edit, type="") for edit in known)
+        else:
+            targets.setdefault(source, {})[target] = None
+    new = _extract(targets, annotator, types, runtime)
+    if len(memory) + len(new) > _MOST_REMEMBERED:
+        memory.clear()
+    memory |= new
+    edits |= new
+    return [edits[pair] for pair in pairs]
+
+
+def _memory(annotator: str, types: bool) -> dict[tuple[str, str], tuple[Edit, ...]]:
+    """Return an empty table of the edits that an annotator finds in a bound runtime."""
+    return {}
+
+
+def _extract(
+    targets: Mapping[str, Iterable[str]], annotator: str, types: bool, runtime: Runtime
+) -> dict[tuple[str, str], tuple[Edit, ...]]:
+    """Return the edits between each source and its targets."""
     if registered_annotator(annotator) is None:
         work = partial(_extract_block, find_annotator(annotator).resolve(), types)
     else:
         work = partial(_ask, annotator, types)
-    # Neighbours in this order share their source; those without a change need no parse.
-    targets: dict[str, dict[str, None]] = {}
-    for source, target in pairs:
-        if source.split() != target.split():
-            targets.setdefault(source, {})[target] = None
     blocks: list[list[tuple[str, str]]] = []
     size = BLOCK
     for source, changed in targets.items():
         if size >= BLOCK:
             blocks.append([])
             size = 0
-        blocks[-1] += [(source, target) for target in changed]
-        size += len(changed) + 1
+        of_source = [(source, target) for target in changed]
+        blocks[-1] += of_source
+        size += len(of_source) + 1
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
-    edits = dict(zip(chain(*blocks), chain(*results), strict=True))
-    return [edits.get(pair, ()) for pair in pairs]
+    return dict(zip(chain(*blocks), chain(*results), strict=True))
 
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:

@@ -91,6 +91,7 @@ def build_report(
         >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
         (['ours'], [[3.0]])
     """
+    runtime = runtime.bound()
     metrics = bind(metric, runtime)
     inputs = checked_inputs(metrics, sources, systems, references, runtime)
     return _build(metrics, Benchmark("", **_texts(inputs)), settings, runtime)
@@ -137,7 +138,7 @@ def build_benchmark_report(
     )
     with tempfile.TemporaryDirectory() as folder:
         # What was scored for the tables is read again for the meta-evaluation.
-        runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
+        runtime = (runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)).bound()
         metrics = bind(metric, runtime)
         report = _build(metrics, benchmark, settings, runtime)
         short = {metric["label"]: metric["short"] for metric in report["metrics"]}
@@ -180,9 +181,10 @@ def _build(
     types: sentences.TypeTable = {"": 0}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # The metrics that compare edits find them in the memory of the runtime.
+        annotated, edits = sentences.annotate(benchmark, annotator, runtime)
         statistics = dict(shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark)))
         scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
-        annotated, edits = sentences.annotate(benchmark, annotator, runtime)
         texts = sentences.describe_texts(annotated, edits, types)
         meaning = [overview.describe_meaning(m, scores[m], benchmark) for m in metrics]
         attribution = [

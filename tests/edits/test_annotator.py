@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from embedded import Sample
 
+from learnedgec.data.m2 import Edit
+from learnedgec.edits import annotator
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import (
     describe_annotator,
     find_annotator,
 )
 from learnedgec.errors import ModelError, UnknownNameError
+from learnedgec.runtime.runtime import Runtime
 
 NAME = "en-ewt-sm"
 Found = list[tuple[int, int, str, str]]
@@ -85,6 +88,34 @@ def test_scrambled_sentences_too(official: Any, sample: Sample) -> None:
                 words[place:end] = draw.sample(words[place:end], end - place)
         pairs.append((source, " ".join(words)))
     assert our_edits(pairs) == official_edits(official, pairs)
+
+
+def test_a_bound_runtime_extracts_the_edits_of_a_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    extracted: list[tuple[str, str]] = []
+
+    def recording(
+        path: Path, types: bool, pairs: Sequence[tuple[str, str]]
+    ) -> list[tuple[Edit, ...]]:
+        extracted.extend(pairs)
+        return extract_block(path, types, pairs)
+
+    extract_block = annotator._extract_block
+    monkeypatch.setattr(annotator, "_extract_block", recording)
+    first, second = ("He go .", "He goes ."), ("He go .", "He went .")
+    runtime = Runtime().bound()
+    typed = extract_edits([first, first], NAME, runtime=runtime)
+    assert extract_edits([first, second], NAME, runtime=runtime)[0] == typed[0]
+    assert extracted == [first, second]
+    # Edits without types are those with types, but for the types.
+    untyped = extract_edits([first, second], NAME, types=False, runtime=runtime)
+    assert extracted == [first, second]
+    assert untyped == extract_edits([first, second], NAME, types=False)
+    assert typed[0][0] == Edit(1, 2, "goes", "R:VERB:SVA")
+    assert extracted == [first, second] * 2
+    monkeypatch.setattr(annotator, "_MOST_REMEMBERED", 2)
+    extract_edits([("I go .", "I went .")], NAME, runtime=runtime)
+    extract_edits([first], NAME, runtime=runtime)
+    assert extracted == [first, second] * 2 + [("I go .", "I went ."), first]
 
 
 def test_empty_and_blank_sentences() -> None:
