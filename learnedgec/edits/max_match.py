@@ -1,7 +1,7 @@
 """MaxMatch: the edits of a system that overlap most with an annotator's gold edits.
 
-A hypothesis is a text without edits, and the way it is divided into edits decides how many of them match.
-MaxMatch chooses the division by the gold edits, in five steps (with the paper's names):
+A hypothesis is a text without edits, and its division into edits decides how many of them match. MaxMatch
+chooses the division by the gold edits, in five steps (with the paper's names):
 
 1. **Edit lattice.** A vertex (a, b) says that a source tokens have become b hypothesis tokens. An edge
    deletes, inserts, substitutes or keeps (noop) one token. The lattice holds every path that is a
@@ -14,22 +14,40 @@ MaxMatch chooses the division by the gold edits, in five steps (with the paper's
 4. **Search.** The shortest path from (0, 0) to the last vertex is the system's edits. *Theorem: these
    edits have the maximum overlap with the gold edits.* The ε makes one merged arc shorter than
    its parts.
-5. **Matching.** System edits from left to right meet the gold edits in file order; two match where the
+5. **Matching.** System edits from left to right meet the gold edits in file order; two match if their
    spans are equal and the system's correction is one of the gold edit's.
 
-Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
+The edits equal those of the official scorer (version 3.2), which keeps, of equally long paths, the one that
+Bellman–Ford meets first in the order of its edge list; sums of 0.001 decide by their rounding. Both are
+reproduced, with less work:
 
-`learnedgec.edits.edit_lattice` has the first four steps; equal to the official scorer's, they take less work.
+- Vertices in order are topologically sorted, so Floyd–Warshall over them only ever extends an arc by
+  one lattice edge: time and memory are proportional to the number of arcs, not the cube of vertices.
+- One sweep over the sorted vertices finds all shortest distances. Arcs that are longer than a shortest
+  path by ε/2 cannot change which path is found, so Bellman–Ford runs on the few that are left.
+
+The lattice of a rewritten paragraph can have millions of arcs, on which the official scorer takes minutes to
+days. A lattice of more than `MOST_ARCS` arcs, or `MOST_EDGES` edges, is replaced by a single shortest
+alignment of L edges, in which an arc has at most `MOST_ARCS`/L edges. No pair of sentences in CoNLL-2014 and
+its rewrites has such a lattice.
+
+Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
+
+from rapidfuzz.distance import Levenshtein
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.edit_lattice import EditLattice
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +141,355 @@ def reference_edits(source: str, reference: str) -> tuple[Edit, ...]:
 
 def _squeeze(text: str) -> str:
     return text.replace(" ", "").lower()
+
+
+EPSILON = 0.001
+MOST_ARCS = 300_000
+MOST_EDGES = 1_000_000
+
+# The vertex (a, b) is the number a * width + b: numbers sort as the pairs do.
+Vertex: TypeAlias = int
+Arc: TypeAlias = tuple[Vertex, Vertex]
+SourceSpan: TypeAlias = tuple[int, int]
+# Vertex -> the arcs that lead to it, by the vertex from which they come.
+Lengths: TypeAlias = dict[Vertex, dict[Vertex, tuple[int, int]]]
+Weights: TypeAlias = dict[Vertex, dict[Vertex, float]]
+
+
+class EditLattice:
+    """The edit lattice of a sentence pair, from which the edits for any annotator can be extracted.
+
+    Args:
+        source: the source tokens.
+        hypothesis: the hypothesis tokens.
+        max_unchanged_words: maximum number of unchanged tokens in a transitive arc.
+    """
+
+    def __init__(
+        self, source: Sequence[str], hypothesis: Sequence[str], max_unchanged_words: int = 2
+    ) -> None:
+        self.source, self.hypothesis = list(source), list(hypothesis)
+        self.max_unchanged_words = max_unchanged_words
+        self._width = len(self.hypothesis) + 1
+        self._kept: set[Arc] = set()
+        self._edges = self._align() if self.source != self.hypothesis else {}
+        lengths, transitive = self._merge(len(self._edges))
+        if len(transitive) > MOST_ARCS:
+            self._edges = self._align_once()
+            lengths, transitive = self._merge(MOST_ARCS // len(self._edges))
+        self._arcs = _Arcs(self._edges, lengths, transitive)
+
+    def original(self, edit: Edit) -> str:
+        """Return the source text that an edit replaces."""
+        return " ".join(self.source[edit.start : edit.end])
+
+    def extract(self, gold: Sequence[Edit]) -> list[Edit]:
+        """Return the edits that turn source into hypothesis and overlap most with `gold`, left to right.
+
+        Among those that overlap equally, the edits have the fewest changed tokens, in the fewest pieces.
+        """
+        if not self._edges:
+            return []
+        spans = self._arcs.over({(edit.start, edit.end) for edit in gold}, self._width)
+        path = self._arcs.shortest_path(self._gold_weights(gold, spans, self._arcs.size))
+        return [self._edit(arc) for arc in path]
+
+    def _edit(self, arc: Arc) -> Edit:
+        """Return an arc as an edit."""
+        return Edit(arc[0] // self._width, arc[1] // self._width, self._text(arc))
+
+    def _text(self, arc: Arc) -> str:
+        """Return the hypothesis tokens that an arc inserts."""
+        return " ".join(self.hypothesis[arc[0] % self._width : arc[1] % self._width])
+
+    # -- 1. the edit lattice ------------------------------------------------------------------
+
+    def _align(self) -> dict[Arc, int]:
+        """Return the sorted edges of all shortest alignments -> the number of kinds of path they lie on.
+
+        Edges that keep their token are added to `_kept`.
+        """
+        edges: dict[Arc, int] = {}
+        width = self._width
+        for substitution in (1, 2):
+            table = _distances(self.source, self.hypothesis, substitution)
+            # The places where shortest paths cross a row of the table.
+            reached = {len(self.hypothesis)}
+            for a in range(len(self.source), -1, -1):
+                if len(edges) > MOST_EDGES:
+                    return self._align_once()
+                row, above = table[a], table[a - 1] if a else None
+                entered: set[int] = set()
+                waiting = list(reached)
+                while waiting:
+                    b = waiting.pop()
+                    here, end = row[b], a * width + b
+                    before = []
+                    if above is not None and b:
+                        unchanged = self.source[a - 1] == self.hypothesis[b - 1]
+                        if above[b - 1] + (0 if unchanged else substitution) == here:
+                            before.append(end - width - 1)
+                            entered.add(b - 1)
+                            if unchanged:
+                                self._kept.add((end - width - 1, end))
+                    if above is not None and above[b] + 1 == here:
+                        before.append(end - width)
+                        entered.add(b)
+                    if b and row[b - 1] + 1 == here:
+                        before.append(end - 1)
+                        if b - 1 not in reached:
+                            reached.add(b - 1)
+                            waiting.append(b - 1)
+                    for start in before:
+                        edges[start, end] = edges.get((start, end), 0) + 1
+                reached = entered
+        return dict(sorted(edges.items()))
+
+    def _align_once(self) -> dict[Arc, int]:
+        """Return the edges of a single shortest alignment."""
+        self._kept.clear()
+        edges: dict[Arc, int] = {}
+        for step in Levenshtein.opcodes(self.source, self.hypothesis):
+            down, right = step.src_end - step.src_start, step.dest_end - step.dest_start
+            start = step.src_start * self._width + step.dest_start
+            for number in range(max(down, right)):
+                end = start + self._width * (number < down) + (number < right)
+                edges[start, end] = 1
+                if step.tag == "equal":
+                    self._kept.add((start, end))
+                start = end
+        return edges
+
+    # -- 2. transitive arcs -------------------------------------------------------------------
+
+    def _merge(self, longest: int) -> tuple[Lengths, list[Arc]]:
+        """Merge edges into transitive arcs, as Floyd–Warshall over sorted vertices would.
+
+        When a vertex is processed, all arcs into it are final and only edges leave it. As in the official
+        scorer, only the first of the shortest arcs between two vertices is kept, even if another keeps fewer
+        tokens and could be extended further.
+
+        Args:
+            longest: the largest number of edges in an arc.
+
+        Returns:
+            (length, unchanged words) of every arc; and the arcs in the order in which they were found, up to
+            the first vertex with which they are more than `MOST_ARCS`. An arc is listed again each time a
+            shorter one replaces it.
+        """
+        into: Lengths = defaultdict(dict)
+        listed: list[Arc] = []
+        for middle, steps in groupby(self._edges, itemgetter(0)):
+            arcs = sorted(into[middle].items())
+            nexts = []
+            for edge in steps:
+                unchanged, arcs_in = int(edge in self._kept), into[edge[1]]
+                nexts.append((edge[1], unchanged, arcs_in))
+                arcs_in[middle] = (1, unchanged)
+            for start, (length, unchanged) in arcs:
+                if length >= longest:
+                    continue
+                for end, more, arcs_in in nexts:
+                    if unchanged + more <= self.max_unchanged_words and (
+                        start not in arcs_in or length + 1 < arcs_in[start][0]
+                    ):
+                        arcs_in[start] = (length + 1, unchanged + more)
+                        listed.append((start, end))
+            if len(listed) > MOST_ARCS:
+                break
+        return into, listed
+
+    # -- 3. gold weighting --------------------------------------------------------------------
+
+    def _gold_weights(
+        self, gold: Sequence[Edit], spans: Mapping[SourceSpan, Sequence[Arc]], size: int
+    ) -> dict[Arc, float]:
+        """Return the weights of those arcs whose weights gold edits change.
+
+        Args:
+            gold: the gold edits.
+            spans: the arcs over each source span, sorted.
+            size: |E|.
+        """
+        weights: dict[Arc, float] = {}
+        by_span: dict[SourceSpan, list[Edit]] = defaultdict(list)
+        for edit in gold:
+            by_span[edit.start, edit.end].append(edit)
+        for span, edits in by_span.items():
+            arcs = spans.get(span, ())
+            if span[0] == span[1]:
+                weights |= self._insertion_weights(edits, arcs, size)
+            else:
+                accepted = {text for edit in edits for text in edit.corrections}
+                weights |= {arc: -size for arc in arcs if self._text(arc) in accepted}
+        return weights
+
+    def _insertion_weights(
+        self, gold: Sequence[Edit], arcs: Sequence[Arc], size: int
+    ) -> dict[Arc, float]:
+        """Return the weights of arcs that insert at one place where there are gold insertions.
+
+        Insertions at one place can follow one another, so a gold edit must not be used twice. Arcs and gold
+        edits are visited from one end, and after an arc without a match from the other end.
+        """
+        weights: dict[Arc, float] = {arc: arc[1] - arc[0] for arc in arcs}
+        copies = [arc for arc in arcs for _ in range(self._edges.get(arc, 1))]
+        # The remaining copies and gold edits begin at the first number of each pair and end before the
+        # second.
+        left, right = 0, len(copies)
+        first, last = 0, len(gold)
+        from_left = True
+        while left < right:
+            from_left = from_left or right - left == 1
+            arc = copies[left if from_left else right - 1]
+            left, right = (left + 1, right) if from_left else (left, right - 1)
+            text, numbers = self._text(arc), range(first, last)
+            order = numbers if from_left else reversed(numbers)
+            match = next((number for number in order if text in gold[number].corrections), None)
+            if match is None:
+                weights[arc] += EPSILON
+                from_left = not from_left
+                continue
+            weights[arc] = -size
+            # Skip to the next arc that does not overlap the match: arcs in between cannot match.
+            if from_left:
+                first = match + 1
+                while left < len(copies) and copies[left][0] != arc[1]:
+                    weights[copies[left]] += EPSILON
+                    left += 1
+            else:
+                last = match
+                while right > 0 and copies[right - 1][1] != arc[0]:
+                    right -= 1
+                    weights[copies[right]] += EPSILON
+        return weights
+
+
+class _Arcs:
+    """All arcs of a lattice and their weights.
+
+    Args:
+        edges: the edges, sorted, with their copies.
+        lengths: (length, unchanged words) of every arc.
+        transitive: the transitive arcs in the order in which they were found.
+    """
+
+    def __init__(
+        self, edges: Mapping[Arc, int], lengths: Lengths, transitive: Sequence[Arc]
+    ) -> None:
+        self._lengths = lengths
+        self._order = [*edges, *self._drop_noops(transitive)]
+        copies = {**Counter(self._order), **edges}
+        self.size = sum(copies.values())
+        self._weights: Weights = {}
+        for (start, end), count in copies.items():
+            weight: float = lengths[end][start][0]
+            if self._changes((start, end)):
+                # Add one by one: the official scorer rounds after each addition.
+                for _ in range(count):
+                    weight += EPSILON
+            self._weights.setdefault(end, {})[start] = weight
+
+    def over(self, spans: Collection[SourceSpan], width: int) -> dict[SourceSpan, list[Arc]]:
+        """Return the arcs over each of the given source spans, sorted."""
+        arcs: dict[SourceSpan, set[Arc]] = defaultdict(set)
+        if spans:
+            for arc in self._order:
+                span = arc[0] // width, arc[1] // width
+                if span in spans:
+                    arcs[span].add(arc)
+        return {span: sorted(over) for span, over in arcs.items()}
+
+    def _changes(self, arc: Arc) -> bool:
+        """Return whether an arc is an edit: not all its edges keep their token."""
+        length, unchanged = self._lengths[arc[1]][arc[0]]
+        return length > unchanged
+
+    def _drop_noops(self, transitive: Iterable[Arc]) -> Iterator[Arc]:
+        """Yield the transitive arcs that are edits.
+
+        The official scorer removes noops from the list over which it iterates, so it skips the arc after a
+        removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
+        """
+        removed = False
+        for arc in transitive:
+            removed = not removed and not self._changes(arc)
+            if not removed:
+                yield arc
+
+    # -- 4. search ----------------------------------------------------------------------------
+
+    def shortest_path(self, gold_weights: Mapping[Arc, float]) -> list[Arc]:
+        """Return the edits on the path that Bellman–Ford would find, left to right."""
+        weights = self._weights
+        if gold_weights:
+            weights = weights.copy()
+            for (start, end), weight in gold_weights.items():
+                weights[end] = weights[end] | {start: weight}
+        # Vertices in order come after all that lead to them, so that one sweep finds every distance.
+        distance = {0: 0.0}
+        for end in sorted(weights):
+            distance[end] = min([distance[start] + more for start, more in weights[end].items()])
+        # Lengths of paths differ by ε or more, or not at all but for rounding. Only arcs on paths that are
+        # shortest up to ε/2 can decide which one is found.
+        last = max(weights)
+        reached, waiting = {last}, [last]
+        tight: dict[Arc, float] = {}
+        while waiting:
+            end = waiting.pop()
+            for start, weight in weights.get(end, {}).items():
+                if distance[start] + weight < distance[end] + EPSILON / 2:
+                    tight[start, end] = weight
+                    if start not in reached:
+                        reached.add(start)
+                        waiting.append(start)
+        before = _bellman_ford([arc for arc in self._order if arc in tight], tight)
+        path: list[Arc] = []
+        while last in before:
+            path.append((before[last], last))
+            last = before[last]
+        return [arc for arc in reversed(path) if self._changes(arc)]
+
+
+def _distances(first: Sequence[str], second: Sequence[str], substitution: int) -> list[array[int]]:
+    """Return the distance of every prefix of `first` to every prefix of `second`.
+
+    Insertions and deletions cost 1.
+    """
+    row = list(range(len(second) + 1))
+    table = [array("i", row)]
+    for token in first:
+        diagonal, *above = row
+        best = diagonal + 1
+        row = [best]
+        for other, up in zip(second, above, strict=True):
+            best = (up if up < best else best) + 1
+            if token != other:
+                diagonal += substitution
+            if diagonal < best:
+                best = diagonal
+            row.append(best)
+            diagonal = up
+        table.append(array("i", row))
+    return table
+
+
+def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Vertex, Vertex]:
+    """Return the predecessors on shortest paths from vertex 0.
+
+    The arcs are relaxed in the given order until a pass changes nothing; of equal paths the first one is
+    kept.
+    """
+    distance = dict.fromkeys((end for _, end in arcs), float("inf"))
+    distance[0] = 0
+    before: dict[Vertex, Vertex] = {}
+    improved = True
+    while improved:
+        improved = False
+        for start, end in arcs:
+            length = distance[start] + weights[start, end]
+            if length < distance[end]:
+                distance[end] = length
+                before[end] = start
+                improved = True
+    return before

@@ -46,14 +46,13 @@ class M2(EditOverlap):
     changes joined, no unchanged token inside an edit. The signature then says `gold:aligned`.
 
     Deviations: a pair of sentences whose lattice has more than 300,000 arcs (a rewritten paragraph, on which
-    the official scorer takes minutes to days) gets edits that match equally many gold edits and change
-    equally few tokens, but may be segmented differently. Runs of spaces inside a gold correction are one
-    space.
+    the official scorer takes minutes to days) is aligned only once, so its edits may match fewer gold edits.
+    Runs of spaces inside a gold correction are one space.
 
     Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
 
     Attributes:
-        max_unchanged_words: how many unchanged tokens a system's edit may span.
+        max_unchanged_words: the number of unchanged tokens that a system's edit may span.
         ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
 
     Example:

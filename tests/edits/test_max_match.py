@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from max_match_oracle import oracle_edits, oracle_tp
 
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.edits import edit_lattice as module
-from learnedgec.edits.edit_lattice import EditLattice
-from learnedgec.edits.max_match import match_edits, max_match, reference_edits
+from learnedgec.edits import max_match as module
+from learnedgec.edits.max_match import EditLattice, match_edits, max_match, reference_edits
 
 tokens = st.lists(st.sampled_from("abc"), max_size=8)
 
@@ -78,27 +77,31 @@ def test_equals_the_oracle(
         assert len(overlap.pairs) == oracle_tp(expected, gold)
 
 
-@given(annotated())
+@given(annotated(), st.integers(0, 20))
 @settings(max_examples=150, deadline=None)
-def test_lattices_too_large_to_list_have_paths_as_good(
-    case: tuple[list[str], list[str], list[tuple[Edit, ...]]],
+def test_a_lattice_with_too_many_arcs_becomes_one_alignment(
+    case: tuple[list[str], list[str], list[tuple[Edit, ...]]], most: int
 ) -> None:
     source, hypothesis, annotations = case
-    listed = EditLattice(source, hypothesis)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_ARCS", -1)
-        thinned = EditLattice(source, hypothesis)
+        patch.setattr(module, "MOST_ARCS", most)
+        lattice = EditLattice(source, hypothesis)
         for gold in annotations:
-            # Each gold edit with changes at a place of its own, so that gold arcs and matches are the same.
-            by_place = {
-                edit.start: edit
-                for edit in gold
-                if edit.start < edit.end and listed.original(edit) not in edit.corrections
-            }
-            gold = tuple(edit for _, edit in sorted(by_place.items()))
-            edits = thinned.extract(gold)
+            edits = lattice.extract(gold)
             assert apply_edits(" ".join(source), edits) == " ".join(hypothesis)
-            assert len(match_edits(edits, gold)) == len(match_edits(listed.extract(gold), gold))
+
+
+def test_a_rewritten_paragraph_is_aligned_once() -> None:
+    source = [f"a{i}" for i in range(900)]
+    hypothesis = [*(f"b{i}" for i in range(899)), "a899"]
+    lattice = EditLattice(source, hypothesis)
+    # 899 substitutions and a match: an edit has at most 300,000 // 900 tokens.
+    gold = (Edit(10, 12, "b10 b11"), Edit(0, 1, "elsewhere"))
+    edits = lattice.extract(gold)
+    assert match_edits(edits, gold) == ((1, 0),)
+    assert [(edit.start, edit.end) for edit in edits[:2]] == [(0, 10), (10, 12)]
+    assert max(edit.end - edit.start for edit in edits) <= 333
+    assert apply_edits(" ".join(source), edits) == " ".join(hypothesis)
 
 
 @pytest.mark.parametrize("ignore", [False, True])
@@ -131,7 +134,7 @@ def test_two_hundred_unrelated_words() -> None:
     hypothesis = [f"b{i}" for i in range(100)]
     gold = (Edit(10, 12, "b10 b11"), Edit(50, 51, "b45"), Edit(0, 1, "elsewhere"))
     (overlap,) = max_match(" ".join(source), " ".join(hypothesis), [gold])
-    assert len(overlap.pairs) == 2
-    # One edit before, between and after the two.
-    assert len(overlap.edits) == 5
+    # They are aligned once, as substitutions from left to right, on which only the first gold edit lies.
+    assert overlap.pairs == ((1, 0),)
+    assert [(edit.start, edit.end) for edit in overlap.edits] == [(0, 10), (10, 12), (12, 110)]
     assert apply_edits(" ".join(source), overlap.edits) == " ".join(hypothesis)
