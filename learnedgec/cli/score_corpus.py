@@ -20,7 +20,7 @@ from learnedgec.errors import InputError
 from learnedgec.scoring import BoundMetric
 
 # Options that need blocks, and those that need all sentences at once.
-_WITH_BLOCKS = ("out_dir", "sentences", "parquet")
+_WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")
 _WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run", "save_weights")
 
 # The maximum number of notices about inputs that are printed; scores.json has all of them.
@@ -42,6 +42,7 @@ class _Blocks:
         parquet: instead of --src and --hyp: one Parquet file, folder or URL per system with the columns
             source, hypothesis and, optionally, references (lists of texts) and id.
         retries: number of further attempts after a block fails.
+        allow_failures: print the scores of the other blocks if some fail, and exit with 1.
         address: ray: address of the cluster, such as auto (default: start one on this machine).
         workers: ray: number of processes, each with its own models.
         cpus_per_worker: ray: processor cores of each process.
@@ -55,6 +56,7 @@ class _Blocks:
     sentences: Literal["jsonl", "parquet"] | None = None
     parquet: list[str] | None = None
     retries: NonNegativeInt = 1
+    allow_failures: bool = False
     address: str | None = None
     workers: PositiveInt = 1
     cpus_per_worker: NonNegativeFloat = 1.0
@@ -98,6 +100,7 @@ def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusSc
             runner=runner,
             sentences=options.sentences,
             retries=options.retries,
+            allow_failures=options.allow_failures,
         )
 
 

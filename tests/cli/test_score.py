@@ -111,7 +111,13 @@ def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
 def test_a_stream_names_what_it_could_not_score(run: Any) -> None:
     Path("bad.txt").write_bytes(b"He go home .\n\xff\n")
     command = f"score {REFERENCE} --metric gleu --hyp bad.txt --stream --block-size 1 --out-dir run"
-    printed = run(f"{command} --format json", code=1)
+    err = run(f"{command} --format json", code=2).err
+    assert err == (
+        "learnedgec score: line 2 was not scored: bad.txt:2: not UTF-8 (byte 0xff); convert the file to "
+        "UTF-8; 1 of 2 sentences were not scored, so there are no scores; run the same command again to try "
+        "only these, or with --allow-failures for the scores of the rest.\n"
+    )
+    printed = run(f"{command} --format json --allow-failures", code=1)
     scores = printed.json
     assert (scores["scored"], scores["sentences"]) == (1, 2)
     assert scores["failed"][0]["first"] == scores["failed"][0]["last"] == 2

@@ -1,17 +1,21 @@
 """Score the blocks of a corpus on a Ray cluster (extra `ray`).
 
 Ray Data sends the numbers of blocks to actors, each with its own models. An actor reads each block from the
-files that the scorer names, and writes the results. So all machines need access to these files under the same
-paths or URLs. If an actor is killed, Ray starts another one and gives it the block again, as often as the
-scorer retries.
+files that the scorer names, and writes the results. So all machines need access to these files under the
+same paths or URLs. An actor works in the folder of the command, in which relative paths of models lie. If an
+actor is killed, Ray starts another one and gives it the block again, as often as the scorer retries.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
+import re
+import socket
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +54,10 @@ class RayBlocks:
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.ERROR)
         settings: dict[str, Any] = {}
-        if not (self.address or os.environ.get("RAY_ADDRESS")):
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        if address:
+            _check_answers(address)
+        else:
             settings = {
                 "num_cpus": max(self.workers * self.cpus, 1),
                 "include_dashboard": False,
@@ -61,11 +68,20 @@ class RayBlocks:
             }
         try:
             with _silence():
-                ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **settings)
+                # Without an address, Ray would join any cluster that runs on this machine.
+                ray.init(
+                    address or "local", log_to_driver=False, logging_level=logging.ERROR, **settings
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(
-                f"no Ray cluster can be used at {self.address or 'this machine'}: {error}"
+                f"no Ray cluster can be used at {address or 'this machine'}: {error}"
+                + ("; if it demands a token, set RAY_AUTH_MODE=token." if address else "")
             ) from None
+        if lack := _lack(ray.nodes(), self):
+            if not address:
+                ray.shutdown()
+                raise ConfigError(f"{lack}; ask for fewer or smaller workers.")
+            warnings.warn(f"{lack}; the others wait until the cluster grows.", stacklevel=2)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,7 +109,7 @@ class RayBlocks:
         )
         results = numbers.map_batches(
             _Worker,
-            fn_constructor_args=(scorer,),
+            fn_constructor_args=(scorer, str(Path.cwd())),
             # One block at a time, so that a block that kills an actor costs no other block an attempt.
             compute=ray.data.ActorPoolStrategy(size=self.workers, max_tasks_in_flight_per_actor=1),
             batch_size=1,
@@ -107,12 +123,57 @@ class RayBlocks:
 class _Worker:
     """The work of an actor: one block at a time, with the same loaded models."""
 
-    def __init__(self, scorer: BlockScorer) -> None:
+    def __init__(self, scorer: BlockScorer, folder: str) -> None:
         self.scorer = scorer
+        if Path(folder).is_dir():
+            os.chdir(folder)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         results = [self.scorer(block) for block in batch["block"].tolist()]
         return {"block": batch["block"], "error": [error for _, error in results]}
+
+
+def _check_answers(address: str) -> None:
+    """Raise `ConfigError` if no cluster answers at an address, for which Ray would wait minutes."""
+    match = re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", address)
+    if match and os.environ.get("RAY_USE_TLS", "0") == "0":
+        try:
+            with socket.create_connection((match[1], int(match[2])), timeout=5) as connection:
+                # Ray speaks HTTP/2, in which each side begins with a frame of settings: type 4.
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+                if connection.recv(9)[3:4] != b"\4":
+                    raise OSError("another service answers there")
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(
+                f"no Ray cluster answers at {address} ({reason}); check the address, or start a cluster "
+                "with: ray start --head"
+            ) from None
+
+
+def _lack(nodes: Sequence[Mapping[str, Any]], asked: RayBlocks) -> str:
+    """Return why machines cannot hold all workers that are asked for; empty if they can."""
+    room, cpus, gpus = 0.0, 0.0, 0.0
+    for node in nodes:
+        if node["Alive"]:
+            cpu, gpu = (float(node["Resources"].get(kind, 0)) for kind in ("CPU", "GPU"))
+            # Several workers share a GPU, but none has parts of two.
+            by_gpu = (
+                gpu * _quotient(1, asked.gpus) if 0 < asked.gpus < 1 else _quotient(gpu, asked.gpus)
+            )
+            room += min(_quotient(cpu, asked.cpus), by_gpu, asked.workers)
+            cpus, gpus = cpus + cpu, gpus + gpu
+    if room >= asked.workers:
+        return ""
+    return (
+        f"Ray has room for {room:g} of {asked.workers} workers (each {asked.cpus:g} CPU and {asked.gpus:g} "
+        f"GPU): its machines have {cpus:g} CPU and {gpus:g} GPU"
+    )
+
+
+def _quotient(there: float, each: float) -> float:
+    """Return how many workers a resource is enough for."""
+    return math.floor(there / each + 1e-9) if each else math.inf
 
 
 @contextlib.contextmanager

@@ -45,7 +45,7 @@ class LineRows:
             block_size: number of lines in a block.
             shown: name of the file in messages; by default the path.
         """
-        self.path, self.block_size, self._place = shown or path, block_size, path
+        self.path, self.block_size, self._place = shown or path, block_size, _absolute(path)
         digest = hashlib.sha256()
         self._bounds: list[int] = []
         self.size = end = 0
@@ -100,7 +100,7 @@ class ParquetRows:
 
         self.path, self.block_size = path, block_size
         with _reported(path):
-            dataset = pyarrow.dataset.dataset(path, format="parquet")
+            dataset = pyarrow.dataset.dataset(_absolute(path), format="parquet")
             files = sorted(dataset.get_fragments(), key=lambda file: file.path)
             footers = [(PurePath(file.path).name, file.metadata.to_dict()) for file in files]
             self._groups = [group for file in files for group in file.split_by_row_group()]
@@ -317,12 +317,16 @@ def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
     return str(copy)
 
 
+def _absolute(path: str) -> str:
+    """Return a URL, or the absolute path of a file, since other processes work in other folders."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
 def _place(path: str) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path there."""
     import pyarrow.fs
 
-    address = path if "://" in path else str(Path(path).absolute())
-    system, place = pyarrow.fs.FileSystem.from_uri(address)
+    system, place = pyarrow.fs.FileSystem.from_uri(_absolute(path))
     return system, place
 
 

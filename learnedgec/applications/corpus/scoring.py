@@ -7,8 +7,9 @@ A run has a folder:
     sentences/          if requested, the scores of sentences, one file per block, in the order of the input
     scores.json         the corpus scores
 
-An interrupted run continues with the blocks that are not done. A block that fails is reported with its lines;
-the scores are those of the other blocks, and the next run tries it again.
+An interrupted run continues with the blocks that are not done. If a block fails, the others are scored, and
+the run ends with an error that names its lines, unless the scores of the others were asked for. The next run
+tries it again.
 """
 
 from __future__ import annotations
@@ -271,6 +272,7 @@ def score_corpus(
     runner: Runner = map,
     sentences: SentenceFormat | None = None,
     retries: int = 1,
+    allow_failures: bool = False,
 ) -> CorpusScores:
     """Score a corpus with metrics in blocks, and continue an interrupted run.
 
@@ -285,10 +287,12 @@ def score_corpus(
         runner: what processes the blocks; by default this process, one after the other.
         sentences: format in which to write the scores of sentences, if requested.
         retries: maximum number of further attempts at a block after an error.
+        allow_failures: return the scores of the other blocks if some cannot be scored.
 
     Raises:
         ConfigError: the folder belongs to another run.
-        InputError: a metric needs references and there are none, or it cannot score in blocks.
+        InputError: a metric needs references and there are none, or it cannot score in blocks; or a block
+            could not be scored, after all others have been.
         ModelError: a model does not exist.
     """
     folder = folder.absolute()
@@ -301,7 +305,7 @@ def score_corpus(
     unscored = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
     results = runner(scorer, unscored) if unscored else ()
     errors = dict(track(results, "blocks", total=len(unscored), show=runtime.progress))
-    scores = _aggregate(scorer, errors)
+    scores = _aggregate(scorer, errors, allow_failures)
     write_json(folder / "scores.json", scores.to_dict())
     return scores
 
@@ -323,8 +327,10 @@ def _check_blocks(
             )
 
 
-def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
-    """Return the scores from the statistics of all finished blocks."""
+def _aggregate(
+    scorer: BlockScorer, errors: Mapping[int, str], allow_failures: bool
+) -> CorpusScores:
+    """Return the scores from the statistics of all finished blocks, unless others had to be finished."""
     corpus = scorer.corpus
     done: list[int] = []
     failed: list[FailedBlock] = []
@@ -345,6 +351,8 @@ def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
         scored += last - first + 1
         notices += [f"{_lines(first, last)}: {text}" for text in entry["notices"]]
         counts += entry["references"].tolist()
+    if failed and not allow_failures:
+        raise _incomplete(failed, scored, corpus.size)
     scores: dict[str, dict[str, CorpusScore]] = {}
     for metric in scorer.metrics if done else ():
         # A signature says the least and the largest number of references of a sentence.
@@ -361,6 +369,20 @@ def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
                 details = metric.metric.details(statistics)
             scores[metric.label][system] = CorpusScore(value, details, signature)
     return CorpusScores(scores, corpus.size, scored, tuple(failed), tuple(notices))
+
+
+def _incomplete(failed: Sequence[FailedBlock], scored: int, size: int) -> InputError:
+    """Return the error that names the lines that were not scored."""
+    named = [str(block).removesuffix(".") for block in failed[:3]]
+    if len(failed) > len(named):
+        named.append(f"{len(failed) - len(named):,} more blocks were not scored")
+    return InputError(
+        f"{'; '.join(named)}; {size - scored:,} of {size:,} sentences were not scored, so there are no "
+        "scores; ",
+        hint="call it again to try only these, or with allow_failures=True for the scores of the rest.",
+        flag="run the same command again to try only these, or with --allow-failures for the scores of the "
+        "rest.",
+    )
 
 
 def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: Corpus) -> None:

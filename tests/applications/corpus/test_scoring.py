@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,14 @@ def test_a_failed_block_is_tried_again_named_and_left_out(
     sample: Sample, corpus: Corpus, tmp_path: Path
 ) -> None:
     metric = Fragile(at=sample.sources[25], count=str(tmp_path / "count"))
-    scores = score_corpus([metric], corpus, tmp_path / "run", retries=2)
+    with pytest.raises(
+        InputError, match="lines 21 to 30 were not scored: RuntimeError: too hard; 10 of 72 "
+    ):
+        score_corpus([metric], corpus, tmp_path / "run", retries=2)
+    assert not (tmp_path / "run" / "scores.json").exists()
+    attempts = (tmp_path / "count").read_text().splitlines()
+    assert len(attempts) == 8 + 2
+    scores = score_corpus([metric], corpus, tmp_path / "run", retries=0, allow_failures=True)
     (failed,) = scores.failed
     assert (failed.first, failed.last) == (21, 30)
     assert failed.error == "RuntimeError: too hard"
@@ -137,10 +145,7 @@ def test_a_failed_block_is_tried_again_named_and_left_out(
     score = scores.scores[metric.label]["weak"]
     assert score.value == np.mean(lengths)
     assert score.signature.endswith("|sentences:62/72")
-    attempts = (tmp_path / "count").read_text().splitlines()
-    assert len(attempts) == 8 + 2
-    # The next run tries this block alone.
-    assert score_corpus([metric], corpus, tmp_path / "run", retries=0).failed == scores.failed
+    # The second run tried this block alone.
     again = (tmp_path / "count").read_text().splitlines()[len(attempts) :]
     assert again == [sample.sources[20]]
 
@@ -202,14 +207,38 @@ def test_bad_input_is_refused_before_any_block(
         pass
 
 
+@pytest.mark.parametrize("kind", ["lines", "jsonl", "parquet"])
+def test_blocks_are_read_from_any_folder(
+    kind: str, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = records(sample, "weak", sample.references)
+    write_jsonl(Path("weak.jsonl"), rows)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), "weak.parquet")
+    write_lines(Path("source.txt"), sample.sources)
+    write_lines(Path("weak.txt"), sample.systems["weak"])
+    opened = (
+        open_lines("source.txt", {"weak": "weak.txt"}, [], 10, Path("run"))
+        if kind == "lines"
+        else open_records({"weak": f"weak.{kind}"}, kind, 10, Path("run"))  # type: ignore[arg-type]
+    )
+    with opened as corpus:
+        assert corpus.files[-1].path == f"weak.{'txt' if kind == 'lines' else kind}"
+        sent = pickle.dumps(corpus)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir("elsewhere")
+        block = pickle.loads(sent).read(1)
+    assert block.sources == sample.sources[10:20]
+
+
 def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path) -> None:
     rows = records(sample, "weak", sample.references)
     write_jsonl(tmp_path / "a.jsonl", rows)
     rows[12] = {**rows[12], "source": "Another ."}
     write_jsonl(tmp_path / "b.jsonl", rows)
     paths = {name: str(tmp_path / f"{name}.jsonl") for name in "ab"}
-    with open_records(paths, "jsonl", 10, tmp_path) as corpus:
-        scores = score_corpus([load_metric("length")], corpus, tmp_path / "run")
-    (failed,) = scores.failed
-    assert "b.jsonl:13: the source or the references differ" in failed.error
-    assert scores.scored == 62
+    with (
+        open_records(paths, "jsonl", 10, tmp_path) as corpus,
+        pytest.raises(InputError, match=r"b\.jsonl:13: the source or the references differ"),
+    ):
+        score_corpus([load_metric("length")], corpus, tmp_path / "run")
