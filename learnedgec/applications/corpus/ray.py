@@ -147,7 +147,7 @@ def _check_answers(address: str) -> None:
             reason = getattr(error, "strerror", None) or str(error)
             raise ConfigError(
                 f"no Ray cluster answers at {address} ({reason}); check the address, or start a cluster "
-                "with: ray start --head"
+                "there with `ray start`."
             ) from None
 
 
