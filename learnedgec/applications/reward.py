@@ -23,9 +23,9 @@ from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.learned import kept_shares
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.sentinels import EditCount
-from learnedgec.metrics.similarity_gate import kept_shares
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
 from learnedgec.types import Floats

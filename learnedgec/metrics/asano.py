@@ -19,8 +19,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, MissingDependencyError, ModelError
 from learnedgec.evaluators.causal import TokenScores, token_scores
 from learnedgec.evaluators.loading import model_state
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.needs import PretrainedMetric
+from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -172,7 +171,7 @@ class _Grammaticality:
         return predicted
 
     def _features(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Any:
-        """Return the words' sparse features and the scaled counts side by side."""
+        """Return the sparse features of words and the scaled counts side by side."""
         from scipy.sparse import csr_matrix, hstack
 
         counts = csr_matrix(self._scaler.transform(self._counts(texts, scores)))
@@ -207,7 +206,7 @@ def _is_word(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _word_list() -> frozenset[str]:
-    """Return ERRANT's word list, lower-cased; found without importing ERRANT, which imports spaCy."""
+    """Return ERRANT's word list in lower case, without importing ERRANT, which imports spaCy."""
     spec = importlib.util.find_spec("errant")
     if spec is None or not spec.submodule_search_locations:
         raise ModelError("ERRANT's word list is missing; run: pip install errant")
@@ -223,11 +222,11 @@ def meteor(hypothesis: str, reference: str) -> float:
     """Return METEOR of a hypothesis against one reference, from 0 to 1.
 
     With m matched tokens, P = m/|hypothesis|, R = m/|reference|, and c chunks (runs of matches that are
-    neighbours in both), `F·(1 − 0.5·(c/m)³)` with `F = P·R/(0.9·P + 0.1·R)`; 0 without a match.
+    neighbours in both), METEOR is `F·(1 − 0.5·(c/m)³)` with `F = P·R/(0.9·P + 0.1·R)`, and 0 without a match.
 
-    Lower-cased tokens match where they are equal, then where their Porter stems are; there are no
-    synonyms and no paraphrases. In each stage the longest common subsequence of the tokens still free
-    is matched first, and what is left from left to right; the official programs search for the alignment
+    Lower-cased tokens match if they are equal, and in a second stage if their Porter stems are; there are no
+    synonyms and no paraphrases. In each stage the longest common subsequence of the free tokens is matched
+    first, and then the remaining tokens from left to right. The official programs search for the alignment
     with the fewest chunks, which between a sentence and its correction is nearly always this one.
 
     Source: Banerjee and Lavie, "METEOR: An Automatic Metric for MT Evaluation with Improved Correlation with

@@ -1,4 +1,4 @@
-"""The metric contract: a frozen value, statistics per sentence, and a pure aggregate.
+"""The contract of metrics: a frozen value, statistics of each sentence, and a pure aggregate.
 
 A metric turns sentences into `Statistics` (slow, once) and statistics into numbers (cheap, pure, as often
 as a bootstrap needs). A new metric is one frozen dataclass with two methods:
@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import Reference, ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
-from learnedgec.errors import InputError, ParameterError, PluginError
+from learnedgec.errors import InputError, ModelError, ParameterError, PluginError
 from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
@@ -50,12 +50,12 @@ _Own = TypeVar("_Own", bound="Metric")
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a metric knows about each of N sentences: enough to compute every later number.
+    """The statistics of N sentences, from which a metric computes every later number.
 
     Attributes:
-        arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,
-            the second axis is the reference, padded to the largest number of references, and the
-            array `references`, int (N,), says how many are real.
+        arrays: named arrays whose first axis is the sentence. If the reference is chosen later, the second
+            axis is the reference, padded to the largest number of references, and the array `references`,
+            int (N,), has the number of real ones.
         records: N explanations that JSON can represent (such as matched edits), or `()` if there are none.
 
     Raises:
@@ -127,7 +127,7 @@ class Metric(ABC):
     evaluator_parameter: ClassVar[str] = ""
     """The parameter for which an evaluator in brackets stands, as in `some[mine]`; empty if there is none."""
     side_details: ClassVar[frozenset[str]] = frozenset()
-    """Details that tables leave out unless every column is requested."""
+    """The details that tables leave out unless every column is requested."""
     citation: ClassVar[str] = ""
     """BibTeX entries to cite, for a metric from outside learnedgec; learnedgec's own have cards."""
     stores_statistics: ClassVar[bool] = True
@@ -172,9 +172,9 @@ class Metric(ABC):
         return self.statistics_depend_on_others
 
     def check_alone(self) -> None:
-        """Raise where a sentence's score depends on the other sentences.
+        """Raise if a sentence's score depends on the other sentences.
 
-        Everything that scores sentences one by one (rewards, attribution, reranking, …) calls it.
+        Everything that scores sentences one by one (rewards, attribution, reranking, …) calls this method.
 
         Raises:
             InputError: the message says what to use instead.
@@ -194,7 +194,7 @@ class Metric(ABC):
         """Return the corpus score of each of B resamples, float64 (B,).
 
         Args:
-            statistics: of N sentences.
+            statistics: statistics of N sentences.
             samples: int (B, M), each row the sentence numbers of one resample.
         """
         if type(self).aggregate is Metric.aggregate:
@@ -219,7 +219,7 @@ class Metric(ABC):
         return {}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless what it reads is available; called for all metrics before any of them computes.
+        """Raise unless the metric's models are available; called for all metrics before any computes.
 
         Raises:
             ModelError: a model or annotator is absent, or lacks a head or layer.
@@ -228,18 +228,18 @@ class Metric(ABC):
         self.describe(runtime)
 
     def caveats(self, references: References) -> list[str]:
-        """Return why scores with these references are not what one may take them for, a sentence each.
+        """Return one sentence for each reason to misread scores with these references.
 
-        They are warned of whenever systems are scored, be their statistics computed or cached.
+        Each sentence becomes a warning whenever systems are scored, with computed or with cached statistics.
         """
         return []
 
     def describe_references(self, references: References) -> dict[str, str]:
-        """Return what else the score depends on that the references decide; the end of the signature."""
+        """Return what the references decide about the score; it becomes the end of the signature."""
         return {}
 
     def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
-        """Return the evaluator packages that it scores with."""
+        """Return the evaluator packages that the metric scores with."""
         return ()
 
     def compute_systems(
@@ -263,7 +263,7 @@ class Metric(ABC):
         Raises:
             PluginError: `compute` does not return one row of an array for each sentence.
         """
-        # In a row, the number of the first sentence with the same references replaces the references.
+        # The first sentence with the same references stands for the references of a row.
         first: dict[tuple[Reference, ...], int] = {}
         reference_numbers = [0] * len(sources)
         if references is not None:
@@ -319,11 +319,11 @@ class Metric(ABC):
         return self.printed(usual={field.name: field.default for field in dataclasses.fields(self)})
 
     def printed(self, name: str = "", usual: Mapping[str, Any] | None = None) -> str:
-        """Return the name with every parameter, or with those that have another value than usual.
+        """Return the name with every parameter, or with those whose values are not usual.
 
         Args:
-            name: in place of the metric's own, that of a tuned metric.
-            usual: parameter -> the value with which it is left out; every parameter is printed if absent.
+            name: the name of a tuned metric, which replaces the metric's own.
+            usual: parameter -> the value with which it is left out; by default, every parameter is printed.
         """
         fields = [
             field
@@ -400,7 +400,7 @@ class Metric(ABC):
 
 
 class ResampledMetric(Metric):
-    """A metric that aggregates many resamples at once; all sentences in their order are one of them."""
+    """A metric that aggregates many resamples at once; a corpus is one resample, in its own order."""
 
     @abstractmethod
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
@@ -409,3 +409,47 @@ class ResampledMetric(Metric):
     def aggregate(self, statistics: Statistics) -> float:
         """Return the corpus score of the sentences in their order."""
         return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
+
+
+class PretrainedMetric(Metric):
+    """A metric that reads one pretrained model, or the states of its `layer` if it has such a parameter."""
+
+    model_parameter: ClassVar[str] = "model"
+    """The parameter that names the model."""
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless the model is available and has the layer."""
+        name = getattr(self, self.model_parameter)
+        need_model(self, self.model_parameter, name, getattr(self, "layer", None))
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the model's weights, and the precision."""
+        return describe_model(getattr(self, self.model_parameter), runtime)
+
+
+def need_model(metric: Metric, parameter: str, name: str, layer: int | None = None) -> None:
+    """Raise unless a metric's model is available and has the layer that the metric reads.
+
+    Args:
+        metric: the metric that reads the model.
+        parameter: the parameter that names the model.
+        name: the name of the model.
+        layer: the layer whose states the metric reads; by default, the last.
+
+    Raises:
+        ModelError: the message names metric and parameter.
+    """
+    from learnedgec.evaluators.loading import check_model
+
+    try:
+        check_model(name, layer)
+    except ModelError as error:
+        raise ModelError(f"{metric.name}({parameter}={name!r}): {error}") from None
+
+
+def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:
+    """Return the parts of a signature about a model: the SHA-256 of its weights, and the precision."""
+    from learnedgec.evaluators.loading import checkpoint_digest
+    from learnedgec.evaluators.precision import model_precision
+
+    return {"sha256": checkpoint_digest(name), "dtype": model_precision(runtime)}

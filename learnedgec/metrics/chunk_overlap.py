@@ -1,14 +1,21 @@
-"""What CLEME and CLEME2.0 share: counts of chunks, and their weights.
+"""What CLEME and CLEME2.0 share: chunks, their counts and their weights.
 
-`learnedgec.metrics.cleme` says what the counts and weights are.
+Annotators divide the same correction into edits in different ways, so edits of two annotators are hard to
+compare. Chunks are the same for the source, the hypothesis and all references. Edits of any of them that
+overlap or touch are in one chunk, and unedited tokens between two of these are another chunk. In each chunk
+every target has some tokens, and has either edited the chunk or not. `learnedgec.metrics.cleme` describes the
+counts and weights.
+
+Source: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical Error Correction"
+(EMNLP 2023), section 3.1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -16,13 +23,11 @@ from scipy.special import expit
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
-from learnedgec.edits.chunks import CLASSES, classify, shared_chunks
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.base import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
-from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
 from learnedgec.runtime.pool import parallel_map
@@ -32,12 +37,120 @@ from learnedgec.types import Array, Floats, Indices, Texts
 if TYPE_CHECKING:
     from learnedgec.metrics.similarity import BertScore
 
+# -- chunks -----------------------------------------------------------------------------------------
+
+
+CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
+"""The classes of chunks of a hypothesis; see `learnedgec.metrics.cleme`."""
+
+
+class Chunk(NamedTuple):
+    """A span of source tokens, which is empty at a place to insert, with its correction in each target.
+
+    Attributes:
+        start: number of the first source token, from 0.
+        end: number of the token after the last.
+        texts: the tokens of each target.
+        changed: whether each target edits the chunk.
+    """
+
+    start: int
+    end: int
+    texts: list[list[str]]
+    changed: list[bool]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The larger number of tokens, of the source or the target, for each target."""
+        return [max(self.end - self.start, len(text)) for text in self.texts]
+
+
+def shared_chunks(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> Iterator[Chunk]:
+    """Yield the chunks of a source and its targets, from left to right.
+
+    Edits that overlap or touch are joined: an edit belongs to the previous chunk if it starts at its end or
+    earlier. One token between two edits separates them.
+
+    Args:
+        tokens: source tokens.
+        targets: edits of the hypothesis and of each reference, each sorted by position and without overlaps;
+            the first correction of each edit is applied.
+
+    Example:
+        >>> targets = [Edit(1, 2, "x y")], [Edit(2, 2, "z")]
+        >>> [chunk.texts for chunk in shared_chunks(["a", "b", "c"], targets)]
+        [[['a'], ['a']], [['x', 'y'], ['b', 'z']], [['c'], ['c']]]
+    """
+    for start, end, edited in _spans(len(tokens), targets):
+        texts, changed = [], []
+        for edits in targets:
+            within = (edit for edit in edits if start <= edit.start and edit.end <= end)
+            inside = list(within) if edited else []
+            text: list[str] = []
+            position = start
+            for edit in inside:
+                text += [*tokens[position : edit.start], *edit.correction.split()]
+                position = edit.end
+            texts.append([*text, *tokens[position:end]])
+            changed.append(bool(inside))
+        yield Chunk(start, end, texts, changed)
+
+
+def _spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[tuple[int, int, bool]]:
+    """Return the spans of the chunks of a source of `length` tokens, and whether any target edits them."""
+    spans: list[tuple[int, int, bool]] = []
+    start = end = -1
+    covered = 0
+    for first, last in sorted({(edit.start, edit.end) for edits in targets for edit in edits}):
+        if first <= end:
+            end = max(end, last)
+            spans[-1] = start, end, True
+        else:
+            if covered < first:
+                spans.append((covered, first, False))
+            start, end = first, last
+            spans.append((start, end, True))
+        covered = end
+    if covered < length:
+        spans.append((covered, length, False))
+    return spans
+
+
+def classify(assumption: str, chunk: Chunk) -> list[str]:
+    """Return the class of a chunk of the hypothesis, the first target, against each reference.
+
+    Args:
+        assumption: `dependent` to compare with one reference at a time, `independent` with all of them.
+        chunk: the chunk of the hypothesis and the references.
+
+    Example:
+        >>> classify("dependent", Chunk(0, 1, [["x"], ["a"]], [True, False]))
+        ['fp_un']
+    """
+    (text, *references), (changed, *edited) = chunk.texts, chunk.changed
+
+    def kind(same: bool, necessary: bool, missed: bool) -> str:
+        if not changed:
+            return "fn" if missed else "tn"
+        if same:
+            return "tp"
+        return "fp_ne" if necessary else "fp_un"
+
+    same = [text == reference for reference in references]
+    if assumption == "independent":
+        return [kind(any(same), any(edited), all(edited))] * len(references)
+    return [kind(one, other, not one) for one, other in zip(same, edited, strict=True)]
+
+
+# -- counts and weights of chunks -------------------------------------------------------------------
+
+
 _Overlap = TypeVar("_Overlap", bound="ChunkOverlap")
 
-# The longest length that is distinguished; weights are at their bounds long before.
+# Longer chunks count as this length, because weights are at their bounds long before.
 _LONGEST = 63
 
-# By level and assumption, (α, least, most) of the weights of tp, fp and fn.
+# (level, assumption) -> (α, least, most) of the weights of tp, fp and fn.
 _LENGTH_WEIGHTS = {
     ("corpus", "dependent"): ((2, 0.75, 1.25),) * 3,
     ("corpus", "independent"): ((2, 0.75, 1.25),) * 3,
@@ -156,11 +269,11 @@ class ChunkOverlap(ChoosingMetric):
             runtime: how to run the encoder for similarity weights.
 
         Returns:
-            `lengths`, uint16 (N, R, 5, 64): how many chunks with each reference count as each of `CLASSES`,
-            by length; `reference_tokens` and `reference_chunks`, int (N,): sum and number of the lengths of
-            references' changed chunks; `annotator`, int (N, R), and `references`, int (N,). Similarity
-            weights add their sums, `similarity`, float (N, R, 5). The records list the chunks of each
-            sentence and what they count as.
+            `lengths`, uint16 (N, R, 5, 64): the number of chunks of each class and length for each
+            reference; `reference_tokens` and `reference_chunks`, int (N,): the sum and the number of the
+            lengths of references' changed chunks; `annotator`, int (N, R), and `references`, int (N,).
+            Similarity weights add their sums, `similarity`, float (N, R, 5). The records list the chunks of
+            each sentence with their classes.
 
         Raises:
             InputError: a reference has no edits.
@@ -249,7 +362,7 @@ class ChunkOverlap(ChoosingMetric):
         return self.weights in ("length", "released")
 
     def _mean_lengths(self, statistics: Statistics, samples: Indices) -> Floats:
-        """Return L of each of B samples, float (B,), NaN where no reference changes anything."""
+        """Return L of each of B samples, float (B,); it is NaN if no reference changes anything."""
         if self.mean_length is not None:
             return np.full(1, self.mean_length)
         tokens, chunks = (
@@ -333,7 +446,7 @@ class ChunkOverlap(ChoosingMetric):
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
-        """The mean length of chunks, which is of the whole corpus unless `mean_length` gives it."""
+        """Why sentence scores depend on others: the mean length of chunks is that of the whole corpus."""
         if not self._by_length or self.mean_length is not None:
             return ""
         return (
@@ -368,16 +481,16 @@ def _align(pair: tuple[str, str]) -> tuple[Edit, ...]:
 
 
 def _everything(statistics: Statistics) -> Indices:
-    """Return one sample, the sentences in their order, int (1, N)."""
+    """Return one sample that has all sentences in their order, int (1, N)."""
     return np.arange(len(statistics))[None]
 
 
 def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:
-    """Return the references that are not empty, or the first if all are."""
+    """Return the references that are not empty, or the first one if all are empty."""
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
 
 
 def _corrected(chunk: Mapping[str, Any], column: int) -> str:
-    """Return the hypothesis' text in a chunk or, for fn, that of the reference."""
+    """Return the text of the hypothesis in a chunk or, for fn, the text of the reference."""
     text: str = chunk["correction"]
     return chunk["references"][column] if chunk["counts"][column] == "fn" else text

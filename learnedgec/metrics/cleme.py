@@ -1,22 +1,22 @@
 """CLEME and CLEME2.0: chunks of a hypothesis against chunks of references, cut at the same places.
 
 The source, the hypothesis and all references of a sentence are cut into chunks together
-(`learnedgec.edits.chunks`). Each chunk then counts as one of five things; r is the reference's
+(`learnedgec.metrics.chunk_overlap`). Each chunk then counts as one of five things; r is the reference's
 chunk in the same place:
 
-    tp      the hypothesis changes the chunk, as r does (the same tokens)
-    fp_ne   it changes the chunk, r does too, and otherwise: a wrong correction that was necessary
-    fp_un   it changes the chunk, r does not: an unnecessary correction
-    fn      it leaves the chunk alone, r does not
-    tn      neither changes it
+    tp      the hypothesis and r change the chunk to the same tokens
+    fp_ne   both change the chunk, to different tokens: a wrong correction that was necessary
+    fp_un   the hypothesis changes the chunk, and r does not: an unnecessary correction
+    fn      the hypothesis does not change the chunk, and r does
+    tn      neither changes the chunk
 
 Under the *dependent* assumption a hypothesis is compared with one reference at a time, and the best
-is chosen. Under the *independent* one every chunk is compared with all references: tp if any has
-the same tokens, fp_ne if any changes the chunk, fn if all do.
+is chosen. Under the *independent* assumption every chunk is compared with all references: it is tp if any
+reference has the same tokens, fp_ne if any changes the chunk, and fn if all change it.
 
-A chunk counts 1, or a weight. By **length**, with x the larger number of tokens of the hypothesis'
-chunk and its source, L the mean of that over all changed chunks of references, and
-σ(z) = 1/(1 + exp(−z)),
+A chunk counts 1, or has a weight by length or by similarity. By **length**, with x the larger number of
+tokens of the hypothesis' chunk and its source, L the mean of that number over all changed chunks of
+references, and σ(z) = 1/(1 + exp(−z)),
 
     w = α·σ(x − L − ln(α − 1)) for tp and fn,   w = α·σ(L − x − ln(α − 1)) for fp,   clipped to [least, most]
 
@@ -39,10 +39,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.chunk_overlap import ChunkOverlap
+from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
 from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.runtime import Runtime

@@ -29,24 +29,25 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts
 
 Record: TypeAlias = Mapping[str, Any]
-"""What explains the comparison of a sentence with one reference; see `edit_record`."""
+"""The record that explains the comparison of a sentence with one reference; see `edit_record`."""
 
 EditRows: TypeAlias = Sequence[Sequence[Edit]]
 """A system's edits in each sentence."""
 
-# The columns of a row of edits, in order; further columns of a metric's records follow.
+# The first columns of a row of edits, in order; a metric's own columns follow. Some keys of a record are
+# none.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
 _LEFT_OUT = ("matched", "corrections")
 
 EditCounts: TypeAlias = tuple[float, float, float]
-"""Numbers of correct, proposed and gold edits; of weighted edits, the sums of their weights."""
+"""The numbers of correct, proposed and gold edits, or the sums of their weights."""
 
 
 def rates(counts: Floats, beta: float) -> dict[str, Floats]:
     """Return precision, recall and F of the counts tp, proposed and gold, float (…) each from (3, …).
 
-    Precision is tp/proposed and recall tp/gold, 1 where the denominator is 0; F is
-    (1+β²)·P·R/(β²·P+R), 0 where both are 0.
+    Precision is tp/proposed and recall is tp/gold, each 1 if its denominator is 0. F is
+    (1+β²)·P·R/(β²·P+R), and 0 if both are 0.
 
     Example:
         >>> {name: values.tolist() for name, values in rates(np.array([[1, 0], [2, 0], [2, 2]]), 1).items()}
@@ -74,7 +75,8 @@ class EditOverlap(ChoosingMetric):
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
+        level: `corpus` if the corpus score is that of summed counts, `sentence` if it is the mean of sentence
+            scores.
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
@@ -112,7 +114,7 @@ class EditOverlap(ChoosingMetric):
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return precision and recall (means at the sentence level) and the summed counts."""
         details = super().details(statistics)
-        # Whole numbers where edits are not weighted.
+        # Counts of edits without weights are shown as whole numbers.
         whole = {name: int(details[name]) for name in self.counted if details[name].is_integer()}
         return details | whole
 
@@ -122,7 +124,7 @@ class EditOverlap(ChoosingMetric):
         return [row[choice] for row, choice in zip(statistics.records, choices, strict=True)]
 
     def describe_references(self, references: References) -> dict[str, str]:
-        """Return whether gold edits come from alignment."""
+        """Return `gold: aligned` if some gold edits come from an alignment."""
         return {} if references.annotated else {"gold": "aligned"}
 
     def typed(self) -> Metric:
@@ -244,14 +246,14 @@ class TypedOverlap(EditOverlap):
 
     def typed(self) -> Metric:
         """Return the metric with types for the edits of systems."""
-        # Its subclasses have the field.
+        # Every subclass has the field `types`.
         return replace(self, types=True)  # type: ignore[call-arg]
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
 
-        What the system did wrong has the type of its own edit, all else that of the reference's. The type
-        with the most gold edits comes first.
+        A wrong edit counts under its own type, and all others under the type of the reference's edit. The
+        type with the most gold edits comes first.
 
         Raises:
             InputError: the edits of systems have no types; use `types=True`.
@@ -279,7 +281,7 @@ def gold_edits(reference: Reference) -> Sequence[Edit]:
     """Return the edits of a reference.
 
     Raises:
-        InputError: it is a text without edits.
+        InputError: the reference is a text without edits.
     """
     if reference.edits is None:
         raise InputError("a reference without edits was given; give an M2 file's.")

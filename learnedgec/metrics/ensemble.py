@@ -53,7 +53,7 @@ class Ensemble(ResampledMetric):
     scales: tuple[tuple[float, float], ...] | None = None
 
     def __post_init__(self) -> None:
-        # The full names, so that two spellings of one ensemble are equal.
+        # With full names, two spellings of one ensemble are equal.
         object.__setattr__(self, "members", tuple(map(str, self.named)))
         size = len(self.members)
         if not size or len(set(self.members)) < size:
@@ -183,13 +183,13 @@ class Ensemble(ResampledMetric):
 
     @property
     def statistics_depend_on_others(self) -> str:
-        """What the first member says whose statistics depend on others."""
+        """The reason of the first member whose statistics depend on others."""
         reasons = ((m.label, m.metric.statistics_depend_on_others) for m in self.named)
         return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
-        """What the first member says whose sentence scores depend on others."""
+        """The reason of the first member whose sentence scores depend on others."""
         reasons = ((m.label, m.metric.sentence_scores_depend_on_others) for m in self.named)
         return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
@@ -209,7 +209,7 @@ class Ensemble(ResampledMetric):
             metric.check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what the members depend on, under names that start with `k:`."""
+        """Return what the k-th member's scores depend on, under names that start with `k:`."""
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
@@ -217,7 +217,7 @@ class Ensemble(ResampledMetric):
         }
 
     def describe_references(self, references: References) -> dict[str, str]:
-        """Return what the members say of the references, under names that start with `k:`."""
+        """Return what the k-th member says of the references, under names that start with `k:`."""
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
@@ -253,10 +253,10 @@ class Ensemble(ResampledMetric):
 
 
 def about_scale(name: str, metric: Metric) -> list[str]:
-    """Return a sentence about the scale of an ensemble's scores if they are standardised, else none.
+    """Return a sentence about the scale of an ensemble's scores if they are standardised.
 
     Args:
-        name: of the metric, in the sentence.
+        name: the name of the metric in the sentence.
         metric: any metric.
     """
     if not isinstance(metric, Ensemble) or metric.scales is None:

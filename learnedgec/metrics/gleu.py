@@ -26,7 +26,7 @@ from learnedgec.types import Array, Floats, Texts
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
 
-# Sentences whose picks are multiplied at once, which bounds memory.
+# The number of sentences whose picks are multiplied at once, which bounds memory.
 _SENTENCES_AT_ONCE = 10_000
 
 
@@ -82,10 +82,10 @@ class Gleu(ResampledMetric):
 
     Attributes:
         n: the longest n-gram.
-        unit: n-grams of tokens, or of characters with the spaces between tokens.
-        iterations: reference samples for the corpus score.
-        form: how kept source n-grams are subtracted.
-        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, the mean of sentence
+        unit: whether n-grams consist of tokens, or of characters with the spaces between tokens.
+        iterations: number of samples of references for the corpus score.
+        form: the way in which kept source n-grams are subtracted.
+        level: `corpus` if the corpus score is that of summed counts, `sentence` if it is the mean of sentence
             scores.
         smooth: whether zeros count 1 in sentence scores of the official form, as in the official script.
             SentGLEU of Gong et al. (2022) is `gleu(level='sentence', smooth=False)`.
@@ -158,7 +158,7 @@ class Gleu(ResampledMetric):
         return means
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return how much the score depends on the sampled references, and the number of iterations.
+        """Return the deviation of the score between samples of references, and the number of iterations.
 
         `reference_deviation` is the standard deviation of the score over iterations, and about 95 % of them
         lie between `reference_low` and `reference_high`. This is not a confidence interval of the score
@@ -198,8 +198,8 @@ class Gleu(ResampledMetric):
         most = int(counts.max())
         iterations = 1 if most == 1 else self.iterations
         totals = np.repeat(resampled_totals(numerators[:, 0], samples)[:, None], iterations, axis=1)
-        # Sum of the first reference everywhere, plus the difference where another is picked: the product
-        # runs at matrix speed. Integers below 2^24 are exact in float32, which takes half as long.
+        # The totals with the first reference everywhere, plus the differences of other picks as a product of
+        # matrices. Integers below 2^24 are exact in float32, which takes half as long.
         largest = samples.shape[1] * int(np.abs(numerators - numerators[:, :1]).max(initial=0))
         dtype: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
         for count in range(2, most + 1):
@@ -207,7 +207,7 @@ class Gleu(ResampledMetric):
                 continue
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
-                # What this reference changes; 0 for sentences without so many of them.
+                # The difference that this reference makes, 0 for sentences without such a reference.
                 difference = numerators[:, column] - numerators[:, 0]
                 difference = np.where((counts == count)[:, None], difference, 0).astype(dtype)
                 for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):

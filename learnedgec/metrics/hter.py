@@ -1,4 +1,4 @@
-"""HTER: how little of an output a human post-editor had to change."""
+"""HTER: the share of an output that a human post-editor did not have to change."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from learnedgec.types import Floats, Texts
 class Hter(ResampledMetric):
     """HTER, inverted so that higher is better: 1 − edits/length, with the edits from output to post-edit.
 
-    The edits are the Levenshtein distance from the hypothesis to the nearest reference: insertions,
-    deletions and substitutions of tokens, 1 each. The length is the mean of the references', 1 where all
-    are empty. A sentence has at most as many edits as its length, so every score is between 0 and 1: 1
-    means that nothing had to be changed, 0 that nothing could be used. The corpus score is
+    The edits are the Levenshtein distance from the hypothesis to the nearest reference: the number of
+    insertions, deletions and substitutions of tokens. The length is the mean length of the references, and 1
+    if all are empty. At most as many edits as the length count, so every score is between 0 and 1: 1 means
+    that nothing had to be changed, and 0 that nothing could be used. The corpus score is
     1 − Σ min(edits, length)/Σ lengths. The source is not used.
 
     The rate is human-targeted if the references are human post-edits of this very output, such as
@@ -80,7 +80,7 @@ class Hter(ResampledMetric):
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the edits (all of them) and the references' mean length, both summed over sentences."""
+        """Return the sums over sentences of all edits and of the references' mean lengths."""
         return {name: float(statistics[name].sum()) for name in ("edits", "length")}
 
 

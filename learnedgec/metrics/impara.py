@@ -14,10 +14,8 @@ from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import RELEASED
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.learned import GatedMetric, Reading
-from learnedgec.metrics.needs import need_model
-from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
+from learnedgec.metrics.base import Statistics, need_model
+from learnedgec.metrics.learned import GATE, OPEN, GatedMetric, OutputSum, character_similarities
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -34,7 +32,7 @@ class Impara(GatedMetric):
     `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
     paper similarity is cos(v(source), v(hypothesis)), where v is the mean over all tokens of a pretrained
     encoder's last states. With an evaluator package it is, unless that was trained as in the paper
-    (`model.gate: cosine`), the share of common trigrams of characters (`metrics.similarity_gate`), which
+    (`model.gate: cosine`), the share of common trigrams of characters (`metrics.learned`), which
     rejects more unrelated texts and fewer corrections. The quality estimator was trained on pairs of partly
     corrected sentences to tell which side has more impact (`learnedgec.training.pairs.corrections`). The
     system score is the mean over sentences.
@@ -97,7 +95,7 @@ class Impara(GatedMetric):
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the activated quality; where the gate rejects, 0 or at most −10 (see the class)."""
+        """Return the activated quality; rejected hypotheses score 0 or at most −10 (see the class)."""
         quality, accepted = statistics["quality"], self.accepted(statistics)
         if self.activation == "sigmoid":
             return np.where(accepted, expit(quality), 0.0)
@@ -113,9 +111,9 @@ class Impara(GatedMetric):
         """Return the raw quality and the similarity."""
         return {name: statistics[name] for name in ("quality", "similarity")}
 
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return the quality estimator."""
-        return [Reading(runtime.open(find_predictor, self.quality), {"quality": 1.0})]
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the quality estimator with its output."""
+        return [OutputSum(runtime.open(find_predictor, self.quality), {"quality": 1.0})]
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""
@@ -123,15 +121,15 @@ class Impara(GatedMetric):
         if (encoder := self._encoder(runtime)) != _CHARACTERS:
             need_model(self, "similarity", encoder)
 
-    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
+    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the gate and, if an encoder measures similarity, which one it is."""
-        rest, encoder = super().describe_rest(runtime), self._encoder(runtime)
+        rest, encoder = super().describe_processing(runtime), self._encoder(runtime)
         if rest and encoder != _CHARACTERS:
             rest |= {"encoder": encoder, "encoder-sha256": checkpoint_digest(encoder)}
         return rest
 
     def measure(self, runtime: Runtime) -> str:
-        """Return what measures the similarity."""
+        """Return the name of the similarity in signatures."""
         return _CHARACTERS if self._encoder(runtime) == _CHARACTERS else "cosine"
 
     def _encoder(self, runtime: Runtime) -> str:
@@ -142,7 +140,7 @@ class Impara(GatedMetric):
         return predictor.encoder if predictor.gate == "cosine" else _CHARACTERS
 
     def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the default of `threshold`, by the similarity and by what the package was trained for."""
+        """Return the default of `threshold`, by the similarity and by the package's own gate."""
         if self.similarity is None and self.predictor(runtime).gate == "none":
             return OPEN
         return GATE if self._encoder(runtime) == _CHARACTERS else _PAPER_THRESHOLD
@@ -153,7 +151,7 @@ def _encoder_similarities(
 ) -> Floats:
     """Return the cosine of each hypothesis's vector with that of its source, float64 (N,)."""
     similarities = np.ones(len(sources))
-    # An unchanged output has similarity 1 without a pass through the encoder.
+    # The similarity of an unchanged output is 1, so it need not be encoded.
     rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
     texts = [side[row] for side in (sources, hypotheses) for row in rows]
     vectors = sentence_vectors(

@@ -1,4 +1,4 @@
-"""The inputs of metrics, checked and tokenised once, with warnings of what looks like a mistake in them."""
+"""The inputs of metrics, checked and tokenised once, with warnings about likely mistakes in them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def checked_inputs(
     *,
     first: int = 1,
 ) -> Inputs:
-    """Return `as_inputs`, and warn of what looks like a mistake in them.
+    """Return the inputs of `as_inputs`, and warn about likely mistakes in them.
 
-    Whatever scores a user's texts begins with it, on the command line too. Texts that learnedgec makes
-    itself, such as attacks, need no warning.
+    Everything that scores a user's texts calls this function first, on the command line too. Texts that
+    learnedgec makes itself, such as attacks, need no warning.
 
     Args:
         metrics: one or more.
@@ -51,7 +51,7 @@ def checked_inputs(
         systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
-        references_by: what a row of references belongs to, where that is not clear.
+        references_by: whether a row of references belongs to a sentence or to an annotator, if unclear.
         first: the number of the first line, in warnings.
     """
     inputs = as_inputs(metrics, sources, systems, references, runtime, references_by)
@@ -69,7 +69,7 @@ def input_notices(
     *,
     first: int = 1,
 ) -> list[str]:
-    """Return a sentence about everything that looks like a mistake in what metrics score.
+    """Return one sentence about each likely mistake in the inputs of metrics.
 
     Args:
         metrics: the metrics.
@@ -103,9 +103,9 @@ def as_inputs(
     runtime: Runtime,
     references_by: ReferencesBy | None = None,
 ) -> Inputs:
-    """Return the inputs of metrics as lists of `str`, or raise; no other place checks what a caller passes.
+    """Return checked inputs of metrics as lists of `str`; no other function checks what a caller passes.
 
-    With `runtime.tokenise`, they are tokenised.
+    With `runtime.tokenise`, the texts are tokenised.
 
     Args:
         metrics: one or more.
@@ -113,7 +113,7 @@ def as_inputs(
         systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
-        references_by: what a row of references belongs to, where that is not clear.
+        references_by: whether a row of references belongs to a sentence or to an annotator, if unclear.
 
     Raises:
         LengthError, InputError: see `score`.

@@ -13,21 +13,20 @@ from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.needs import PretrainedMetric
+from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
 class Likelihood(PretrainedMetric):
-    """How probable a causal language model finds the hypothesis: the mean of log P(h)/n over sentences.
+    """The probability of the hypothesis in a causal language model: the mean of log P(h)/n over sentences.
 
     log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token,
-    and n the number of characters, tokens or words, or 1. With `per='token'`, the perplexity is exp(−score).
-    But shorter sentences are less surprising as a whole, and sentences of rarer words are less surprising per
-    token; per character, both effects are weaker (up to sign and base, the score is then bits per character).
-    The source is not used.
+    and n is the number of characters, tokens or words, or 1. With `per='token'`, the perplexity is
+    exp(−score). But shorter sentences are less surprising as a whole, and sentences of rarer words are less
+    surprising per token; per character, both effects are weaker (up to sign and base, the score is then bits
+    per character). The source is not used.
 
     GEC corpora put spaces around punctuation, unlike the text that language models are trained on: `written`
     removes them first (`as_written`). Longer texts than the model's context are read in overlapping windows.
@@ -35,8 +34,8 @@ class Likelihood(PretrainedMetric):
 
     Attributes:
         model: hub id or directory of the language model.
-        per: what log P(h) is divided by.
-        written: remove the spaces that tokenisation adds.
+        per: the unit whose number is the divisor of log P(h).
+        written: whether to remove the spaces that tokenisation adds.
 
     Example:
         >>> from learnedgec import load_metric
@@ -73,7 +72,7 @@ class Likelihood(PretrainedMetric):
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return each sentence's log-probability, divided as `per` says."""
+        """Return each sentence's log-probability, divided by its number of units."""
         logs: Floats = statistics["log_probability"]
         return logs if self.per == "sentence" else logs / statistics[self.per]
 
@@ -111,7 +110,7 @@ def as_written(text: str) -> str:
     return written
 
 
-# fuzzywuzzy drops these before it compares, as they are not ASCII, but keeps characters above.
+# fuzzywuzzy drops these characters before it compares, because they are not ASCII, but keeps those above.
 _DROPPED = dict.fromkeys(range(128, 256))
 
 
@@ -119,21 +118,22 @@ _DROPPED = dict.fromkeys(range(128, 256))
 class Scribendi(PretrainedMetric):
     """Scribendi Score: whether a correction is more probable than its source, and close to it.
 
-    0 if the hypothesis is the source; −1 if ppl(source) ≤ ppl(hypothesis); else 1 if the larger of two
-    similarities is at least `threshold`, else −1. The corpus score is the **sum** over sentences.
+    The score of a sentence is 0 if the hypothesis is the source, and −1 if ppl(source) ≤ ppl(hypothesis).
+    Otherwise it is 1 if the larger of two similarities is at least `threshold`, and −1 if not. The corpus
+    score is the **sum** over sentences.
 
-    ppl is the exponential of minus the mean token log-probability of a causal language model, a
-    beginning-of-sentence token before the text; longer texts than its context are read in overlapping
+    ppl is the exponential of minus the mean token log-probability of a causal language model, with a
+    beginning-of-sentence token before the text. Texts longer than its context are read in overlapping
     windows, and the perplexity of an empty text is infinite. The similarities are the token-sort ratio
-    (lower-cased words sorted; rounded to 0.01, as fuzzywuzzy does), and 1 − d/(|s| + |h|) over
-    characters, where d counts insertions and deletions, 2 for a substitution.
+    (of the sorted lower-cased words, rounded to 0.01 as by fuzzywuzzy), and 1 − d/(|s| + |h|) over
+    characters, where d counts insertions and deletions, and a substitution as 2.
 
     Source: Islam and Magnani, "Is this the end of the gold standard? A straightforward reference-less
     grammatical error correction metric" (EMNLP 2021).
 
     Attributes:
         model: hub id or directory of the language model.
-        threshold: of the similarity, from 0 to 1.
+        threshold: the smallest similarity, from 0 to 1.
 
     Example:
         >>> from learnedgec import load_metric
@@ -204,9 +204,9 @@ class Scribendi(PretrainedMetric):
 def token_sort_ratio(first: str, second: str) -> float:
     """Return fuzzywuzzy's token-sort ratio, as a fraction of two digits.
 
-    Characters from U+0080 to U+00FF are dropped, other than letters, digits and _ become spaces, the rest
-    is lower-cased and its words sorted; then the ratio of characters, 1 if both are equal, 0 if one is
-    empty.
+    Characters from U+0080 to U+00FF are dropped, characters other than letters, digits and _ become spaces,
+    and the words of the rest are lower-cased and sorted. The ratio of characters follows: 1 if both texts are
+    equal, and 0 if one is empty.
 
     Example:
         >>> token_sort_ratio("new york mets !", "Mets, New York")

@@ -1,6 +1,12 @@
-"""Metrics that read the outputs of trained packages or published classifiers.
+"""Metrics that score with trained packages or published classifiers.
 
 `Head`, `Preference` and `Classifier` show outputs as they are; `some` and `impara` combine them.
+
+`GatedMetric` has a gate: a text that is too different from its source is not a correction. Metrics that read
+the hypothesis alone cannot see that its meaning is another, and one fluent sentence can score high for every
+source. Common trigrams of characters tell corrections and even free rewritings from unrelated texts, without
+a model and in any language. The page of results of joint-mpnet-2 has the shares of both that the gate
+rejects.
 """
 
 from __future__ import annotations
@@ -9,7 +15,8 @@ import dataclasses
 import importlib.metadata
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -23,17 +30,26 @@ from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedCla
 from learnedgec.evaluators.packages import RELEASED, Package, open_package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
-from learnedgec.metrics.similarity_gate import GATE, character_similarities
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
+# In development data, every correction by an honest system and every reference is more similar to its source
+# than this, and nearly every unrelated text is less similar.
+GATE = 0.25
 
-class Reading(NamedTuple):
-    """The outputs of a predictor that a metric reads.
+# Similarities are not negative, so this threshold accepts everything.
+OPEN = -1.0
+
+# Only these first characters of a text are compared; encoders read fewer.
+_COMPARED = 10_000
+
+
+class OutputSum(NamedTuple):
+    """A weighted sum of the outputs of one predictor.
 
     Attributes:
         predictor: the predictor.
-        weights: output -> its weight in the sum of outputs.
+        weights: output -> its weight in the sum.
     """
 
     predictor: Predictor
@@ -41,19 +57,19 @@ class Reading(NamedTuple):
 
 
 class LearnedMetric(Metric):
-    """A metric that reads predictors, which its parameters name.
+    """A metric that scores with predictors, which its parameters name.
 
-    Its printed name has the evaluator in brackets, since scores of another one are those of another metric.
+    Its printed name has the evaluator in brackets, because another evaluator makes it another metric.
     """
 
     needs_references: ClassVar[bool] = False
 
     @abstractmethod
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return what the metric reads; the runtime opens the predictors."""
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the sums of outputs that the metric scores with; the runtime opens the predictors."""
 
-    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what the score depends on besides the predictors, such as a gate."""
+    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what else the score depends on, such as the gate or a detokeniser."""
         return {}
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]], name: str) -> str:
@@ -64,24 +80,25 @@ class LearnedMetric(Metric):
         return super()._format(rest, f"{name}[{evaluator}]")
 
     def predictor(self, runtime: Runtime) -> Predictor:
-        """Return the predictor of a metric that reads only one."""
-        [reading] = self.readings(runtime)
-        return reading.predictor
+        """Return the predictor of a metric that has only one."""
+        [output_sum] = self.output_sums(runtime)
+        return output_sum.predictor
 
     def outputs(self, runtime: Runtime) -> dict[Predictor, list[str]]:
-        """Return the outputs that are read of each distinct predictor."""
+        """Return the names of the outputs that each distinct predictor computes."""
         outputs: dict[Predictor, list[str]] = {}
-        for predictor, weights in self.readings(runtime):
+        for predictor, weights in self.output_sums(runtime):
             names = outputs.setdefault(predictor, [])
             names += [name for name in weights if name not in names]
         return outputs
 
     def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
-        """Return the packages in use."""
-        return tuple(read for read in self.outputs(runtime) if isinstance(read, Package))
+        """Return the packages among the predictors."""
+        predictors = self.outputs(runtime)
+        return tuple(predictor for predictor in predictors if isinstance(predictor, Package))
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless every predictor is available and has the outputs that are read."""
+        """Raise unless every predictor is available and has its outputs."""
         try:
             for predictor, names in self.outputs(runtime).items():
                 predictor.check(names)
@@ -89,7 +106,7 @@ class LearnedMetric(Metric):
             raise ModelError(f"{self.label}: {error}") from None
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return digests of the predictors, terms of sums, `describe_rest` and precisions."""
+        """Return the predictors' digests, the terms of sums, `describe_processing`, and the precisions."""
         outputs = self.outputs(runtime)
         return {
             "sha256": ",".join(dict.fromkeys(predictor.digest for predictor in outputs)),
@@ -98,13 +115,13 @@ class LearnedMetric(Metric):
                 for predictor, names in outputs.items()
                 for output, terms in predictor.sums(names).items()
             },
-            **self.describe_rest(runtime),
+            **self.describe_processing(runtime),
             "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
         }
 
 
 class GatedMetric(LearnedMetric):
-    """A learned metric that rejects hypotheses too different from their source; see `similarity_gate`.
+    """A learned metric that rejects hypotheses too different from their source.
 
     Its statistics have `similarity`. A subclass has the field `threshold`.
     """
@@ -113,15 +130,15 @@ class GatedMetric(LearnedMetric):
         threshold: float | None
 
     def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the default of `threshold`, where that is `None`; the statistics then have it, too."""
+        """Return the threshold that `None` stands for; the statistics have it too."""
         return GATE
 
     def measure(self, runtime: Runtime) -> str:
-        """Return what measures the similarity, as signatures name it."""
+        """Return the name of the similarity in signatures."""
         return "characters"
 
     def thresholds(self, statistics: Statistics) -> float | Floats:
-        """Return the threshold in use, one for all sentences or (N,)."""
+        """Return the threshold in use: one for all sentences, or float64 (N,)."""
         return statistics["threshold"] if self.threshold is None else self.threshold
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
@@ -130,14 +147,14 @@ class GatedMetric(LearnedMetric):
         return accepted
 
     def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
-        """Return scores so bounded that no rejected hypothesis has a higher one than any accepted hypothesis.
+        """Return bounded scores, so that no rejected hypothesis scores higher than an accepted one.
 
-        Accepted hypotheses score at least `lowest`, and rejected ones at most that. A negative threshold
-        means no gate, and no bound.
+        Accepted hypotheses score at least `lowest`, and rejected ones at most that. With a negative threshold
+        there is no gate and no bound.
 
         Args:
             scores: float64 (N,).
-            statistics: of the same N sentences.
+            statistics: statistics of the same N sentences.
             lowest: the bound between rejected and accepted hypotheses.
         """
         accepted, no_gate = self.accepted(statistics), np.less(self.thresholds(statistics), 0)
@@ -148,8 +165,8 @@ class GatedMetric(LearnedMetric):
         """Return the share of hypotheses that were rejected."""
         return {"rejected": float(np.mean(~self.accepted(statistics)))}
 
-    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the gate; nothing where everything is accepted."""
+    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the gate, or nothing if everything is accepted."""
         threshold = self.usual_threshold(runtime) if self.threshold is None else self.threshold
         return {"gate": f"{self.measure(runtime)}>{threshold:g}"} if threshold >= 0 else {}
 
@@ -162,8 +179,8 @@ class Head(LearnedMetric):
     that range. Any output of the package can be named: a head, by its name in the training configuration, or
     one of its `sums`. The system score is the mean over sentences.
 
-    A metric's name may say `name='adequacy'` for one head, as in `head(model='mine', name='adequacy')`, and
-    `weights={'adequacy': 0.7, 'fluency': 0.3}` for a sum.
+    The name of a metric may give one head as `name='adequacy'`, as in `head(model='mine', name='adequacy')`,
+    and a sum as `weights={'adequacy': 0.7, 'fluency': 0.3}`.
 
     Attributes:
         model: name, directory or hub id (`org/name@revision`) of an evaluator package.
@@ -241,28 +258,28 @@ class Head(LearnedMetric):
         """Return the values of each head if there are several; a single head's are the scores themselves."""
         return {head: statistics[head] for head in self.heads} if len(self.heads) > 1 else {}
 
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return the package and its outputs."""
-        return [Reading(runtime.open(open_package, self.model), self._head_weights)]
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the package with the weights of its heads."""
+        return [OutputSum(runtime.open(open_package, self.model), self._head_weights)]
 
     @property
     def _head_weights(self) -> dict[str, float]:
         return dict(zip(self.heads, self.weights, strict=True))
 
 
-# As a logit: fewer than one rater in a hundred prefers it to the source.
+# With this logit, fewer than one rater in a hundred prefers the hypothesis to the source.
 _LOWEST = -5.0
 
 
 @dataclass(frozen=True)
 class Preference(GatedMetric):
-    """How strongly human raters prefer the hypothesis to the unchanged source, as a logit.
+    """The preference of human raters for the hypothesis over the unchanged source, as a logit.
 
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
     ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
     (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
     the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
-    characters in common with its source (`metrics.similarity_gate`) is not a correction and scores at most
+    characters in common with its source (`metrics.learned`) is not a correction and scores at most
     −5; every other one scores at least −5. The system score is the mean over sentences.
 
     Attributes:
@@ -288,7 +305,7 @@ class Preference(GatedMetric):
     ) -> Statistics:
         """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
         preference = np.zeros(len(sources))
-        # The difference is 0 for an unchanged source, which need not be encoded.
+        # The preference for an unchanged source is 0, so the source need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
         values = self.predictor(runtime).predict(
@@ -299,16 +316,16 @@ class Preference(GatedMetric):
         return Statistics({"preference": preference, "similarity": similarity})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the preference: at most −5 where the gate rejects, else at least −5."""
+        """Return the preference: at most −5 for rejected hypotheses, and at least −5 for all others."""
         return self.bounded(statistics["preference"], statistics, _LOWEST)
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the similarity."""
         return {"similarity": statistics["similarity"]}
 
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return the package and its output."""
-        return [Reading(runtime.open(open_package, self.model), {"preference": 1.0})]
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the package with its output `preference`."""
+        return [OutputSum(runtime.open(open_package, self.model), {"preference": 1.0})]
 
 
 @dataclass(frozen=True)
@@ -332,11 +349,11 @@ class Classifier(LearnedMetric):
     Attributes:
         model: a directory or hub id, of a model or of an adapter.
         reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
-        detokenised: undo tokenisation first (`learnedgec.metrics.learned`; extra `published`).
-        pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
-            default as its configuration says.
+        detokenised: whether to detokenise the texts first (extra `published`).
+        pooling: the pooling of a model whose kind leaves a choice (ModernBERT's `mean` or `cls`); by default,
+            that of its configuration.
         activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
-        max_tokens: longest input; longer ones are truncated.
+        max_tokens: the longest input; longer ones are truncated.
 
     Example:
         >>> from learnedgec import load_metric
@@ -368,18 +385,18 @@ class Classifier(LearnedMetric):
         quality: Floats = statistics["quality"]
         return expit(quality) if self.activation == "sigmoid" else quality
 
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return the model."""
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the classifier with its output `quality`."""
         names = (self.model, self.reads, self.pooling, self.max_tokens)
         model = runtime.open(PublishedClassifier, *names)
-        return [Reading(model, {"quality": 1.0})]
+        return [OutputSum(model, {"quality": 1.0})]
 
-    def describe_rest(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the detokeniser's version."""
+    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the version of the detokeniser."""
         return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
 
 
-# Moses does not split these off, so it does not join them either.
+# Moses neither splits these off nor joins them.
 _CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
 
 
@@ -404,3 +421,71 @@ def detokenise(sentences: Sequence[str]) -> list[str]:
         str(rules.detokenize(_CONTRACTED.sub(r"\1", sentence).split(), unescape=False))
         for sentence in sentences
     ]
+
+
+# -- the similarity of source and hypothesis --------------------------------------------------------
+
+
+def character_similarities(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+    """Return the share of trigrams of characters that source and hypothesis have in common.
+
+    The share is 2·|S ∩ H| / (|S| + |H|), where S and H are the multisets of trigrams (Dice 1945). Neither
+    case nor the number of spaces counts; one space is added before and after each text. One common trigram is
+    added to both texts, so that a text of a single short word may change as a whole. Only the first 10,000
+    characters of a text count.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N sentences.
+
+    Returns:
+        float64 (N,), from 0 to 1.
+
+    Example:
+        >>> character_similarities(["He go ."] * 3, ["He goes .", "he go.", "It rains ."]).round(2).tolist()
+        [0.67, 0.67, 0.21]
+    """
+    similarities = np.ones(len(sources))
+    for row, common, size, other_size in _changed_trigrams(sources, hypotheses):
+        similarities[row] = 2 * (common + 1) / (size + other_size + 2)
+    return similarities
+
+
+def kept_shares(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+    """Return the share of trigrams of the longer text, source or hypothesis, that both have in common.
+
+    The share is |S ∩ H| / max(|S|, |H|), with the trigrams of `character_similarities`. It is low for a text
+    that was cut off, and for one that was padded.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N sentences.
+
+    Returns:
+        float64 (N,), from 0 to 1.
+
+    Example:
+        >>> kept_shares(["He go ."] * 3, ["He goes .", "He", "He go . I hope this helps !"]).round(2).tolist()
+        [0.6, 0.38, 0.29]
+    """
+    shares = np.ones(len(sources))
+    for row, common, size, other_size in _changed_trigrams(sources, hypotheses):
+        shares[row] = (common + 1) / (max(size, other_size) + 1)
+    return shares
+
+
+def _changed_trigrams(
+    sources: Sequence[str], hypotheses: Sequence[str]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the row of each changed source, and the numbers of trigrams: common, of source, of hypothesis."""
+    for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
+        if hypothesis != source:
+            first, second = _trigrams(source), _trigrams(hypothesis)
+            yield row, (first & second).total(), first.total(), second.total()
+
+
+def _trigrams(text: str) -> Counter[str]:
+    """Count the trigrams of characters in a text."""
+    words = text[:_COMPARED].casefold().split()
+    padded = f" {' '.join(words)} "
+    return Counter(padded[start : start + 3] for start in range(len(padded) - 2))

@@ -1,4 +1,4 @@
-"""What metrics count: words or characters, and n-grams of the source, the hypothesis and the references.
+"""Words, characters and n-grams of the source, the hypothesis and the references, as metrics count them.
 
 All counts are integers and come from one table of every distinct text's n-grams, so the systems of one
 run share the work on the sources and references. With s, r and h the multisets of n-grams of source,
@@ -22,17 +22,17 @@ from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Ints
 
 Unit = Literal["word", "char"]
-"""What metrics count; characters where spaces do not separate words, or words are too coarse."""
+"""The unit that metrics count; characters suit texts without spaces between words."""
 
 # Replaces a space where characters are tokens.
 _SPACE = "\u2423"
 
-# Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
+# The numbers of sentences counted, and of resamples summed, at a time keep memory below a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000
 
 RESAMPLES_AT_ONCE = 500
 
-# A table is made of numbers that are below so many times their count; others are sorted.
+# Numbers that are below their count times this are counted in a table; others are sorted.
 _SPARSE = 4
 
 
@@ -62,7 +62,7 @@ def characters_apart(text: str) -> str:
 
 
 def references_apart(references: References) -> References:
-    """Return the texts of references with each character a token, without gold edits, which are of words."""
+    """Return the texts of references with each character as a token, without gold edits, which have words."""
     return References(
         tuple(
             tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)

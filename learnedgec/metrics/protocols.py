@@ -1,4 +1,4 @@
-"""Optional abilities of metrics: a metric has an ability if it has the methods.
+"""Optional abilities of metrics, each of which a metric has if it has certain methods.
 
 The command line checks for abilities, never for classes, so a new metric supports a flag by defining a
 method:
@@ -29,7 +29,7 @@ from learnedgec.runtime.writing import PathLike
 
 @runtime_checkable
 class ShowsEdits(Protocol):
-    """A metric that knows which edits it counted.
+    """A metric that can list the edits that it counted.
 
     Attributes:
         counted: the keys of `sentence_details` that count edits, in the order of tables.
@@ -44,10 +44,10 @@ class ShowsEdits(Protocol):
             statistics: the metric's own, which must have `records`.
 
         Returns:
-            Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's alone,
-            `missed`: the annotator's alone, or `unchanged`), `start`, `end`, `original`, `correction` and
-            `type` (empty where unknown). A metric that weights edits adds `weight`, and perhaps `change`,
-            above 0 where an edit helps and below 0 where it harms. Its own columns come last.
+            Rows of `sentence` (from 1), `annotator`, `edit` (`matched`; `unmatched`, only the system's;
+            `missed`, only the annotator's; or `unchanged`), `start`, `end`, `original`, `correction` and
+            `type` (empty if unknown). A metric that weights edits adds `weight`, and perhaps `change`, which
+            is above 0 if an edit helps and below 0 if it harms. Its own columns come last.
         """
 
 
@@ -67,7 +67,7 @@ class Reannotates(Protocol):
     """A metric that can extract the edits of references again, ignoring their gold edits."""
 
     def reannotated(self) -> Metric:
-        """Return the metric that extracts them again."""
+        """Return the metric that extracts the edits of references again."""
 
 
 @runtime_checkable

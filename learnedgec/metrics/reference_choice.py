@@ -1,7 +1,7 @@
-"""The reference that a sentence is compared with: the best for the sentence, or for the corpus so far.
+"""The choice of a reference for each sentence: the best for the sentence, or for the corpus so far.
 
-`ChoosingMetric` is what all metrics have in common that sum counts over a corpus and compare each sentence
-with one of its references; a subclass says what is counted, and which reference is better.
+`ChoosingMetric` is the base of all metrics that sum counts over a corpus and compare each sentence with one
+of its references. A subclass defines what is counted, and which reference is better.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from learnedgec.types import Array, Floats, Indices, Ints
 
 Mask = npt.NDArray[np.bool_]
 
-# Numbers in the counts of one block of samples: 2 MiB.
+# The largest number of counts in one block of samples, which take 2 MiB.
 _BLOCK = 2**18
 
 
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
     """References chosen along B samples of M sentences.
 
     Attributes:
-        references: which of its references each sentence is compared with, int (B, M).
+        references: the number of the reference that each sentence is compared with, int (B, M).
         figures: the score and other figures by name, float (B,) each; means at the sentence level.
         sums: the sums of the chosen counts, float (C, B).
     """
@@ -65,10 +65,10 @@ class ChoosingMetric(ResampledMetric):
         """Return the counts of each sentence with each reference, float (C, B, N, R).
 
         Args:
-            statistics: of N sentences.
-            samples: B samples, int (B, M), if weights depend on them; by default all sentences in their
-                order. Where all samples have the same counts, B is 1.
-            alone: the counts for the sentences' own scores, whatever the level.
+            statistics: statistics of N sentences.
+            samples: B samples, int (B, M), on which weights may depend; by default all sentences in their
+                order. If all samples have the same counts, B is 1.
+            alone: return the counts for the sentences' own scores, whatever the level.
         """
 
     @abstractmethod
@@ -82,8 +82,8 @@ class ChoosingMetric(ResampledMetric):
         Larger is better. The first reference wins if all are equal.
 
         Args:
-            after: the sums if each reference were chosen, float (C, …, R).
-            counts: the sentence's own, float (C, …, R).
+            after: the sums that result from choosing each reference, float (C, …, R).
+            counts: the counts of the sentence itself, float (C, …, R).
         """
 
     def sentence_preference(self, counts: Floats) -> tuple[Array, ...]:
@@ -114,7 +114,7 @@ class ChoosingMetric(ResampledMetric):
             real: which alternatives a sentence has, bool (N, R).
             samples: sentence numbers, int (B, M); by default all sentences in their order.
             guess: see `best_along`.
-            worst: choose what is ranked last, not first.
+            worst: choose the alternative that is ranked last instead of first.
         """
         samples = np.arange(len(real))[None] if samples is None else samples
         which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
@@ -156,7 +156,7 @@ class ChoosingMetric(ResampledMetric):
         in_order = counts(np.arange(len(real))[None])
         usual = np.zeros(len(real), dtype=np.intp)
         if self.level == "corpus":
-            # Most choices are the same as for the sentences in their own order.
+            # Most sentences have the same choice in a sample as in their own order.
             usual = self.choose(in_order, real, worst=worst).references[0]
         parts = [
             self.choose(counts(block), real, block, usual[block], worst=worst).figures
@@ -170,7 +170,7 @@ class ChoosingMetric(ResampledMetric):
         return self.resample(counts, real_references(statistics), samples)[self.score_name]
 
     def chosen(self, statistics: Statistics) -> Indices:
-        """Return which of its references each sentence is compared with, int (N,)."""
+        """Return the number of the reference that each sentence is compared with, int (N,)."""
         choice = self.choose(self.counts(statistics), real_references(statistics))
         chosen: Indices = choice.references[0]
         return chosen
@@ -209,7 +209,7 @@ def count_references(references: References) -> Ints:
 
 
 def reference_arrays(references: References) -> dict[str, Array]:
-    """Return `annotator`, int (N, R), whose each reference is, and `references`, int (N,), their number."""
+    """Return `annotator`, int (N, R), of each reference, and `references`, int (N,), their number."""
     annotator = np.zeros((len(references), references.most), dtype=np.int64)
     for numbers, row in zip(annotator, references, strict=True):
         numbers[: len(row)] = [reference.annotator for reference in row]
@@ -243,7 +243,7 @@ def sample_blocks(samples: Indices, width: int) -> Iterator[Indices]:
 
     Args:
         samples: sentence numbers.
-        width: the numbers that are held for each sentence.
+        width: the number of counts of each sentence.
     """
     size = max(_BLOCK // max(samples.shape[1] * width, 1), 1)
     for start in range(0, len(samples), size):
@@ -259,8 +259,8 @@ def best_along(
     """Choose references along B samples of M sentences.
 
     Choices are guessed for all sentences and then made again with the resulting sums, until none changes.
-    Each round settles at least one more choice from the left, so the result is that of going from sentence to
-    sentence. Few choices depend on the sums; two or three rounds are usual.
+    Each round settles at least one more choice from the left, so the result is the same as that of choosing
+    sentence by sentence. Few choices depend on the sums, so two or three rounds are usual.
 
     Args:
         counts: of each sentence with each reference, float (C, B, M, R).
@@ -268,8 +268,8 @@ def best_along(
         preference: a function from the sums with each reference chosen, float (C, B, M, R), and the counts
             themselves to the ranking keys, the most important first; larger is better, and the first
             reference wins if all are equal.
-        guess: choices to start from, int (B, M), such as those in another order; the closer they are, the
-            faster.
+        guess: choices to start from, int (B, M), such as those of another order. Better guesses take fewer
+            rounds.
 
     Returns:
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
@@ -300,9 +300,9 @@ def take_references(values: Array, choices: Indices) -> Array:
 
 
 def four_decimals(values: Floats) -> Floats:
-    """Return the numbers rounded as by Python's `round`; NumPy's differs in close cases.
+    """Return numbers rounded to four decimals, as by Python's `round`.
 
-    Some official tools choose by rounded figures.
+    Some official tools choose by rounded figures. NumPy's `round` differs from Python's in close cases.
     """
     rounded: Floats = np.round(values, 4)
     close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6

@@ -1,4 +1,4 @@
-"""The table of metrics, the grammar of their names, and the metric that a name denotes.
+"""The table of metrics, the grammar of their names, and their construction from a name.
 
     metric     = name [ "[" evaluator "]" ] [ "(" parameter { "," parameter } ")" ]
     parameter  = key "=" literal                 a Python literal: 0.5, 4, 'text', True, None, (1, 2)
@@ -43,7 +43,7 @@ from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A row of the table: where the class is, and the parameters an alias sets.
+    """A row of the table of metrics.
 
     Attributes:
         target: `module:Class` of the metric.
@@ -61,7 +61,7 @@ class NamedMetric:
     Attributes:
         metric: the metric.
         tuned: the name of a tuned metric, such as `some@jfleg`; empty for any other.
-        original: the tuned metric as its file defines it; labels print only the differences from it.
+        original: the tuned metric as its file defines it, with which labels are compared; `None` otherwise.
     """
 
     metric: Metric
@@ -141,7 +141,7 @@ METRICS: dict[str, MetricEntry] = {
     for name, target in _CLASSES.items()
 }
 
-# Metrics of translation and summaries that users of other tools ask for, and what is nearest here.
+# Metrics of translations and summaries that users of other tools ask for -> the nearest metrics here.
 _OF_OTHER_TASKS = {
     "comet": "some and impara, which need no references",
     "bleurt": "some and impara, which need no references",
@@ -152,7 +152,7 @@ _OF_OTHER_TASKS = {
     "ter": "hter",
 }
 
-# Names of tools, and what they compute.
+# Names of tools -> the metrics that they compute.
 _TOOLS = {"m2scorer": "m2", "maxmatch": "m2", "errant_compare": "errant"}
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
@@ -169,7 +169,7 @@ _IN_WORDS = {
 
 
 def _plugged(plugin: Plugin) -> MetricEntry:
-    """Return the row of a plug-in, whose name must parse back to it."""
+    """Return the row of a plug-in, whose class must have the plug-in's name."""
     kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
     if kind.name != plugin.name:
         raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
@@ -218,7 +218,7 @@ def metric_class(name: str) -> type[Metric]:
 
 
 def load_metric(name: str, /, **parameters: Any) -> Metric:
-    """Return the metric that `name` describes; the inverse of `str(metric)`.
+    """Return the metric that `name` describes, as the inverse of `str(metric)`.
 
     Args:
         name: the name of a metric, with parameters if needed, such as `gleu` or
@@ -273,7 +273,7 @@ def read_name(name: str, /, **parameters: Any) -> NamedMetric:
 def _with_evaluator(
     kind: type[Metric], name: str, evaluator: str | None, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the parameters of a name, with the one that its brackets give, if it has any.
+    """Return the parameters of a name, including the evaluator in its brackets.
 
     Raises:
         ParameterError: the metric reads no evaluator by name, or the parameters name one, too.
@@ -303,7 +303,7 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
 
 
 def _imported(path: str) -> type[Metric]:
-    """Return the metric's class at an import path, under which it is printed unless the table has it."""
+    """Return the metric's class at an import path, which is printed as its name unless the table has it."""
     kind = import_class(path, Metric)  # type: ignore[type-abstract]
     if not isinstance(getattr(kind, "name", None), str):
         raise BadNameError(
@@ -336,13 +336,13 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
 
 
 def _fitted(value: Any, hint: Any) -> Any:
-    """Return a parameter's value as its annotation has it: an int as a float, a list as a tuple.
+    """Convert a parameter's value to the type of its annotation: an int to a float, a list to a tuple.
 
     Numbers are finite and have at most 64 bits. Texts hold neither NUL nor lone surrogates, which no name of
     a file or model can hold.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: the value does not fit.
     """
     kind, options = typing.get_origin(hint), typing.get_args(hint)
     if kind in (typing.Union, types.UnionType):

@@ -21,13 +21,13 @@ class Score:
     """The result of one metric on one system.
 
     Attributes:
-        metric: the metric's printed name; parses back to the metric.
+        metric: the metric's printed name, which parses back to the metric.
         value: the corpus score.
         sentences: float64 (N,), the score of each sentence by itself.
         details: further corpus numbers, such as `precision`.
         sentence_details: further numbers per sentence, each of length N.
         signature: the metric, everything else the score depends on, and versions, on one line.
-        statistics: what the score was aggregated from; bootstrap and tuning start here.
+        statistics: the statistics of which the score is the aggregate; bootstrap and tuning start from them.
 
     Example:
         >>> import learnedgec
@@ -115,8 +115,8 @@ class Scores(dict[str, Entry]):
     def to_frame(self) -> pandas.DataFrame:
         """Return a data frame of corpus scores.
 
-        It has a row for each system or metric with its score and details; where there are several of
-        both, a row for each system and a column for each metric.
+        It has a row for each system or metric with its score and details. With several of both, it has a row
+        for each system and a column for each metric.
 
         Raises:
             MissingDependencyError: pandas is not installed.
@@ -173,7 +173,7 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
         {"head(model='mine', name='fluency')": 'head[mine]'}
     """
     names: dict[str, str] = {}
-    # Of a head, the package says more than the word.
+    # The package of a head says more than the word "head".
     named = [re.sub(r"^head\(model='(?:[^']*/)?([^'/]+)'.*", r"head[\1]", text) for text in labels]
     stems = [label.partition("(")[0] for label in named]
     for place, (label, stem) in enumerate(zip(labels, stems, strict=True)):

@@ -49,11 +49,11 @@ class _Sentinel(Metric):
 class EditCount(_Sentinel):
     """Token edit distance between source and hypothesis; more edits are "better".
 
-    The Levenshtein distance over `.split()` tokens, every insertion, deletion and substitution 1.
-    The corpus score is the mean per sentence.
+    It is the Levenshtein distance over `.split()` tokens, in which every insertion, deletion and substitution
+    costs 1. The corpus score is the mean of the sentences.
 
     Attributes:
-        unit: edits of tokens, or of characters with the spaces between tokens.
+        unit: whether edits change tokens, or characters with the spaces between tokens.
 
     Example:
         >>> from learnedgec import load_metric
@@ -94,7 +94,7 @@ class Length(_Sentinel):
 
 @dataclass(frozen=True)
 class Constant(_Sentinel):
-    """0 for everything: shows how a meta-evaluation treats ties.
+    """The score 0 for every hypothesis, which shows how a meta-evaluation treats ties.
 
     Example:
         >>> from learnedgec import load_metric
@@ -113,11 +113,11 @@ class Constant(_Sentinel):
 class Random(_Sentinel):
     """A number in [0, 1) drawn from the seed, the source and the hypothesis: the chance baseline.
 
-    The same correction of the same source always gets the same number, whatever else is scored. Where
-    `random` is evaluated against people, its measures are means over 20 seeds.
+    The same correction of the same source always gets the same number, whatever else is scored. In an
+    evaluation against people, the measures of `random` are means over 20 seeds.
 
     Attributes:
-        seed: another seed gives other numbers.
+        seed: the seed; another seed gives other numbers.
 
     Example:
         >>> from learnedgec import load_metric

@@ -37,8 +37,7 @@ from learnedgec.evaluators.inference import (
     tokenise,
 )
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.needs import PretrainedMetric
+from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.metrics.reference_choice import count_references
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Ints, Texts

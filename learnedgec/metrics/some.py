@@ -14,9 +14,15 @@ from learnedgec.data.references import References
 from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.learned import GatedMetric, Head, Reading
+from learnedgec.metrics.learned import (
+    GATE,
+    OPEN,
+    GatedMetric,
+    Head,
+    OutputSum,
+    character_similarities,
+)
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -34,7 +40,7 @@ class Some(GatedMetric):
     pair (source, hypothesis), each by a regression on human ratings from 1 to 4; a head of a package that
     learned from ratings from a to b counts as (x − a)/(b − a). The system score is the mean over sentences.
     With an evaluator package, a hypothesis that has too few trigrams of characters in common
-    with its source (`metrics.similarity_gate`) is not a correction and scores at most 0, the lowest rating;
+    with its source is not a correction and scores at most 0, the lowest rating;
     every other one scores at least 0. The paper has no such gate, nor have three sequence classifiers such as
     the official ones, nor packages that were trained as in the paper (`model.gate: none`).
 
@@ -53,9 +59,9 @@ class Some(GatedMetric):
     Attributes:
         model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-3` is
             released with learnedgec, and differs from the paper's evaluator (BERT-base, three models).
-        grammaticality: a model for this dimension in place of the package's head, or the output of one.
-        fluency: likewise.
-        meaning: likewise.
+        grammaticality: a model, or the output of one, that predicts this dimension instead of the package.
+        fluency: the same for fluency.
+        meaning: the same for meaning.
         weights: α, β and γ.
         threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
             everything, and bounds no score. The default is 0.25 with an evaluator package, unless it was
@@ -80,16 +86,16 @@ class Some(GatedMetric):
     def __post_init__(self) -> None:
         self.check_weights(self.weights)
         if not self._shares:
-            # `model` is not read, so it must not tell metrics apart.
+            # An unused `model` must not make two metrics differ.
             object.__setattr__(self, "model", type(self).model)
 
     @property
     def _shares(self) -> bool:
-        """Whether a dimension has no model of its own, so that `model` is read."""
+        """Whether a dimension has no model of its own, so that `model` predicts it."""
         return None in (self.grammaticality, self.fluency, self.meaning)
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]], name: str) -> str:
-        # No package is in brackets if none is read.
+        # Without a package, there is no name to put in brackets.
         return super()._format(fields, name) if self._shares else Metric._format(self, fields, name)
 
     def printed(self, name: str = "", usual: Mapping[str, Any] | None = None) -> str:
@@ -113,7 +119,9 @@ class Some(GatedMetric):
             for predictor, outputs in self.outputs(runtime).items()
         }
         scaled: dict[str, Array] = {}
-        for dimension, (predictor, weights) in zip(DIMENSIONS, self.readings(runtime), strict=True):
+        for dimension, (predictor, weights) in zip(
+            DIMENSIONS, self.output_sums(runtime), strict=True
+        ):
             rating = np.sum(
                 [weight * values[predictor][output] for output, weight in weights.items()], axis=0
             )
@@ -124,7 +132,7 @@ class Some(GatedMetric):
         return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the weighted sum of the dimensions: at most 0 where the gate rejects, else at least 0."""
+        """Return the weighted sum of the dimensions: at most 0 for rejected hypotheses, else at least 0."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
         return self.bounded(np.sum(terms, axis=0), statistics, lowest=0)
 
@@ -138,25 +146,25 @@ class Some(GatedMetric):
         return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
     def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the default of `threshold`, by what the packages were trained for."""
-        gates = {predictor.gate for predictor, _ in self.readings(runtime)}
+        """Return the default of `threshold`, by the gates with which the packages were trained."""
+        gates = {predictor.gate for predictor, _ in self.output_sums(runtime)}
         return GATE if "characters" in gates else OPEN
 
-    def readings(self, runtime: Runtime) -> list[Reading]:
-        """Return the predictor of each dimension, and the weights of its outputs that are summed."""
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return each dimension's predictor with the weights of its outputs."""
         shared = runtime.open(open_package, self.model) if self._shares else None
-        readings = []
+        sums = []
         for dimension in DIMENSIONS:
             name = getattr(self, dimension)
             if name is None:
                 assert shared is not None
-                readings.append(Reading(shared, {dimension: 1.0}))
+                sums.append(OutputSum(shared, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
                 head = load_metric(name)
                 assert isinstance(head, Head)
-                readings += head.readings(runtime)
+                sums += head.output_sums(runtime)
             else:
                 reads = "pair" if dimension == "meaning" else "hypothesis"
                 predictor = runtime.open(find_predictor, name, reads)
-                readings.append(Reading(predictor, {dimension: 1.0}))
-        return readings
+                sums.append(OutputSum(predictor, {dimension: 1.0}))
+        return sums

@@ -34,8 +34,8 @@ class TunedMetric:
 
     Attributes:
         metric: the printed name of the metric that was found.
-        study: how it was found: benchmark, objective, trials, values on held-out folds, ….
-        tuned_on_test: whether it was tuned on test data, where only its held-out folds are evidence.
+        study: the benchmark, objective, trials, values on held-out folds and so on by which it was found.
+        tuned_on_test: whether it was tuned on test data. If so, only the held-out folds are evidence there.
     """
 
     metric: str
@@ -44,7 +44,7 @@ class TunedMetric:
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """A description of the tuned metric in one line."""
         base = self.metric.partition("(")[0]
         words = f"{base} tuned for {self.study.get('objective')} on {self.study.get('benchmark')}"
         return f"{words}, which is test data" if self.tuned_on_test else words
@@ -61,7 +61,7 @@ def list_tuned() -> dict[str, Path]:
 
 
 def read_tuned(name: str) -> TunedMetric:
-    """Return a tuned metric by name, warning where it was tuned on test data.
+    """Return a tuned metric by name, with a warning if it was tuned on test data.
 
     Raises:
         UnknownNameError: no tuned metric has this name; the message suggests the nearest.
@@ -111,7 +111,7 @@ def read_tuned_file(path: Path) -> TunedMetric:
 def tuned_on(names: Iterable[str]) -> frozenset[bytes]:
     """Return the hashes of the sentences that tuned metrics were tuned on.
 
-    The files of earlier versions have none.
+    Files of earlier versions of learnedgec hold no hashes.
     """
     files = list_tuned()
     studies = [read_tuned_file(files[name]).study for name in names if name in files]

@@ -14,7 +14,7 @@ from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.base import Statistics, describe_model, need_model
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
@@ -24,7 +24,6 @@ from learnedgec.metrics.edit_overlap import (
     gold_edits,
     overlap_statistics,
 )
-from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

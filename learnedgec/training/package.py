@@ -36,8 +36,7 @@ from learnedgec.evaluators.packages import (
 )
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.impara import Impara
-from learnedgec.metrics.learned import Head, Preference
-from learnedgec.metrics.similarity_gate import GATE
+from learnedgec.metrics.learned import GATE, Head, Preference
 from learnedgec.metrics.some import DIMENSIONS, Some
 from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict

@@ -17,10 +17,9 @@ from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.impara import Impara
-from learnedgec.metrics.learned import Preference
+from learnedgec.metrics.learned import GATE, OPEN, Preference, character_similarities
 from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
 

@@ -23,8 +23,7 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import was_checked
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import PretrainedMetric
+from learnedgec.metrics.base import Metric, PretrainedMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track

@@ -6,7 +6,7 @@ from chunk_oracle import pieces, sentences
 from hypothesis import given, settings
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.chunks import shared_chunks
+from learnedgec.metrics.chunk_overlap import shared_chunks
 
 
 @given(sentences())
