@@ -48,8 +48,9 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "judge",
-        "Collect human judgements of outputs on a page in the browser (extra `judge`). The study is a folder "
-        "that every command reads as a benchmark. Name an existing study to go on with it.",
+        "Collect human judgements of outputs on a page in the browser (extra `judge`). A new study: judge "
+        "--src FILE --hyp FILES --out STUDY. To go on with it: judge STUDY. The study is a folder that every "
+        "command reads as a benchmark.",
         common="names src hyp task sentences raters out import export status",
     )
     flags.add_names(parser, "folder of an existing study")
@@ -135,7 +136,7 @@ def _open(options: Namespace) -> Study:
     settings = study.settings
     remark(
         f"{study.folder}: {settings.different} questions about {settings.sentences} sentences, "
-        f"{settings.total} items for each of {settings.raters} raters; guidelines.md can be edited.",
+        f"{settings.total} items for each rater ({settings.raters}); guidelines.md can be edited.",
         options,
     )
     return study
@@ -151,10 +152,12 @@ def _print_status(study: Study, options: Namespace) -> None:
         write_text("-", json.dumps(plain(asdict(status)), indent=2, ensure_ascii=False) + "\n")
         return
     agreement = status.agreement
+    if not status.ranking:
+        notice("There are too few judgements to rank the systems.")
     parts: list[tuple[str, Sequence[Row]]] = [
         ("Systems", status.ranking),
         ("How many more judgements of two systems separate them", status.separations),
-        (f"Agreement on {agreement['units']} answers", [agreement]),
+        (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),
     ]
     write_text("-", "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows))

@@ -59,7 +59,7 @@ def test_from_outputs_to_a_benchmark(
     for name, token in study.tokens.items():
         assert f"/{token}\n" in said
         assert f"{name.replace('owner', 'status')}  http://127.0.0.1:" in said
-    assert "12 questions about 12 sentences, 8 items for each of 2 raters" in said
+    assert "12 questions about 12 sentences, 8 items for each rater (2)" in said
     assert "Everyone who can reach" not in said
     # The same links go on with it.
     again = serve(str(folder), "--port", "0", "--host", "0.0.0.0", answers=1, folder=folder)
@@ -114,6 +114,18 @@ def simulated(folder: Path, **settings: Any) -> Study:
         study.record(item.number, answer)
     study.write_tables()
     return study
+
+
+def test_a_study_without_answers_has_a_status(run: Any) -> None:
+    study = simulated(Path("mystudy"), sentences=4, raters=2, overlap=1)
+    said = run("judge mystudy --status")
+    assert "Systems" in said.out
+    # The second rater has not answered.
+    assert "Agreement" not in said.out
+    Study.create("new", study.sources, study.systems, settings=StudySettings(sentences=4))
+    said = run("judge new --status")
+    assert "Systems" not in said.out
+    assert said.err == "There are too few judgements to rank the systems.\n"
 
 
 def test_every_command_reads_a_study(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
