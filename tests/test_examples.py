@@ -5,10 +5,17 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import shutil
+import textwrap
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+from embedded import Sample
+
+import learnedgec
+from learnedgec.data.text import write_jsonl
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -135,3 +142,76 @@ def test_query_service(run) -> None:
         out = run("query_service")
     assert "gleu: 0.553 (gleu(" in out
     assert "edit-count: 0.500 (" in out
+
+
+@pytest.mark.filterwarnings("default")
+def test_evaluate_module(
+    run, sample: Sample, tiny_evaluator: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert run("evaluate_module").startswith("gleu: 1.0 (gleu(n=4, ")
+    import evaluate
+
+    texts = {"sources": list(sample.sources), "predictions": sample.systems["strong"]}
+    references = sample.references.texts()
+    for name in ("gleu", f"some(model={str(tiny_evaluator)!r})"):
+        metric = learnedgec.load_metric(name)
+        cache = str(tmp_path_factory.mktemp("cache"))
+        module = evaluate.load(str(EXAMPLES / "evaluate_module.py"), str(metric), cache_dir=cache)
+        needed = {"references": references} if metric.needs_references else {}
+        result = module.compute(**texts, **needed)
+        alone = metric.score(*texts.values(), references)
+        assert result[metric.name] == pytest.approx(alone.value)
+        assert result["sentences"] == pytest.approx(alone.sentences.tolist())
+        assert result["signature"] == alone.signature
+
+
+TASK = """
+task: gec
+dataset_path: json
+dataset_kwargs:
+  data_files: {{test: {data}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "Correct: {{{{source}}}}"
+doc_to_target: "{{{{references[0]}}}}"
+"""
+
+
+@pytest.mark.filterwarnings("default")
+def test_lm_eval_task(run, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the example, then a task with its functions in the harness, on a model that answers by heart."""
+    assert run("lm_eval_task") == "gleu: 1.0\n"
+    lm_eval = pytest.importorskip(
+        "lm_eval", reason="lm-eval is not installed (make test-harnesses)"
+    )
+    tasks, api = map(pytest.importorskip, ("lm_eval.tasks", "lm_eval.api.model"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    outputs = sample.systems["strong"]
+    by_heart = dict(zip((f"Correct: {source}" for source in sample.sources), outputs, strict=True))
+
+    class ByHeart(api.LM):
+        def generate_until(self, requests: list[Any], **_: Any) -> list[str]:
+            return [f"<think>…</think>{by_heart[request.args[0]]}" for request in requests]
+
+        def loglikelihood(self, requests: list[Any], **_: Any) -> list[Any]:
+            raise AssertionError
+
+        def loglikelihood_rolling(self, requests: list[Any], **_: Any) -> list[Any]:
+            raise AssertionError
+
+    references = sample.references.texts()
+    rows = zip(sample.sources, references, strict=True)
+    write_jsonl(tmp_path / "data.jsonl", [{"source": s, "references": of} for s, of in rows])
+    example = EXAMPLES / "lm_eval_task.py"
+    functions = ast.get_docstring(ast.parse(example.read_text())).split("\n\n")[1]
+    task = TASK.format(data=tmp_path / "data.jsonl") + textwrap.dedent(functions)
+    (tmp_path / "gec.yaml").write_text(task)
+    shutil.copy(example, tmp_path)
+    results = lm_eval.simple_evaluate(
+        ByHeart(),
+        tasks=["gec"],
+        task_manager=tasks.TaskManager(include_path=str(tmp_path), include_defaults=False),
+        bootstrap_iters=0,
+    )
+    alone = learnedgec.score("gleu", sample.sources, outputs, references)
+    assert results["results"]["gec"]["gleu,none"] == pytest.approx(alone.value)

@@ -1,1 +1,0 @@
-"""Metrics inside evaluation harnesses: one adapter, and a thin module for each harness."""
