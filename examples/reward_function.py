@@ -6,16 +6,15 @@ holds the sentences to correct.
 
 from learnedgec import reward
 
-reward_function = reward(
-    "impara",
-    centre=True,  # leaving the source as it is earns 0
-    floor=-1.0,  # what is no correction earns this minus its distance from the source
-    watch="edit-count",  # logged, never rewarded: does the policy only edit more and more?
-)
+# By default: how good the text is, less a charge where the meaning changes. Leaving the source as it is
+# earns 0, and what is no correction at all about -10. What is watched is logged, never rewarded: does the
+# policy only edit more and more?
+reward_function = reward(watch="edit-count")
 
 source = "She have went to school yesterday ."
 completions = {
     "a good correction": "<think>went</think> Corrected sentence: She went to school yesterday .",
+    "another meaning": "She has gone to the moon yesterday .",
     "nothing corrected": source,
     "an added mistake": "She have went to a schools yesterday .",
     "an empty answer": "",

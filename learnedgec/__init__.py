@@ -16,7 +16,7 @@ _NAMES = {
     "analysis.ranking": ["SystemRanking", "rank", "rank_systems"],
     "applications.confidence": ["edit_confidence"],
     "applications.rerank": ["Guards", "Reranking", "rerank"],
-    "applications.reward": ["Reward", "reward"],
+    "applications.reward": ["MeaningPenalty", "Reward", "reward"],
     "data.benchmarks": ["Benchmark", "load_benchmark"],
     "data.catalog.ratings": ["Rating", "load_ratings"],
     "data.m2": ["AnnotatedSentence", "Edit", "apply_edits", "read_m2", "write_m2"],

@@ -11,6 +11,7 @@ from learnedgec.applications.confidence import edit_confidence as edit_confidenc
 from learnedgec.applications.rerank import Guards as Guards
 from learnedgec.applications.rerank import Reranking as Reranking
 from learnedgec.applications.rerank import rerank as rerank
+from learnedgec.applications.reward import MeaningPenalty as MeaningPenalty
 from learnedgec.applications.reward import Reward as Reward
 from learnedgec.applications.reward import reward as reward
 from learnedgec.data.benchmarks import Benchmark as Benchmark

@@ -106,9 +106,9 @@ def test_rerank_outputs(run) -> None:
 
 def test_reward_function(run) -> None:
     *rows, step = run("reward_function").splitlines()
-    good, nothing, mistake, empty = (numbers(row)[0] for row in rows)
-    assert good > 0.5 > 0 == nothing > mistake > empty == -2
-    assert step.endswith("edited tokens 2.50, floored 25%")
+    good, other, nothing, mistake, empty = (numbers(row)[0] for row in rows)
+    assert good > other > 0 == nothing > mistake > empty == -11
+    assert step.endswith("edited tokens 2.80, floored 20%")
 
 
 def test_explain_edits(run) -> None:

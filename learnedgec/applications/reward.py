@@ -2,9 +2,10 @@
 
 A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
 something else, truncated texts, or chatter around the source. So a reward has a floor for outputs that
-cannot be corrections of their source (`is_correction`), may charge for edits, and can watch a second metric
-that the policy is not trained on: where the reward rises and the watched metric falls, the policy is gaming.
-Small edits that change the meaning, such as a negation, pass `some`, `impara` and `preference`.
+cannot be corrections of their source (`is_correction`), may charge for a changed meaning (`MeaningPenalty`)
+and for edits, and can watch a second metric that the policy is not trained on: where the reward rises and the
+watched metric falls, the policy is gaming. Small edits that change the meaning, such as a negation, pass
+`some`, `impara` and `preference`, which need the penalty.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,9 @@ from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
 from learnedgec.types import Floats
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 """What a policy wrote: a text, or the messages of a chat."""
@@ -121,6 +125,29 @@ def _distances(sources: Sequence[str], texts: Sequence[str]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
+class MeaningPenalty:
+    """What a reward charges for a changed meaning: weight · max(0, m(source) − m(text) − slack).
+
+    m is the value of a metric that reads the source and the text. An honest correction loses a little of it,
+    which is free. The defaults were chosen on attacks: docs/explanation/hacking.md.
+
+    Attributes:
+        metric: the metric m, or its name.
+        weight: reward per unit of m.
+        slack: what a text may lose without a charge.
+
+    Example:
+        >>> kind = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1))
+        >>> kind(completions=["He goes .", "He ."], source=["He go home ."] * 2)
+        [0.0, -0.5]
+    """
+
+    metric: AnyMetric = "head(model='joint-mpnet-3', name='meaning')"
+    weight: float = 2.5
+    slack: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
 class Watched:
     """The means of one step, of the metric that the policy is trained on and of the watched one.
 
@@ -149,6 +176,7 @@ class Reward:
         extract: how the correction is found in a completion.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
         edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
+        meaning: the penalty for a changed meaning.
         floor: a completion that the metric's gate rejects, or that is no correction (`is_correction`), earns
             this minus its distance from the source, from 0 to 1 (empty): so an empty, truncated, padded or
             unrelated one earns less than a copy of the source, and a policy that writes nothing else has a
@@ -166,6 +194,7 @@ class Reward:
     extract: Callable[[str], str] = extract_correction
     centre: bool = False
     edit_penalty: float = 0.0
+    meaning: MeaningPenalty | None = None
     floor: float | None = None
     watch: BoundMetric | None = None
     history: list[Watched] = field(default_factory=list, repr=False)
@@ -241,6 +270,8 @@ class Reward:
             edits = EditCount().compute(sources, texts, None, Runtime())["score"]
             sizes = np.array([max(len(source.split()), 1) for source in sources])
             rewards -= self.edit_penalty * edits / sizes
+        if self.meaning is not None:
+            rewards -= self._changed(self.meaning, sources, texts)
         rejected = ~is_correction(sources, texts)
         if isinstance(self.metric.metric, Gated):
             rejected |= ~self.metric.metric.accepted(statistics["completions"])
@@ -260,6 +291,19 @@ class Reward:
                 log(f"{self.watch.metric.name}/watched", step.watched)
         return list(map(float, rewards))
 
+    def _changed(
+        self, penalty: MeaningPenalty, sources: Sequence[str], texts: Sequence[str]
+    ) -> Floats:
+        """Return what each text is charged for a changed meaning."""
+        metric = bind_one(penalty.metric, self.metric.runtime)
+        systems = {"completions": texts, "sources": sources}
+        before, after = (
+            _sentence_scores(metric, metric.statistics(sources, systems)[name])
+            for name in ("sources", "completions")
+        )
+        charged: Floats = penalty.weight * np.maximum(0, before - after - penalty.slack)
+        return charged
+
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
         """Return a column of the data set, or raise `InputError`."""
         if name not in columns:
@@ -274,7 +318,27 @@ class Reward:
         return column
 
 
-def reward(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -> Reward:
+# Chosen on attacks, as the weight of the meaning: docs/explanation/hacking.md. Accepted texts earn more.
+_METRIC = "head(model='joint-mpnet-3', weights={'quality': 1.0, 'likelihood': 6.0})"
+_FLOOR = -10.0
+
+
+class Options(TypedDict, total=False):
+    """The attributes of `Reward` that may be given; `watch` may be a name."""
+
+    source: str
+    references: str
+    extract: Callable[[str], str]
+    centre: bool
+    edit_penalty: float
+    meaning: MeaningPenalty | None
+    floor: float | None
+    watch: AnyMetric | None
+
+
+def reward(
+    metric: AnyMetric | None = None, *, runtime: Runtime = Runtime(), **options: Unpack[Options]
+) -> Reward:
     """Return a metric as a reward function for TRL's trainers, or any other.
 
     It is called with a step's completions and the data set's columns, scores them in one batch, each
@@ -282,7 +346,8 @@ def reward(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -
     `runtime.device`, and can be pickled.
 
     Args:
-        metric: a metric or its name.
+        metric: a metric or its name. By default, two heads of `joint-mpnet-3` that read the hypothesis, with
+            `centre`, a `floor` of -10 and the `MeaningPenalty`.
         runtime: how to run.
         options: the attributes of `Reward`; `watch` may be a name too.
 
@@ -297,10 +362,17 @@ def reward(metric: AnyMetric, *, runtime: Runtime = Runtime(), **options: Any) -
         [0.0, -2.0]
         >>> shorter.history[-1].watched
         1.5
+        >>> earned = reward()(completions=["He goes home .", "He go home ."], source=["He go home ."] * 2)
+        >>> bool(earned[0] > earned[1] == 0)
+        True
     """
-    if options.get("watch") is not None:
-        options["watch"] = bind_one(options["watch"], runtime)
-    return Reward(bind_one(metric, runtime), **options)
+    given: dict[str, Any] = dict(options)
+    if metric is None:
+        metric = _METRIC
+        given = {"centre": True, "floor": _FLOOR, "meaning": MeaningPenalty(), **given}
+    if given.get("watch") is not None:
+        given["watch"] = bind_one(given["watch"], runtime)
+    return Reward(bind_one(metric, runtime), **given)
 
 
 def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:

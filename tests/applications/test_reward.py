@@ -14,7 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import References, load_metric
-from learnedgec.applications.reward import extract_correction, is_correction, reward
+from learnedgec.applications.reward import (
+    MeaningPenalty,
+    extract_correction,
+    is_correction,
+    reward,
+)
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.runtime.notices import TextWarning
@@ -104,6 +109,68 @@ def test_what_is_no_correction_is_graded_below_every_copy() -> None:
     assert all(-2 <= value < -1 for value in rewards[:-1])
 
 
+def test_a_changed_meaning_is_charged_beyond_the_slack() -> None:
+    function = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1.0))
+    texts = ["a b c d", "a b c", "a b", "a b c d e"]
+    rewards = function(completions=texts, source=["a b c d"] * 4)
+    assert rewards == pytest.approx([0.0, 0.0, -0.5, 0.0])
+
+
+# Source, a text that says something else, the correction.
+CHANGED = {
+    "negation": (
+        "He have finished his homework .",
+        "He has not finished his homework .",
+        "He has finished his homework .",
+    ),
+    "antonym": (
+        "She dont like her teacher because he are mean .",
+        "She loves her teacher because he is kind .",
+        "She does n't like her teacher because he is mean .",
+    ),
+    "number": (
+        "The company lost 500 dollar in last year .",
+        "The company lost 900 dollars last year .",
+        "The company lost 500 dollars last year .",
+    ),
+    "name": (
+        "Anna have met Peter in Berlin .",
+        "Peter has met Anna in Paris .",
+        "Anna has met Peter in Berlin .",
+    ),
+    "tense": (
+        "She have went to school yesterday .",
+        "She will go to school tomorrow .",
+        "She went to school yesterday .",
+    ),
+    "word": (
+        "She have went to school yesterday .",
+        "She has gone to the moon yesterday .",
+        "She went to school yesterday .",
+    ),
+    "dropped": (
+        "He go to school every days because he like to learn .",
+        "He goes to school every day .",
+        "He goes to school every day because he likes to learn .",
+    ),
+    "addition": (
+        "He go to school every days .",
+        "He goes to school every day with his dog .",
+        "He goes to school every day .",
+    ),
+}
+
+
+def test_by_default_a_changed_meaning_earns_less_than_the_correction() -> None:
+    sources, changed, right = zip(*CHANGED.values(), strict=True)
+    rewards = reward()(completions=[*changed, *right], source=sources * 2)
+    pairs = dict(zip(CHANGED, np.reshape(rewards, (2, -1)).T.tolist(), strict=True))
+    assert {kind: pair for kind, pair in pairs.items() if not 0 < pair[1] > pair[0]} == {}
+    # By the metric alone, five of them win.
+    plain = reward("impara")(completions=[*changed, *right], source=sources * 2)
+    assert (np.array(plain[:8]) > np.array(plain[8:])).sum() == 5
+
+
 def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
     function = reward("length", watch="edit-count", floor=-1.0)
     logged: dict[str, float] = {}
@@ -134,8 +201,9 @@ TRICKS: dict[str, Callable[[str], str]] = {
 }
 
 
-def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample) -> None:
-    function = reward("impara", centre=True, floor=-1.0)
+@pytest.mark.parametrize("default", [True, False])
+def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample, default: bool) -> None:
+    function = reward() if default else reward("impara", centre=True, floor=-1.0)
     sources = sample.sources[:6]
     attempts = {name: [trick(source) for source in sources] for name, trick in TRICKS.items()}
     attempts |= {"copy": sources, "correction": sample.systems["strong"][:6]}
@@ -144,8 +212,9 @@ def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample) -> None:
     *tricks, copy, correction = dict(zip(attempts, rewards.mean(axis=1), strict=True)).items()
     assert copy[1] == 0.0 < correction[1]
     assert {name: mean for name, mean in tricks if mean > -0.2} == {}
-    assert rewards[0] == pytest.approx([-2.0] * 6), "the empty completion gets the least"
-    assert (rewards[-1] > -1.0).all(), "no correction gets it"
+    assert function.floor is not None
+    assert rewards[0] == pytest.approx([function.floor - 1] * 6), "the empty one gets the least"
+    assert (rewards[-1] > function.floor).all(), "no correction gets it"
 
 
 @pytest.mark.realdata

@@ -146,12 +146,7 @@ class Changes:
 
         Only words that the text shares with its source are changed.
         """
-        matcher = SequenceMatcher(None, source, text, autojunk=False)
-        shared = {
-            place
-            for block in matcher.get_matching_blocks()
-            for place in range(block.b, block.b + block.size)
-        }
+        shared = shared_places(source, text)
         edits: list[Edit] = []
         kinds, weights = zip(*self.kinds.items(), strict=True)
         for _ in range(1 + (generator.random() < 0.2)):
@@ -213,6 +208,16 @@ class Changes:
             return "" if new[:4] == word[:4] else new
         table = _OPPOSITES if kind == "opposite" else _NUMBERS
         return generator.choice(table[word]) if word in table else ""
+
+
+def shared_places(source: Sequence[str], text: Sequence[str]) -> set[int]:
+    """Return the places of the words that a text shares with its source."""
+    matcher = SequenceMatcher(None, source, text, autojunk=False)
+    return {
+        place
+        for block in matcher.get_matching_blocks()
+        for place in range(block.b, block.b + block.size)
+    }
 
 
 def _ending(word: str) -> str:
