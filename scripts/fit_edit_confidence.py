@@ -35,7 +35,7 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import write_text
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import RELEASED as ANNOTATOR
+from learnedgec.edits.annotators import RELEASED as ANNOTATOR
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.registry import load_metric

@@ -31,7 +31,7 @@ from learnedgec.data.references import ReferenceRows, as_references
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one

@@ -24,7 +24,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.references import References
-from learnedgec.edits.parsing import USUAL
+from learnedgec.edits.annotators import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.base import Metric

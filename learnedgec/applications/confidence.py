@@ -28,7 +28,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import Sentences
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.words import word_log_odds

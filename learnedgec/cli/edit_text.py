@@ -12,7 +12,7 @@ from learnedgec.cli.inputs import Task
 from learnedgec.data.m2 import Edit
 from learnedgec.data.rows import Row
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.protocols import ShowsEdits

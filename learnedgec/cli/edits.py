@@ -15,7 +15,7 @@ from learnedgec.data.references import References
 from learnedgec.data.rows import Row
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.annotators import default_annotator, describe_annotator
 from learnedgec.errors import InputError
 
 _FORMATS = ("table", "json", "csv", "tsv")

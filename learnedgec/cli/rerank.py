@@ -12,7 +12,7 @@ from learnedgec.applications.rerank import Guards, MinimumBayesRisk, Reranking, 
 from learnedgec.applications.voting import vote
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.text import write_lines
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 

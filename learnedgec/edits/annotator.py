@@ -1,16 +1,9 @@
 """ERRANT's edits: parse two sentences with a spaCy pipeline, align them, and extract typed edits.
 
-An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies, or a
-`learnedgec.edits.annotators.Annotator`. Its name is one of
-
-    en-ewt-sm         the pipeline that is part of learnedgec, in `checkpoints/`
-    en_core_web_sm    any installed spaCy package
-    a directory       a pipeline that `spacy.load` reads
-    plain             no pipeline, for any language that separates words by spaces
-    another name      an annotator of an installed package
+`learnedgec.edits.annotators` describes the names of annotators.
 
 The `errant` package compares tokens, finds an alignment in a table of costs, merges edits and types them.
-This module fills its table faster and passes it plain Python tokens (`Token`) instead of spaCy's, whose
+`learnedgec.edits.parsing` fills its table faster and passes it plain Python tokens instead of spaCy's, whose
 attributes are slow to access. The edits are the same.
 
 Source: Bryant, Felice and Briscoe, "Automatic Annotation and Evaluation of Error Types for Grammatical Error
@@ -27,12 +20,10 @@ from pathlib import Path
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
-from learnedgec.edits.annotators import ANNOTATORS
-from learnedgec.edits.parsing import (
+from learnedgec.edits.annotators import (
+    ANNOTATORS,
     BLOCK,
     find_annotator,
-    load_pipeline,
-    parse_sentences,
     registered_annotator,
 )
 from learnedgec.runtime.pool import parallel_map
@@ -118,15 +109,15 @@ def _extract(
 
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
-    """Return the edits of some pairs, from an annotator that is not a pipeline."""
+    """Return the edits of some pairs from an annotator that is not a pipeline."""
     return [tuple(edits) for edits in ANNOTATORS.find(annotator).annotate(pairs, types=types)]
 
 
 def _extract_block(
     path: Path, types: bool, pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[Edit, ...]]:
-    """Return the edits of some pairs."""
-    from learnedgec.edits.alignment import annotate
+    """Return the edits of some pairs from a pipeline."""
+    from learnedgec.edits.parsing import annotate, load_pipeline, parse_sentences
 
     parsed = parse_sentences(load_pipeline(path, types), (text for pair in pairs for text in pair))
     return [annotate(parsed[source], parsed[target], types) for source, target in pairs]

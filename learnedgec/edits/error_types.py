@@ -11,9 +11,9 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError
 
 Tier: TypeAlias = Literal["type", "category", "operation"]
-"""`R:VERB:SVA`, `VERB:SVA` or `R`."""
+"""The level of detail of an error type: `R:VERB:SVA`, `VERB:SVA` or `R`."""
 
-# ERRANT's types, those of `plain`, and no edit at all.
+# The types of ERRANT and of `plain`, and the type that stands for no edit.
 _ERRANTS = re.compile(r"[MRU](:|$)|noop$")
 
 TIERS: tuple[Tier, ...] = get_args(Tier)

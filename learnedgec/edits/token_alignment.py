@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 Step: TypeAlias = tuple[str, int, int, int, int]
-"""`M`, `S`, `D`, `I` or `Tk`, and the span of tokens on either side."""
+"""An operation (`M`, `S`, `D`, `I` or `Tk`) with its span of tokens in the source and in the target."""
 
-# Joining neighbouring changes takes time that grows with the square of their number, and more with that of
-# the substitutions. These numbers of them take seconds.
+# The time to join neighbouring changes grows with the square of their number, and faster with the number of
+# substitutions. These numbers take seconds.
 _MOST_CHANGES, _MOST_SUBSTITUTIONS = 600, 100
 
 
@@ -47,7 +47,7 @@ def alignment_tables(
     first, other_first = _first_places(low), _first_places(other_low)
     width, height = len(other), len(words)
     row = [float(j) for j in range(width + 1)]
-    # Rows that are done take a quarter of the memory as arrays.
+    # As arrays, finished rows take a quarter of the memory.
     costs = [array("d", row)]
     operations = [["O"] + ["I"] * width]
     for i in range(height):
@@ -68,7 +68,7 @@ def alignment_tables(
                 best, operation = insertion, "I"
             if deletion < best:
                 best, operation = deletion, "D"
-            # A reordering that ends here has both last words on both sides.
+            # A reordering can end here only if both last words occur on both sides.
             if reaches <= j and first.get(other_low[j], height) <= i:
                 back = _reordered(costs, low, other_low, i, j)
                 if back and costs[i - back][j - back] + back <= best:
@@ -99,7 +99,7 @@ def trace_back(operations: Sequence[Sequence[str]]) -> list[Step]:
 
 
 def break_long_runs(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield steps; after 600 neighbouring changes or 100 substitutions, an empty match ends the edit."""
+    """Yield steps; after 600 neighbouring changes or 100 substitutions, an empty match separates edits."""
     changes = substitutions = 0
     for step in steps:
         kind, start, _, left, _ = step
@@ -123,7 +123,7 @@ def _reordered(
 ) -> int:
     """Return the smallest k for which the k+1 words up to i and j are the same in another order, or 0.
 
-    The search ends at a pair of words that costs nothing.
+    The search ends at a pair of words whose alignment costs nothing.
     """
     missing: dict[str, int] = {}
     unequal = 0

@@ -40,7 +40,8 @@ def tokenise(texts: Sentences) -> list[str]:
 def tokenise_references(references: References, sources: Sequence[str]) -> References:
     """Return references with tokenised texts.
 
-    Gold edits refer to tokens of their source. They are kept if source and reference are already tokenised.
+    Gold edits refer to tokens of their source, so they are kept only if source and reference are already
+    tokenised.
 
     Args:
         references: references of N sentences.
@@ -65,7 +66,7 @@ def describe_tokens() -> str:
     return f"spacy-en-{version('spacy')}"
 
 
-# The tokenizer's time grows with the square of a word's length. No word is so long.
+# The tokenizer's time grows with the square of a word's length, and no real word is longer than this.
 _LONGEST_WORD = 1_000
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.judging import tables
 from learnedgec.judging.database import add_item, add_question, load_edits
 from learnedgec.judging.items import Answer, Judgement

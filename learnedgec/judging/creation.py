@@ -14,7 +14,7 @@ from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.judging.sampling import group_equal, spread
 from learnedgec.judging.settings import StudySettings

@@ -23,8 +23,8 @@ from scipy.special import expit
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
+from learnedgec.edits.annotators import default_annotator, describe_annotator
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits

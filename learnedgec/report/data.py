@@ -22,7 +22,7 @@ from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.edits.parsing import available_annotator
+from learnedgec.edits.annotators import available_annotator
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.protocols import ShowsEdits

@@ -14,7 +14,7 @@ from learnedgec._version import __version__
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
-from learnedgec.edits.parsing import RELEASED, USUAL, describe_annotator
+from learnedgec.edits.annotators import RELEASED, USUAL, describe_annotator
 from learnedgec.metrics.inputs import input_notices
 from learnedgec.scoring import BoundMetric
 

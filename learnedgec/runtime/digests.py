@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
-"""Name, inode, size and times of each file in a folder."""
+"""The name, inode, size and times of each file in a folder."""
 
-# Part of every key. To increase it makes everything that was stored under a key unknown.
+# This is a part of every key. A new value makes everything unknown that was stored under old keys.
 _LAYOUT = "2"
 
 
@@ -34,7 +34,7 @@ def key_of(*parts: str | Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _file_digest(path: str, *state: int) -> str:  # the state only belongs to the key of the cache
+def _file_digest(path: str, *state: int) -> str:  # The state is only a part of the cache's key.
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(1 << 20):
@@ -43,12 +43,12 @@ def _file_digest(path: str, *state: int) -> str:  # the state only belongs to th
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal; it is computed again only if the file changes."""
+    """Return the SHA-256 of a file in hexadecimal, computed again only if the file changes."""
     return _file_digest(os.fspath(path), *_file_state(path))
 
 
 def _file_state(path: Path) -> tuple[int, int, int, int]:
-    """Return inode, size and times of a file, which change whenever the file does."""
+    """Return the inode, size and times of a file, which change whenever the file changes."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
@@ -71,6 +71,6 @@ def folder_digest(folder: Path) -> str:
 
 
 def folder_state(folder: Path) -> FolderState:
-    """Return what changes whenever a file in a folder or below it does."""
+    """Return a value that changes whenever a file in a folder or below it changes."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return tuple((file.relative_to(folder).as_posix(), *_file_state(file)) for file in files)

@@ -1,4 +1,4 @@
-"""Warnings about inputs, which are repeated when a result is read from a cache.
+"""Warnings about inputs, which are also issued when a result is read from a cache.
 
 Code that computes a result warns with `warn_of_inputs`. Code that stores results stores these warnings too
 (`collected`), and repeats them whenever it reads a result.
@@ -24,7 +24,7 @@ _COLLECTED: ContextVar[list[InputWarning] | None] = ContextVar("collected", defa
 
 
 def warn_of_inputs(warning: InputWarning) -> None:
-    """Warn, unless warnings are collected in this context."""
+    """Issue a warning, or collect it if warnings are collected in this context."""
     collecting = _COLLECTED.get()
     if collecting is None:
         warnings.warn(warning, stacklevel=3)

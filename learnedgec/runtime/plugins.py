@@ -1,4 +1,4 @@
-"""Tables that installed packages can extend: metrics, datasets, benchmarks, pair sources, annotators.
+"""Tables of metrics, datasets, benchmarks, pair sources or annotators, which packages can extend.
 
 A package adds a name by an entry point, for example in its pyproject.toml:
 
@@ -62,7 +62,7 @@ class Plugin:
 
     def error(self, reason: str) -> PluginError:
         """Return the error for a plug-in that cannot be used, with the reason."""
-        assert self.point.dist is not None  # that of every installed entry point
+        assert self.point.dist is not None  # Every installed entry point has a distribution.
         return PluginError(
             f"the {self.kind} {self.name!r} of the installed package {self.point.dist.name} cannot be used: "
             f"{reason}; update or uninstall the package."
@@ -158,9 +158,9 @@ class Registry(Generic[T]):
 
 
 def see_current_folder() -> None:
-    """Add the current folder to the end of the import path, which an installed script does not have there.
+    """Add the current folder, which the import path of an installed script lacks, to its end.
 
-    At the front, a file in it would hide any library's module of the same name.
+    At the front, a file in the folder would hide the module of the same name of any library.
     """
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
@@ -201,12 +201,12 @@ def import_class(path: str, base: type[S]) -> type[S]:
 
 
 def origin(kind: type) -> dict[str, str]:
-    """Return what identifies the code of a class from outside learnedgec; nothing for a class of its own.
+    """Return what identifies the code of a class from outside learnedgec; it is empty for learnedgec's own.
 
-    `package` is the installed package with its version, if it adds to one of learnedgec's tables. `code` is
-    a SHA-256, of 12 digits: of the file that defines the class and of those of its bases outside learnedgec
-    and the standard library, or of the methods of a class that has no file, as in a notebook. Modules that
-    these import are not read.
+    `package` is the installed package with its version, if it adds to one of learnedgec's tables. `code` has
+    12 digits of a SHA-256: that of the files that define the class and its bases outside learnedgec and the
+    standard library, or that of the methods of a class that has no file, as in a notebook. Modules that these
+    files import are not read.
 
     Example:
         >>> from learnedgec.metrics.gleu import Gleu

@@ -21,7 +21,7 @@ from learnedgec.runtime.runtime import Runtime
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-# Large enough to make sending it cheap, small enough to keep all processes busy to the end.
+# A chunk of this size is cheap to send and keeps all processes busy to the end.
 _CHUNK = 32
 
 
@@ -36,8 +36,8 @@ def parallel_map(
     """Return the result of a function for every item, in order, from `runtime.processes` processes.
 
     Processes are started (spawned) on every platform, because forking a process that has loaded torch can
-    hang. So they do not share its state, and a script that uses several processes needs the usual
-    ``if __name__ == "__main__":``. With one process, or few items, the work is done in the calling process.
+    hang. They do not share its state, and a script that uses several processes needs the usual
+    ``if __name__ == "__main__":``. With one process, or few items, the calling process does the work.
 
     Args:
         function: pure function at a module's top level, or a `functools.partial` of one.
@@ -83,7 +83,7 @@ def parallel_map(
 
 
 def _live_by(end: Connection) -> None:
-    """End this process when its parent closes the other end of a pipe or dies, and not by Ctrl-C."""
+    """End this process when its parent closes the other end of a pipe or dies, but not at Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, and elsewhere, as in a log, a line each minute."""
+"""Progress on stderr: bars on a terminal, and a line each minute elsewhere, as in a log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def track(
 
     Args:
         items: items to yield.
-        description: what is counted.
+        description: name of the items.
         total: number of items, if `items` has no length.
         weights: amount of work of each item; by default 1 each.
         show: whether to show progress.
@@ -58,15 +58,15 @@ def _bar(description: str, total: float | None) -> Iterator[Callable[[float], No
 
 
 class ProgressLines:
-    """Lines about a task on stderr, at most one a minute of all tasks together.
+    """Lines about the progress of a task on stderr; all tasks together print at most one line a minute.
 
     Args:
-        description: what is counted.
+        description: name of the counted work.
         total: amount of the whole work; `None` if it is unknown.
-        done: amount that was done before.
+        done: amount of work that was already done.
     """
 
-    # When the next line is due; 0 before the first task.
+    # The time at which the next line is due; 0 before the first task.
     _due: ClassVar[float] = 0
 
     def __init__(self, description: str, total: float | None, done: float = 0) -> None:

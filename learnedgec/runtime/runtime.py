@@ -30,7 +30,8 @@ class Runtime:
             each sentence; `None` disables it.
         tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
             (`learnedgec.tokenise`); `none` splits at spaces, which is right for tokenised text.
-        opened: what names stand for in a bound runtime; `None` where each use of a name looks it up again.
+        opened: the objects that names stand for in a bound runtime. In one that is not bound, it is `None`,
+            and each use of a name looks it up again.
 
     Example:
         >>> runtime = Runtime(device="cpu", jobs=2)
@@ -63,15 +64,15 @@ class Runtime:
         return self.jobs or os.cpu_count() or 1
 
     def bound(self) -> Runtime:
-        """Return the runtime with a memory of what it opens, so that one name is one model until the end."""
+        """Return a runtime that remembers what it opens, so that one name stays one model until the end."""
         return self if self.opened is not None else dataclasses.replace(self, opened={})
 
     def open(self, find: Callable[..., _Opened], *name: Any) -> _Opened:
-        """Return `find(*name)`; a bound runtime returns what it found the first time.
+        """Return `find(*name)`, which a bound runtime calls only once for each name.
 
         Args:
-            find: a function of a module, which opens what a name stands for.
-            name: its arguments.
+            find: a module's function that opens what a name stands for.
+            name: the arguments of the function.
 
         Example:
             >>> runtime = Runtime().bound()

@@ -20,7 +20,7 @@ def local_path(name: str) -> Path | None:
 
 
 def included_folder(installed: str, checkout: str) -> Path:
-    """Return a folder that comes with learnedgec, inside the installed package or beside it in a checkout."""
+    """Return a folder of learnedgec, which is inside the installed package or beside it in a checkout."""
     package = Path(__file__).parents[1]
     inside = package / installed
     return inside if inside.is_dir() else package.parent / checkout

@@ -34,7 +34,7 @@ def run(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
     Args:
         app: an ASGI application; uvicorn, which runs it, has to be installed.
         listening: see `listen`.
-        grace: seconds to finish these requests; those not done by then are cut off.
+        grace: seconds to finish these requests; unfinished ones are then cut off.
 
     Raises:
         MissingDependencyError: uvicorn is not installed.
@@ -47,7 +47,7 @@ def run(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
     )
-    # After it has stopped, the server raises the signal that stopped it once more. Ignore this one.
+    # After it has stopped, the server raises the signal that stopped it again. Ignore this second signal.
     signals = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, lambda *_: None) for number in signals]
     try:

@@ -1,9 +1,9 @@
-"""One store on disk for what is expensive to compute: values by key, in one SQLite file.
+"""The store on disk for expensive results: values by key, in one SQLite file.
 
 Several processes and threads may share it. A write is whole or absent, and a damaged value counts as absent.
 A file that is damaged or no database is renamed with a warning when something is written, and a new one
 begins. Any other error of SQLite, such as one of a full disk, leaves the file as it is. Keys come from
-`key_of`, which covers everything that a value depends on, so that no value ever becomes wrong.
+`key_of`, which covers everything on which a value depends, so no value ever becomes wrong.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ Input: TypeAlias = str | tuple[str, str]
 
 _FILE = "store.sqlite"
 
-# Seconds that a process waits for another that writes.
+# The number of seconds for which a process waits while another one writes.
 _PATIENCE = 60.0
 
-# Keys in one query; older versions of SQLite take 999.
+# The number of keys in one query; older versions of SQLite take at most 999.
 _KEYS_PER_QUERY = 500
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB)"
 
-# SQLite may take an error's message from a damaged file, and then it may not be UTF-8.
+# SQLite may take the message of an error from a damaged file, so the message may not be UTF-8.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
-# What SQLite says of a file that is no database, and of a torn one.
+# SQLite's messages about a file that is no database, and about a torn one.
 _NO_DATABASE = re.compile("not a database|malformed")
 
-# Array names have this prefix in a file of arrays; the records have none.
+# Names of arrays have this prefix in a file of arrays; the records have no prefix.
 _PREFIX = "array:"
 
 
 class Store:
     """Values by key in a folder.
 
-    `load` and `save` are for arrays with records for JSON, `read` and `write` for the bytes of many small
+    `load` and `save` are for arrays with records for JSON; `read` and `write` are for the bytes of many small
     values at once.
 
     Args:
-        folder: is created when something is written.
+        folder: the folder, which is created when something is written.
 
     Example:
         >>> import tempfile
@@ -76,7 +76,7 @@ class Store:
         self._path = Path(folder) / _FILE
 
     def read(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of those keys that have one."""
+        """Return the values of all keys that have a value."""
         values: dict[str, bytes] = {}
         if not self._path.is_file():
             return values
@@ -176,11 +176,11 @@ def _checksum(key: bytes, value: bytes) -> bytes:
 class RowStore:
     """The stored outputs of one model: a row of numbers for each distinct text or pair.
 
-    So another system costs only its new sentences, and metrics with the same model share its output.
+    Another system thus costs only its new sentences, and metrics with the same model share its outputs.
 
     Args:
-        folder: of the store.
-        about: everything that a row depends on apart from its input, such as the digest of the model.
+        folder: the folder of the store.
+        about: everything besides its input on which a row depends, such as the digest of the model.
         width: K, the length of a row.
 
     Example:
@@ -195,7 +195,7 @@ class RowStore:
         self._store, self._about, self._width = Store(folder), list(about), width
 
     def load(self, items: Sequence[Input]) -> dict[Input, Floats]:
-        """Return the rows of those distinct inputs that have one."""
+        """Return the rows of all distinct inputs that have a row."""
         item_of = {self._key(item): item for item in items}
         return {
             item_of[key]: np.frombuffer(content, dtype="<f8").astype(np.float64)

@@ -25,7 +25,7 @@ def check_writable(path: PathLike) -> None:
     """Raise `OutputError` if `path` cannot be written; nothing is created.
 
     Raises:
-        OutputError: it is a folder, or it, or the nearest folder above it that exists, cannot be written.
+        OutputError: the path is a folder, or neither it nor the nearest folder above it can be written.
     """
     with _reported(path):
         target = _target(path)
@@ -110,7 +110,7 @@ def _reported(path: PathLike) -> Iterator[None]:
 
 
 def _target(path: PathLike) -> Path | None:
-    """Return the file or folder that a path leads to; `None` for a pipe or a device.
+    """Return the file or folder to which a path leads, or `None` for a pipe or a device.
 
     Raises:
         OSError: the file that exists there cannot be written.

@@ -1,4 +1,4 @@
-"""Which of two scores is higher, or whether they tie: one rule for everything that counts wins.
+"""One rule for all that counts wins: it says which of two scores is higher, or whether they tie.
 
 Two scores tie if they differ by no more than rounding. A strict comparison of floating-point numbers would
 count that rounding as a win: two outputs with the same numbers of correct and proposed edits may have M2
@@ -14,7 +14,7 @@ from learnedgec.types import Floats
 
 
 def quotient(above: npt.ArrayLike, below: npt.ArrayLike) -> Floats:
-    """Return above / below, NaN where the denominator is not above 0.
+    """Return above / below, or NaN where the denominator is not above 0.
 
     Example:
         >>> quotient([1, 1], [2, 0]).tolist()
@@ -25,15 +25,15 @@ def quotient(above: npt.ArrayLike, below: npt.ArrayLike) -> Floats:
     return quotients
 
 
-# The difference up to which scores are equal: absolute below 1, relative above.
+# Scores that differ by no more than this are equal. The difference is absolute below 1, and relative above.
 _ROUNDING = 1e-12
 
 
 def outcomes(first: Floats, second: Floats) -> Floats:
-    """Return 1 where the first score is higher, -1 where the second is, 0 where they tie.
+    """Return 1 where the first score is higher, -1 where the second is higher, and 0 where they tie.
 
-    Scores tie if |a - b| <= 1e-12 * max(1, |a|, |b|). Infinite scores tie with their equals, and NaN, which
-    is neither higher nor lower, with everything.
+    Scores tie if |a - b| <= 1e-12 * max(1, |a|, |b|). Infinite scores tie with their equals. NaN, which is
+    neither higher nor lower, ties with everything.
 
     Args:
         first: scores of any shape.
@@ -55,9 +55,9 @@ def outcomes(first: Floats, second: Floats) -> Floats:
 
 
 def win_counts(scores: Floats) -> Floats:
-    """Return float64 (S, S): on how many of N sentences the row's system scores above the column's.
+    """Return the number of sentences on which the row's system beats the column's, float64 (S, S).
 
-    The sentences on which two systems tie are those that neither wins: N - wins - wins.T.
+    Two systems tie on all other sentences: N - wins - wins.T.
 
     Args:
         scores: (S, N), each system's score of each sentence.
@@ -71,13 +71,13 @@ def win_counts(scores: Floats) -> Floats:
 
 
 def win_shares(wins: Floats, ties: Floats) -> Floats:
-    """Return float64 (S, S): the share of all games, including ties, that the row's system won.
+    """Return the share of all games, including ties, that the row's system won, float64 (S, S).
 
     A tie is a game without a winner: the shares of two systems and of their ties sum to 1.
 
     Args:
-        wins: (S, S), how often the row's system beat the column's.
-        ties: (S, S), symmetric, how often they tied.
+        wins: (S, S), the number of times that the row's system beat the column's.
+        ties: (S, S), symmetric, the number of times that they tied.
 
     Returns:
         The shares, NaN for systems that never met.

@@ -28,16 +28,17 @@ def interval(
 ) -> tuple[float, float]:
     """Return the central `level` of a bootstrap distribution.
 
-    A resample on which the number does not exist (NaN) says nothing about it. With `possible`, it counts for
-    the lower end as the lowest possible value and for the upper one as the highest; without, it is left out.
+    A resample on which the number does not exist (NaN) says nothing about it. With `possible`, the resample
+    counts as the lowest possible value for the lower end and as the highest for the upper end. Without, it is
+    left out.
 
     Args:
-        values: (B,), on each resample.
-        level: of the interval.
+        values: (B,), the number on each resample.
+        level: level of the interval.
         possible: lowest and highest possible value.
 
     Returns:
-        The interval; NaN where no value exists and `possible` is unknown.
+        The interval; NaN if no value exists and `possible` is unknown.
 
     Example:
         >>> interval(np.array([1.0, np.nan, 1.0, 1.0]), level=1.0, possible=(-1.0, 1.0))
@@ -63,16 +64,17 @@ def interval_of_correlation(
 ) -> tuple[float, float]:
     """Return the interval of a correlation or an accuracy of systems, by bootstrap over sentences.
 
-    The systems' scores have the noise of the sample of sentences, and resampling adds as much again. So the
-    values on the resamples lie below the observed one, and for a high correlation all percentiles may do so.
-    The percentile interval is therefore extended, on the side of the observed value, by the distance from the
-    median of the resamples to that value. It holds for the correlation in other samples of as many sentences
-    (docs/lab/levels.md).
+    The systems' scores have the noise of the sample of sentences, and resampling adds as much noise again.
+    The values on the resamples therefore lie below the observed one, and for a high correlation all
+    percentiles may lie below it. On the side of the observed value, the percentile interval is extended by
+    the distance from the median of the resamples to that value. The interval holds for the correlation in
+    other samples of as many sentences (docs/lab/levels.md).
 
     Args:
         value: the observed correlation, at most 1.
-        of_resamples: (B,), on each resample; NaN, where it does not exist, counts as every possible value.
-        level: of the interval.
+        of_resamples: (B,), the correlation on each resample; if it does not exist (NaN), it may have every
+            possible value.
+        level: level of the interval.
         lowest: the lowest possible value: −1 for a correlation, 0 for an accuracy.
 
     Example:
@@ -95,8 +97,8 @@ def mean_and_reach(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]
     The interval is the mean ± z deviations.
 
     Args:
-        values: (R, K), of each repetition; NaN, where a value does not exist, is left out.
-        level: of the intervals, which end at −1 and 1.
+        values: (R, K), the values of each repetition; NaN is left out.
+        level: level of the intervals, which end at −1 and 1.
 
     Example:
         >>> mean, bounds = mean_and_reach(np.array([[0.1], [0.3]]))
@@ -118,7 +120,7 @@ def resample(size: int, count: int, seed: int = 0) -> Indices:
     Args:
         size: number of sentences.
         count: number of resamples.
-        seed: of the random generator.
+        seed: seed of the random generator.
 
     Raises:
         ConfigError: the resamples do not fit into memory.
@@ -134,12 +136,12 @@ def resample(size: int, count: int, seed: int = 0) -> Indices:
 def resample_groups(groups: Sequence[Hashable], count: int, seed: int = 0) -> Iterator[Indices]:
     """Yield resamples of rows that are dependent within groups, such as the outputs of one source.
 
-    Each draws as many groups as there are, with replacement, and has all rows of every group that it draws.
+    Each resample draws as many groups as there are, with replacement, and has all rows of each drawn group.
 
     Args:
         groups: the group of each row.
         count: number of resamples.
-        seed: of the random generator.
+        seed: seed of the random generator.
 
     Example:
         >>> [rows.tolist() for rows in resample_groups(["a", "b", "a"], 2, seed=1)]
@@ -154,11 +156,11 @@ def resample_groups(groups: Sequence[Hashable], count: int, seed: int = 0) -> It
 
 
 def widened(level: float, size: int) -> float:
-    """Return the level at which percentiles of a bootstrap over few cases hold `level`.
+    """Return the level whose percentiles of a bootstrap over few cases hold `level`.
 
     A bootstrap over n cases is too narrow by about √((n − 1)/n) and by the difference between the normal and
-    Student's distribution. The level returned makes up for both: with q Student's quantile of `level` for
-    n − 1 degrees of freedom, its two tails are Φ(−q √(n/(n − 1))) each. With one case it is 1.
+    Student's distribution. The returned level makes up for both: with q Student's quantile of `level` for
+    n − 1 degrees of freedom, each of its two tails is Φ(−q √(n/(n − 1))). With one case the level is 1.
 
     Source: Hesterberg, "What Teachers Should Know About the Bootstrap" (The American Statistician, 2015).
 
@@ -185,11 +187,11 @@ def interval_over_groups(
     """Return the interval of a statistic of rows that are dependent within groups, by resampling the groups.
 
     Args:
-        statistic: from row numbers, int (M,), to the number, NaN where it does not exist.
+        statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
         groups: the group of each row, such as its source.
         resamples: number of resamples.
-        level: of the interval, which is `widened` for the number of groups.
-        seed: of the random generator.
+        level: level of the interval, which is `widened` for the number of groups.
+        seed: seed of the random generator.
 
     Returns:
         The interval. It is too narrow with fewer than six groups (.87 for .95 with four), and NaN with fewer
@@ -219,20 +221,21 @@ def share_over_groups(
 ) -> tuple[float, float]:
     """Return the interval of a share of rows that are dependent within groups, from 0 to 1.
 
-    It is Wilson's with the effective number of rows: that of independent ones whose share would vary as much
-    as it does between resamples of the groups. Where it does not vary, as with no miss at all, it is the
-    number of groups. Student's quantile stands for the normal one. Unlike percentiles, it has no width of 0
-    and holds its level from two groups on (docs/lab/levels.md).
+    It is Wilson's interval with the effective number of rows, which is the number of independent rows whose
+    share would vary as much as the share varies between resamples of the groups. If the share does not vary,
+    as with no miss at all, it is the number of groups. Student's quantile replaces the normal one. Unlike an
+    interval of percentiles, it never has the width 0, and it holds its level from two groups on
+    (docs/lab/levels.md).
 
     Source: Dean and Pagano, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered
     Surveys" (Journal of Survey Statistics and Methodology, 2015).
 
     Args:
-        hits: (N,), whether each row counts, as 0 or 1.
+        hits: (N,), 1 if a row counts, else 0.
         groups: the group of each row, such as its source.
         resamples: number of resamples.
-        level: of the interval.
-        seed: of the random generator.
+        level: level of the interval.
+        seed: seed of the random generator.
 
     Example:
         >>> low, high = share_over_groups(np.ones(260), [row // 20 for row in range(260)])
@@ -255,7 +258,7 @@ def share_over_groups(
 
 
 def multiplicities(samples: Indices, size: int) -> Floats:
-    """Return float64 (B, size): how often each resample has drawn each sentence."""
+    """Return the number of times that each resample has drawn each sentence, float64 (B, size)."""
     offsets = samples + np.arange(len(samples))[:, None] * size
     counts = np.bincount(offsets.ravel(), minlength=len(samples) * size)
     return counts.reshape(len(samples), size).astype(np.float64)
@@ -263,7 +266,7 @@ def multiplicities(samples: Indices, size: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval; NaN where it does not exist.
+    """A number with its interval; NaN if it does not exist.
 
     Attributes:
         value: the estimate.
@@ -282,8 +285,8 @@ class Bootstrap:
     Args:
         size: N.
         resamples: number of resamples.
-        level: of the intervals.
-        seed: of the random generator.
+        level: level of the intervals.
+        seed: seed of the random generator.
     """
 
     def __init__(
@@ -299,16 +302,16 @@ class Bootstrap:
         return Estimate(value, *interval(of_resamples, self.level))
 
     def ratio(self, above: Floats, below: Floats) -> Estimate:
-        """Return Σ above / Σ below over the cases, float64 (N,) each; NaN where Σ below is 0."""
+        """Return Σ above / Σ below over the cases, each float64 (N,); it is NaN where Σ below is 0."""
         values = quotient(self._drawn @ above, self._drawn @ below)
         return self.estimate(float(quotient(above.sum(), below.sum())), values)
 
     def mean(self, values: Floats) -> Estimate:
-        """Return the mean over the cases of float64 (N,)."""
+        """Return the mean of the values of all cases, float64 (N,)."""
         return self.ratio(values, np.ones(len(values)))
 
     def share(self, values: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
-        """Return the mean of M values, such as whether each of M variants is kept; each belongs to a case."""
+        """Return the mean of M values that belong to cases, such as 1 for each variant that is kept."""
         size = self._drawn.shape[1]
         above = np.bincount(cases, values, size).astype(np.float64)
         return self.ratio(above, np.bincount(cases, minlength=size).astype(np.float64))

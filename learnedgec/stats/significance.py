@@ -1,4 +1,4 @@
-"""Significance tests: whether A is better than B, or only on these sentences or systems.
+"""Significance tests of whether A is better than B, or only on these sentences or systems.
 
 `williams` and `swap_test` compare two metrics on the same systems; the others compare two systems.
 """
@@ -16,21 +16,22 @@ from learnedgec.types import Floats
 
 Swapped = Literal["outputs", "systems"]
 
-# Cells (permutations × systems × sentences) that `swap_test` holds at a time.
+# The number of cells (permutations × systems × sentences) that `swap_test` holds at a time.
 _CELLS = 4_000_000
 
 _ROUNDING = 1e-12
 
 FEW = 30
-"""Of so many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
+"""With at most so many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
 EXACT = 10
-"""Of so many sentences, all swaps are tried."""
+"""With at most so many sentences, all swaps are tried."""
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
     """Return the two-sided p-value of the difference of two metrics' correlations with human scores.
 
-    Williams' test for two Pearson correlations that share a variable, t with n − 3 degrees of freedom:
+    It is Williams' test for two Pearson correlations that share a variable. It has t with n − 3 degrees of
+    freedom:
 
         t = (r1 − r2) sqrt((n − 1)(1 + r12)) / sqrt(2 K (n − 1)/(n − 3) + (r1 + r2)²/4 · (1 − r12)³)
         K = 1 − r1² − r2² − r12² + 2 r1 r2 r12
@@ -39,13 +40,13 @@ def williams(human_first: float, human_second: float, between: float, systems: i
     Increased Correlation with Human Judgment" (EMNLP 2014), who report one-sided values.
 
     Args:
-        human_first: r1, of the human scores with the first metric's.
-        human_second: r2, with the second metric's.
-        between: r12, of the two metrics.
+        human_first: r1, the correlation of the human scores with the first metric's.
+        human_second: r2, the correlation of the human scores with the second metric's.
+        between: r12, the correlation of the two metrics.
         systems: n.
 
     Returns:
-        The p-value; NaN where n < 4 or a correlation does not exist, 1 for the same metric twice.
+        The p-value: NaN if n < 4 or a correlation does not exist, and 1 for the same metric twice.
 
     Example:
         >>> round(williams(0.95, 0.85, 0.8, 12), 4)
@@ -86,26 +87,26 @@ def swap_test(
     """Return the two-sided p-value of the difference in quality between two metrics, by permutation.
 
     Each permutation swaps the two metrics' standardised scores with probability 1/2, either of each output
-    (PERM-BOTH) or of all outputs of a system together (PERM-SYS); p is the share of permutations whose
+    (PERM-BOTH) or of all outputs of a system together (PERM-SYS). p is the share of permutations whose
     difference is at least as large as the observed one, with one added to both counts. Both tests are for
-    qualities of sentence scores and of their means; for a corpus score that is not a mean, they test the mean
+    qualities of sentence scores and of their means. For a corpus score that is not a mean, they test the mean
     of its sentence scores.
 
-    PERM-BOTH asks whether the two metrics are interchangeable on every output. It rejects too often where the
-    question is which metric is better on other systems and each metric favours some systems
+    PERM-BOTH asks whether the two metrics are interchangeable on every output. If the question is which
+    metric is better on other systems, and each metric favours some systems, it rejects too often
     (docs/lab/levels.md). PERM-SYS is for that question; with S systems its p is at least 2/2^S.
 
     Source: Deutsch et al., "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
     Methods" (TACL 2021).
 
     Args:
-        quality: from scores (B, S, N) to the quality of each, (B,): such as the correlation of their means
-            over sentences with human scores.
+        quality: function from scores (B, S, N) to the quality of each, (B,), such as the correlation of their
+            means over sentences with human scores.
         first: (S, N), a metric's score of each sentence of each system.
-        second: (S, N), of the other metric.
+        second: (S, N), the other metric's scores.
         swapped: `outputs` or `systems`.
         count: number of permutations.
-        seed: of the random generator.
+        seed: seed of the random generator.
     """
     first, second = standardise(first), standardise(second)
     pair = quality(np.stack([first, second]))
@@ -129,8 +130,8 @@ def swap_test(
 def paired_bootstrap(observed: float, differences: Floats) -> float:
     """Return the two-sided p-value of a difference from its bootstrap distribution, NaN for NaN.
 
-    The share of resamples whose difference lies at least as far from the mean of all resamples as
-    the observed one lies from 0, with one added to both counts.
+    The p-value is the share of resamples whose difference lies at least as far from the mean of all resamples
+    as the observed one lies from 0, with one added to both counts.
 
     Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
     the centred form of Riezler and Maxwell (2005).
@@ -146,15 +147,15 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
 
 
 def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
-    """Return on which of some sentences two systems' outputs are swapped, bool (swaps, size); first on none.
+    """Return the sentences on which each swap exchanges two systems' outputs, bool (swaps, size).
 
-    For up to ten sentences these are all 2^size ways, which make a test exact; for more, `count` random ones
-    follow the first.
+    The first swap exchanges none. For up to ten sentences, all 2^size swaps are returned, which make a test
+    exact. For more sentences, `count` random swaps follow the first.
 
     Args:
         size: number of sentences.
-        count: number of random ways for many sentences.
-        seed: of the random generator.
+        count: number of random swaps for many sentences.
+        seed: seed of the random generator.
 
     Example:
         >>> swaps(2, 1000).tolist()
@@ -168,13 +169,14 @@ def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
 
 
 def sign_flips(differences: Floats, size: int) -> float:
-    """Return the two-sided p-value of a difference from those after `swaps` of `size` sentences.
+    """Return the two-sided p-value of a difference from the differences after `swaps` of `size` sentences.
 
-    The share of swaps whose difference is at least as large as without a swap, and at least 2/2^size: no
-    difference is as large only where all or none are swapped.
+    The p-value is the share of swaps whose difference is at least as large as without a swap. It is at least
+    2/2^size, because the difference is always as large if all sentences are swapped, or none.
 
     Args:
-        differences: (swaps,), the difference of the two systems' scores after each; the first without a swap.
+        differences: (swaps,), the difference of the two systems' scores after each swap; the first swap
+            exchanges nothing.
         size: number of sentences on which the two systems differ.
 
     Example:
@@ -190,7 +192,7 @@ def sign_flips(differences: Floats, size: int) -> float:
 def holm(p_values: Floats) -> Floats:
     """Return the p-values adjusted for their number by Holm's step-down method, in the same order.
 
-    NaN, a test that does not exist, stays and does not count.
+    NaN marks a test that does not exist; it stays NaN and does not count.
 
     Example:
         >>> holm(np.array([0.01, np.nan, 0.04, 0.03])).round(2).tolist()
@@ -215,19 +217,19 @@ def is_significant(p_value: float, level: float) -> bool:
 
 
 def significant(p_values: Floats, level: float) -> npt.NDArray[np.bool_]:
-    """Return which of some corrected p-values are below 1 − `level`."""
+    """Return whether each of some corrected p-values is below 1 − `level`."""
     # 1 − 0.95 is a little more than 0.05.
     below: npt.NDArray[np.bool_] = p_values < 1 - level - _ROUNDING
     return below
 
 
 def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) -> str:
-    """Return a p-value as papers write it, with so many digits that it is on its side of 1 − `level`.
+    """Return a p-value as papers write it, with enough digits to show its side of 1 − `level`.
 
     Args:
         p_value: the p-value.
         level: differences are tested at 1 − `level`.
-        bound: whether the p-value is at most this.
+        bound: whether the p-value is an upper bound.
 
     Example:
         >>> format_p_value(0.00099, bound=True), format_p_value(0.0314), format_p_value(1.0)
@@ -252,11 +254,11 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
 
 
 def describe_test(test: str, differing: Sequence[int]) -> str:
-    """Return the tests of some pairs of systems in words.
+    """Return the names of the tests of some pairs of systems in words.
 
     Args:
         test: `paired-bootstrap` or `paired-permutation`.
-        differing: on how many sentences each pair differs.
+        differing: the number of sentences on which each pair differs.
 
     Example:
         >>> describe_test("paired-bootstrap", [40, 50]), describe_test("paired-bootstrap", [7])
@@ -273,11 +275,11 @@ def describe_test(test: str, differing: Sequence[int]) -> str:
 
 
 def describe_correction(comparisons: int, baseline: str | None = None) -> str:
-    """Return for which comparisons p-values are corrected, in words; nothing if there is only one.
+    """Describe in words the comparisons for which p-values are corrected, if there are several.
 
     Args:
         comparisons: number of comparisons.
-        baseline: what the systems are compared with; `None` if all pairs are compared.
+        baseline: the system with which the others are compared; `None` if all pairs are compared.
 
     Example:
         >>> describe_correction(3), describe_correction(1)
@@ -294,10 +296,10 @@ def describe_correction(comparisons: int, baseline: str | None = None) -> str:
 
 
 def sentences_needed(comparisons: int, level: float) -> int:
-    """Return the smallest number of sentences that differ with which a comparison can be significant.
+    """Return the smallest number of differing sentences with which a comparison can be significant.
 
-    With n of them, a p-value is at least 2/2^n (`sign_flips`), and Holm's correction multiplies the smallest
-    of m by m.
+    With n differing sentences, a p-value is at least 2/2^n (`sign_flips`), and Holm's correction multiplies
+    the smallest of m p-values by m.
 
     Example:
         >>> sentences_needed(1, 0.95), sentences_needed(78, 0.95)
@@ -310,7 +312,7 @@ def sentences_needed(comparisons: int, level: float) -> int:
 
 
 def too_few_sentences(comparisons: int, sentences: int, level: float) -> list[str]:
-    """Return a sentence where there are so few sentences that comparisons say little or nothing, else none.
+    """Return a warning if there are so few sentences that comparisons say little or nothing.
 
     Args:
         comparisons: number of comparisons that Holm's method corrects for.
@@ -333,8 +335,8 @@ def too_few_sentences(comparisons: int, sentences: int, level: float) -> list[st
 def resamples_needed(comparisons: int, level: float) -> int:
     """Return the smallest number of resamples with which one of several comparisons can be significant.
 
-    A p-value from B resamples is at least 1/(B + 1), and Holm's correction multiplies the smallest of m by m:
-    if m/(B + 1) ≥ 1 − `level`, no difference can be significant.
+    A p-value from B resamples is at least 1/(B + 1), and Holm's correction multiplies the smallest of m
+    p-values by m. If m/(B + 1) ≥ 1 − `level`, no difference can be significant.
 
     Example:
         >>> resamples_needed(78, 0.95), is_significant(78 / 1561, 0.95), is_significant(78 / 1560, 0.95)
@@ -347,9 +349,9 @@ def resamples_needed(comparisons: int, level: float) -> int:
 
 
 def enough_resamples(comparisons: int, level: float) -> int:
-    """Return how many resamples are taken where nobody says: 1,000, or more for many comparisons.
+    """Return the default number of resamples: 1,000, or more for many comparisons.
 
-    That is five times the fewest with which any comparison can be significant after Holm's correction
+    It is five times the smallest number with which any comparison can be significant after Holm's correction
     (`resamples_needed`), so that a corrected p-value can fall to a fifth of 1 − `level`.
 
     Example:
@@ -360,7 +362,7 @@ def enough_resamples(comparisons: int, level: float) -> int:
 
 
 def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
-    """Return a sentence where so many comparisons cannot be significant with so few resamples, else none.
+    """Return a warning if comparisons cannot be significant with so few resamples.
 
     Args:
         comparisons: number of comparisons that Holm's method corrects for.

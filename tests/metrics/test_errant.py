@@ -165,7 +165,7 @@ def test_tables_by_type() -> None:
 def test_the_default_annotator_is_decided_when_the_metric_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
+    monkeypatch.setattr("learnedgec.edits.annotators.USUAL", "no_such_package")
     with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
         metric = load_metric("senterrant")
     assert metric.label == "errant(level='sentence', annotator='en-ewt-sm')"

@@ -54,7 +54,7 @@ __all__ = [
     "write_ranked_pairs",
 ]
 
-# Those of this package: no other class can derive from `PairSource` before this package is imported.
+# All pair sources of this package: no other class can derive from `PairSource` before it is imported.
 PAIR_SOURCES: Mapping[str, type[PairSource]] = {
     kind.__name__: kind
     for kind in sorted(PairSource.__subclasses__(), key=lambda kind: kind.__name__)

@@ -23,7 +23,7 @@ from learnedgec._version import __version__
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.text import iterate_jsonl, read_json, write_json, write_jsonl
-from learnedgec.edits.parsing import describe_annotator
+from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.runtime.digests import file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
@@ -46,8 +46,8 @@ class RankedPair:
         source: the source sentence.
         better: the better correction.
         worse: the worse correction.
-        margin: how much better it is, in the units of the pair source; by another score, which may be wrong
-            and then below 0, for heads that learn what that leaves wrong.
+        margin: the distance of the two, in the units of the pair source. For heads that learn what another
+            score leaves wrong, it is the margin by that score, and below 0 if that score is wrong.
         group: pairs of one group belong in one part of any split.
         origin: the dataset or file that the pair was made from.
         correct: the correct sentence, for heads that detect wrong words; empty if unknown.
@@ -71,18 +71,18 @@ def drawn(rows: list[T], number: int | None, generator: random.Random) -> list[T
     """Return some of the rows in random order, or all of them as they are.
 
     Args:
-        rows: what to draw from.
-        number: how many to draw; all if it is `None` or if there are no more.
-        generator: source of randomness.
+        rows: the rows to draw from.
+        number: the number of rows to draw; `None` means all.
+        generator: random generator.
     """
     return rows if number is None or number >= len(rows) else generator.sample(rows, number)
 
 
 def ordered(ranks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
-    """Yield the better text, the worse text and the difference of each two texts with different ranks.
+    """Yield the better text, the worse text and the difference of their ranks, for all ranks that differ.
 
     Args:
-        ranks: texts with their ranks, of which the lowest is the best; NaN for a text without a rank.
+        ranks: texts with their ranks. The lowest rank is the best, and NaN means no rank.
     """
     for both in combinations(ranks, 2):
         (better, rank), (worse, other_rank) = sorted(both, key=itemgetter(1))
@@ -110,9 +110,9 @@ def drawn_balanced(
     """Return at most as many pairs as requested, with the requested share of each `nearness`.
 
     Args:
-        pairs: what to draw from.
+        pairs: the pairs to draw from.
         balance: nearness -> share; the rarest kind limits the number of pairs. `None` does not balance.
-        number: how many to draw; by default, as many as there are.
+        number: the number of pairs to draw; by default, as many as possible.
         seed: seed of the draw.
     """
     generator = random.Random(seed)
@@ -139,7 +139,7 @@ class PairSource(ABC):
     """A source of ranked pairs, which makes the same pairs each time."""
 
     def sources(self) -> Sequence[PairSource]:
-        """Return the pair sources that it takes pairs from, which a parameter called `pairs` names."""
+        """Return the pair sources from which it takes pairs: those in its parameter `pairs`."""
         return getattr(self, "pairs", ())
 
     @abstractmethod
@@ -147,7 +147,7 @@ class PairSource(ABC):
         """Return the pairs.
 
         Args:
-            folder: folder for intermediate results, so that an interrupted run can continue. Only this source
+            folder: folder for intermediate results, from which an interrupted run continues. No other source
                 uses it.
             runtime: device, processes and progress.
         """
@@ -172,8 +172,8 @@ class PairSource(ABC):
         """Return the current digest or description of everything that the parameters name, by name.
 
         Pairs are made again when a digest changes, because files can be edited, and models trained again,
-        under the same name. A parameter called `annotator` names what extracts edits. A source that uses a
-        model adds its digest.
+        under the same name. A parameter `annotator` names the annotator that extracts edits. A source that
+        uses a model adds the model's digest.
         """
         digests = {name: _content_digest(name) for name in self.datasets()}
         annotator = self.describe().get("annotator")
@@ -189,7 +189,7 @@ class PairSource(ABC):
         return list(dict.fromkeys([*([annotator] if annotator else ()), *inner]))
 
     def material(self) -> Iterator[str]:
-        """Yield the texts, besides the pairs, that pairs are made from; they are checked for leakage."""
+        """Yield the texts from which pairs are made; like the pairs, they are checked for leakage."""
         for source in self.sources():
             yield from source.material()
 
@@ -233,12 +233,12 @@ class PairSource(ABC):
 
 
 def warn_of_few(source: PairSource, number: int, requested: int | None) -> None:
-    """Warn where fewer pairs were found than requested.
+    """Warn if a source has fewer pairs than requested.
 
     Args:
         source: the source of the pairs.
-        number: how many it has.
-        requested: how many were requested, if a number was.
+        number: number of its pairs.
+        requested: number of requested pairs, if there is one.
     """
     if number < (requested or 0):
         names = ", ".join(source.datasets())
@@ -250,12 +250,12 @@ def stored_scores(
     rows: Iterable[tuple[str, str]],
     compute: Callable[[list[tuple[str, str]]], Sequence[float]],
 ) -> dict[tuple[str, str], float]:
-    """Return a number for each row of two texts; those that an interrupted run computed are in the store.
+    """Return a number for each pair of texts, from the store if an interrupted run computed it.
 
     Args:
-        store: the store, whose rows have one number.
-        rows: the rows.
-        compute: returns the numbers of rows that are not in the store.
+        store: the store, with one number per row.
+        rows: the pairs of texts.
+        compute: function that returns the numbers of the pairs that are not in the store.
     """
     distinct = list(dict.fromkeys(rows))
     stored = store.load(distinct)
@@ -300,7 +300,7 @@ def check_shares(key: str, shares: Mapping[str, float], kinds: Collection[str]) 
     Args:
         key: the parameter.
         shares: kind -> its share, at least one.
-        kinds: the kinds that there are.
+        kinds: all kinds.
     """
     if not shares.keys() <= set(kinds) or min(shares.values()) < 0 or not any(shares.values()):
         raise ConfigError(

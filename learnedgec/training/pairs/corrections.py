@@ -15,7 +15,7 @@ from learnedgec.data.catalog.parallel import Correction, load_corrections, load_
 from learnedgec.data.catalog.sentences import load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
@@ -69,17 +69,17 @@ def sample_subsets(
 def impacts(
     texts: Sequence[tuple[str, str]], encoder: str, runtime: Runtime = Runtime()
 ) -> list[float]:
-    """Return the impact of single edits: how much the sentence's vector rotates without the edit.
+    """Return the impact of single edits: the rotation of the sentence's vector without the edit.
 
-    `1 − min(1, cos(v(T), v(T without e)))`, where T is the source with all edits of the correction
-    applied and v the mean over all tokens of the encoder's last states, [CLS] and [SEP] included. Each
-    distinct text is encoded once.
+    The impact is `1 − min(1, cos(v(T), v(T without e)))`, where T is the source with all edits of the
+    correction applied, and v the mean of the encoder's last states over all tokens, [CLS] and [SEP] included.
+    Each distinct text is encoded once.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data"
     (COLING 2022), equation 1.
 
     Args:
-        texts: for each edit, T and T without the edit (`texts_of_edit`).
+        texts: T and T without the edit, for each edit (`texts_of_edit`).
         encoder: name of a pretrained encoder; see `learnedgec.evaluators.loading`.
         runtime: device, precision, batches, progress.
     """
@@ -88,13 +88,13 @@ def impacts(
     flat = [text for pair in texts for text in pair]
     vectors = sentence_vectors(encoder, flat, runtime, description="impacts")
     angles = 1 - np.minimum(1.0, cosines(vectors[::2], vectors[1::2]))
-    # Equal texts have equal vectors; their cosine is 1 but for rounding.
+    # Equal texts have equal vectors, whose cosine is 1 apart from rounding.
     same = np.array([first == second for first, second in texts])
     return [float(value) for value in np.where(same, 0.0, angles)]
 
 
 def texts_of_edit(source: str, edits: tuple[Edit, ...], number: int) -> tuple[str, str]:
-    """Return the source with all edits, and with all but one.
+    """Return the source with all edits applied, and with all but one.
 
     Args:
         source: a sentence.
@@ -119,8 +119,8 @@ class ImpactPairs(PairSource):
         procedure: procedure for drawing subsets; see `sample_subsets`.
         number: number of pairs, drawn from all candidates; by default, all. The paper uses 4,096.
         encoder: pretrained encoder whose states measure the impact; it is not fine-tuned.
-        edits: `errant` extracts them with the annotator; `m2` takes the dataset's gold edits.
-        annotator: spaCy pipeline for `errant`; by default as for the metric `errant`.
+        edits: `errant` to extract edits with the annotator, `m2` to take the dataset's gold edits.
+        annotator: spaCy pipeline for `errant`; by default, that of the metric `errant`.
         seed: seed of all draws.
     """
 
@@ -163,7 +163,7 @@ class ImpactPairs(PairSource):
             if self.number is not None and len(pairs) >= self.number:
                 break
             block = candidates[start : start + _BLOCK]
-            # Of each edit that one side lacks: (correction, edit) -> the texts with and without it.
+            # Maps (correction, edit) to its texts with and without the edit, for edits that one side lacks.
             texts = {
                 (number, edit): texts_of_edit(named[number][1].source, edits[number], edit)
                 for number, first, second in block
@@ -222,12 +222,12 @@ class ImpactPairs(PairSource):
 
 @dataclass
 class CapitalPairs(PairSource):
-    """Pairs of a correct text and the same text with one to three words' capitals changed.
+    """Pairs of a correct text and the same text with changed capitals in one to three words.
 
     The better texts are references, and sentences that are assumed to be correct. In the worse text, the
-    first letters of one to three random words are small instead of capital, or capital instead of small. They
-    are for the objective `capitals`, which learns from the better text alone; the worse one shows on the dev
-    part what a head has learned.
+    first letters of one to three random words are small instead of capital, or capital instead of small. The
+    pairs are for the objective `capitals`, which learns from the better text alone; the worse text shows on
+    the dev part what a head has learned.
 
     Args:
         corrections: datasets with references, such as `jfleg:dev`.
@@ -246,7 +246,7 @@ class CapitalPairs(PairSource):
         return [*self.corrections, *(self.sentences or [])]
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs in the order of the data, or those drawn."""
+        """Return the pairs in the order of the data, unless they are drawn."""
         generator = random.Random(self.seed)
         texts: dict[str, tuple[str, str]] = {}
         for name in self.corrections:
@@ -266,7 +266,7 @@ class CapitalPairs(PairSource):
 
 
 def recase(text: str, generator: random.Random) -> str:
-    """Return a text with the case of one to three words' first letters changed, if it has such words.
+    """Return a text with changed case of the first letters of one to three words, if it has such words.
 
     Example:
         >>> recase("Ann .", random.Random(0))

@@ -13,10 +13,10 @@ more edits predict the better side; by default they do not.
 
 Wrong edits come from
 
-    system         what a real system did and no reference has
+    system         an edit that a real system made and no reference has
     misapplied     a gold edit, made elsewhere beside one of its neighbours
     reversed       a learner's error, made in text that is right
-    confused       a word that was corrected to this one, or from it, anywhere
+    confused       a word that was corrected to this word, or this word to it, anywhere
     listed         a mistake of `Inventory`, in text that is right
 """
 
@@ -38,7 +38,7 @@ from learnedgec.data.catalog.parallel import load_corrections, load_parallel
 from learnedgec.data.catalog.sentences import Labelled, load_labelled, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, T, check_shares, warn_of_few
@@ -55,22 +55,23 @@ from learnedgec.training.pairs.mistakes import (
 
 # Default share of each kind.
 KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, "mixed": 0.1}
-# How many edits the sides differ by, each with how often: most pairs differ by one.
+# The number of edits by which the sides differ -> its share; most pairs differ by one.
 _COUNTS = {1: 0.6, 2: 0.28, 3: 0.12}
-# How often both sides have a wrong edit in common, and how often the better side has all gold edits.
+# The share of pairs whose sides have a wrong edit in common, and of those whose better side has all gold
+# edits.
 _SHARED, _COMPLETE = 0.2, 0.35
-# Variants of a case that make pairs.
+# The number of variants of a case from which pairs are made.
 _VARIANTS = 2
-# Materials tried for a pair, and candidates tried for a wrong edit.
+# The number of materials to try for a pair, and of candidates to try for a wrong edit.
 _MATERIALS, _TRIES = 100, 12
-# How often each origin of wrong edits is tried first.
+# Weight of each origin of wrong edits in the draw of the origin that is tried first.
 _ORIGINS = {"system": 20.0, "misapplied": 1.5, "reversed": 1.5, "confused": 0.5, "listed": 3.0}
-# Of a clean sentence, the least and most words and the most errors.
+# The smallest and the largest number of words of a clean sentence, and the largest number of its errors.
 _WORDS, _MOST_ERRORS = (6, 45), 6
-# How much less natural an error makes a clean sentence, at least.
+# The smallest loss (in nats) by an error in a clean sentence.
 _ERROR = 0.7
-# How much less natural (in nats) a wrong edit makes a text: enough to be wrong, not enough to be nonsense.
-# Above the least, the share that is taken falls by _DECAY in each nat.
+# The smallest and the largest loss (in nats) by a wrong edit: enough to be wrong, not enough to be nonsense.
+# Above the smallest loss, the share of edits that are taken falls by _DECAY with each nat.
 _LEAST, _MOST, _DECAY = 1.5, 12.0, 0.3
 
 
@@ -106,7 +107,7 @@ class CorruptedPairs(PairSource):
         number: number of pairs.
         sentences: sentences that are assumed to be correct (`load_sentences`). Errors are inserted into them,
             in the numbers that the corrections have.
-        sentence_share: share of the pairs that are made from such sentences; by default half, if there are
+        sentence_share: share of the pairs that are made from such sentences; by default, half if there are
             any.
         outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`). An edit that no
             reference has is used as a real mistake.
@@ -114,12 +115,12 @@ class CorruptedPairs(PairSource):
             The shares are divided by their sum.
         words: treebanks (`ud-ewt:train`). With them, mistakes also come from lists and from the forms of
             their lemmas (`Inventory`), by the types of the corrections' gold edits.
-        labelled: sentences with labelled words (`multiged:realec`), which tell for the mistakes of `words`
-            which words are often wrong, and how many mistakes a clean sentence gets.
-        labelled_share: how often a pair is to be made from such a sentence, which is the better side as it
+        labelled: sentences with labelled words (`multiged:realec`). For the mistakes of `words`, they show
+            which words are often wrong, and how many mistakes a sentence has.
+        labelled_share: share of the pairs that are made from such a sentence, which is the better side as it
             is. Its right words are changed on the worse side, so only `added` pairs can be made from it, and
             their correct text is unknown.
-        annotator: spaCy pipeline; by default as for the metric `errant`.
+        annotator: spaCy pipeline; by default, that of the metric `errant`.
         seed: seed of all draws.
     """
 
@@ -217,7 +218,7 @@ class CorrectedSource:
 
 
 def _corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[CorrectedSource]:
-    """Return the corrections with all that references and systems do to their sources."""
+    """Return the corrections with all edits that references and systems make in their sources."""
     rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
     variants: dict[str, dict[str, None]] = defaultdict(dict)
     for _, row in rows:
@@ -231,7 +232,7 @@ def _corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[Corre
         for source, targets in zip(data.sources, data.references, strict=True):
             references += [(source, target.text) for target in targets]
         for system, hypotheses in load_outputs(name).items():
-            if system != "source+error":  # GMEG's sources with errors put in
+            if system != "source+error":  # GMEG's sources with inserted errors
                 outputs += zip(data.sources, hypotheses, strict=True)
     assert settings.annotator is not None
     edits = extract_edits([*references, *outputs], settings.annotator, types=False, runtime=runtime)
@@ -263,7 +264,7 @@ def _corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[Corre
 
 
 def _observed_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) -> Inventory:
-    """Return the mistakes of lists, with the frequencies that corrections and labelled words have."""
+    """Return the mistakes of lists, with the frequencies of corrections and labelled words."""
     corrections = (row for name in settings.corrections for row in load_corrections(name))
     counts = Counter(edit.type for row in corrections for edit in row.edits or ())
     seen: Counter[str] = Counter()
@@ -279,7 +280,7 @@ def _observed_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) 
 
 
 class _Maker:
-    """Makes pairs of what it has learnt from the data of a `CorruptedPairs`."""
+    """Makes pairs from what it has learnt from the data of `CorruptedPairs`."""
 
     def __init__(self, settings: CorruptedPairs, runtime: Runtime) -> None:
         self.settings = settings
@@ -301,7 +302,7 @@ class _Maker:
             (name, row) for name in settings.labelled or () for row in load_labelled(name)
         ]
         labelled = [row for _, row in self.labelled]
-        # Of each sentence, how many errors there are for each word.
+        # The number of errors per word of each sentence.
         self.rates = [
             sum(bool(now) and not before for before, now in pairwise((False, *row.wrong)))
             / len(row.wrong)
@@ -319,7 +320,7 @@ class _Maker:
         self.ngrams = Ngrams([*sorted(correct), *(tokens for _, tokens in self.clean)])
 
     def pair(self, kind: str, generator: random.Random) -> tuple[RankedPair, Sides] | None:
-        """Return a pair of a kind from one material, or `None` if it does not allow it."""
+        """Return a pair of a kind from one material, or `None` if the material does not allow it."""
         material = self._draw_source(generator)
         count = _draw(_COUNTS, generator)
         sides = material and self._sides(material, kind, count, generator)
@@ -339,7 +340,7 @@ class _Maker:
         if generator.random() < self.settings.labelled_share:
             name, row = generator.choice(self.labelled)
             tokens = tuple(row.sentence.split())
-            # It is known where the sentence is wrong, and not what would be right.
+            # The labels show where the sentence is wrong, but not what would be right.
             wrong = [Edit(place, place + 1, "") for place, label in enumerate(row.wrong) if label]
             return CorrectedSource(tokens, (), wrong, group=row.sentence, origin=name)
         if generator.random() >= (self.settings.sentence_share or 0):
@@ -351,7 +352,7 @@ class _Maker:
         count = min(int(expected) + (generator.random() < expected % 1), _MOST_ERRORS)
         candidates = _some(list(self.errors.candidates(tokens)), _TRIES * count, generator)
         if self.inventory:
-            # As many of either kind: candidates of real corrections are not drawn first.
+            # Mix both kinds of candidates, so that those of real corrections are not drawn first.
             candidates = candidates[: _TRIES * count // 4]
             candidates += self.inventory.draw(tokens, generator, _TRIES * count)
             generator.shuffle(candidates)
@@ -435,7 +436,7 @@ class _Maker:
                     origins.setdefault(Edit(start, end, edit.correction), "confused")
             for new in self.inventory.replacements(words[0]) if self.inventory else ():
                 origins.setdefault(Edit(start, end, new), "listed")
-        # Another reference's correction of one of these words may be right here as well.
+        # The correction that another reference has for one of these words may be right here as well.
         right = {edit.correction.lower() for edit in material.reference_edits if touch(edit, gold)}
         right.add(" ".join(lower(tokens[start:end])))
         wrong = [
@@ -452,7 +453,7 @@ class _Maker:
         generator: random.Random,
         instead: str | None = None,
     ) -> Change | None:
-        """Return one of some changes that makes a text worse, not nonsense; the worse, the less often.
+        """Return a change that makes a text worse but not nonsense; worse changes are taken less often.
 
         A system's edit that no reference has only needs to make the text less natural.
         """
@@ -469,7 +470,7 @@ class _Maker:
 
 
 def _some(rows: list[T], number: int, generator: random.Random) -> list[T]:
-    """Return that many rows at most, in random order."""
+    """Return at most `number` rows, in random order."""
     return generator.sample(rows, min(len(rows), number))
 
 

@@ -1,4 +1,4 @@
-"""Ranked pairs from people's judgements: ratings, rankings, and files of pairs, choices and ranks."""
+"""Ranked pairs from human judgements: ratings, rankings, and files of pairs, choices and ranks."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset (see `read_records`), has the column `source`,
     and
 
-    - `better` and `worse`, and perhaps `margin`: one pair; or
-    - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or columns of numbers
-      from 1, the best (-1 or an empty cell is no rank): a pair of each two outputs with different ranks, the
-      difference as its margin; or
-    - `outputs` with `best`, `worst` or both: an output by its number from 1, its column or its text, or
-      `tie`. The best one precedes the others, and the others precede the worst one.
+    - `better` and `worse`, and perhaps `margin`, for one pair; or
+    - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or several columns of
+      numbers from 1, the best (-1 or an empty cell is no rank). Each two outputs with different ranks are a
+      pair, whose margin is the difference; or
+    - `outputs` with `best`, `worst` or both: an output's number from 1, its column or its text, or `tie`. The
+      best output precedes the others, and the others precede the worst one.
 
     Further columns are `group`, `origin` and `correct`. Pairs without a group are grouped by source.
 
     Args:
         path: the file.
-        columns: which of its columns have other names.
+        columns: our name of a column -> its name in the file.
 
     Raises:
         FormatError: a row lacks a text or has an invalid value; the message names row and column.
     """
     pairs = []
-    # Who names columns knows that the others are not read.
+    # Users who name columns know that the others are not read.
     known = None if columns else (*JUDGEMENTS, "group")
     for place, record in read_records(path, ("source",), columns, known):
         row = _Row(record, place, columns or {})
@@ -84,7 +84,7 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
 
 @dataclass
 class _Row:
-    """A row of judgements, for messages with its place and the names of columns."""
+    """A row of judgements, with its place and the names of its columns for messages."""
 
     record: Mapping[str, Any]
     place: str
@@ -136,7 +136,7 @@ class _Row:
         return [check_sentence(text, self.place, self.label("outputs")) for text in outputs]
 
     def _ranks(self, outputs: Sequence[str]) -> list[float]:
-        """Return a rank for each output, NaN where it has none."""
+        """Return a rank for each output, or NaN if it has none."""
         if "ranks" in self.record:
             ranks = self.record["ranks"]
             if not isinstance(ranks, list) or len(ranks) != len(outputs):
@@ -154,7 +154,7 @@ class _Row:
         ]
 
     def _chosen(self, name: str, outputs: Sequence[str]) -> int | None:
-        """Return the place of the best or the worst output; none for a tie."""
+        """Return the place of the best or the worst output, or `None` for a tie."""
         cell = self.record.get(name)
         if cell is None or cell in ("", "tie"):
             return None
@@ -175,7 +175,7 @@ class PairFile(PairSource):
         path: the file, the folder of a saved dataset, or `hf:OWNER/NAME`.
         number: number of pairs, drawn at random; by default, all.
         seed: seed of the draw.
-        columns: `source`, `better`, `outputs`, … -> the file's name of that column, or several names.
+        columns: `source`, `better`, `outputs`, … -> the name of that column in the file, or several names.
     """
 
     path: str
@@ -205,11 +205,11 @@ class RatedPairs(PairSource):
         ratings: rated datasets, files or folders (`load_ratings`: `tmu-gfm`, `sample`, …), or
             rated benchmarks (`load_benchmark`: `gmeg:fce`, `gmeg:wiki`, `gmeg:dev`).
         difference: smallest difference between two ratings for a pair.
-        dimension: the rated dimension, or dimension -> weight for a weighted sum, for which a rating must
-            have all dimensions. It can be omitted if there is only one.
+        dimension: the rated dimension, or dimension -> weight for a weighted sum of dimensions, all of which
+            a rating must have. It can be omitted if there is only one.
         number: number of pairs, drawn at random; by default, all.
         seed: seed of the draw.
-        columns: which columns of files of ratings have other names (`read_ratings`).
+        columns: our name of a column -> its name in a file of ratings (`read_ratings`).
 
     Example:
         >>> pairs = RatedPairs(["sample"], difference=2, dimension="fluency").make(Path(), Runtime())
@@ -229,7 +229,7 @@ class RatedPairs(PairSource):
         return self.ratings
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs, in the order of the data unless they are drawn.
+        """Return the pairs in the order of the data, unless they are drawn.
 
         Raises:
             ConfigError: no rating has the dimension, or there are several dimensions and none is named.
@@ -253,12 +253,12 @@ class RatedPairs(PairSource):
         for source, ratings_of in outputs.items():
             ranks = [(text, -fmean(values)) for text, values in ratings_of.items()]
             for better, worse, margin in ordered(ranks):
-                # A mean of ratings with two digits may be off by rounding.
+                # Rounding may move the mean of ratings with two digits.
                 if margin > self.difference or math.isclose(margin, self.difference):
                     yield RankedPair(source, better, worse, margin, groups[source], name)
 
     def _weights(self, name: str, ratings: Sequence[Rating]) -> Mapping[str, float]:
-        """Return dimension -> weight."""
+        """Return the weight of each dimension."""
         keys = sorted({key for rating in ratings for key in rating.values})
         wanted = self.dimension or (keys[0] if len(keys) == 1 else "")
         weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
@@ -299,7 +299,7 @@ class RankingPairs(PairSource):
         return list(self.rankings)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs in the order of the data, or those drawn."""
+        """Return the pairs in the order of the data, unless they are drawn."""
         pairs: list[RankedPair] = []
         for name in self.rankings:
             sources: Sequence[str]
@@ -328,7 +328,7 @@ def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]
 
     Args:
         name: as for `load_ratings`, or a rated benchmark (`load_benchmark`).
-        columns: which columns of a file have other names (`read_ratings`).
+        columns: our name of a column -> its name in a file (`read_ratings`).
 
     Raises:
         ConfigError: the benchmark has no ratings.

@@ -1,4 +1,4 @@
-"""Ranked pairs of which one text says something else than its source.
+"""Ranked pairs in which one text has another meaning than its source.
 
 kind        the change
 negation    `not` or `never` left out, or `not` put in after an auxiliary verb
@@ -36,7 +36,7 @@ _OPPOSITES, _NUMBERS = (
 )
 _NEGATED, _NEGATIONS = (frozenset(_LISTS[name].split()) for name in ("negated", "negations"))
 _CONTENT = frozenset(("NOUN", "VERB", "ADJ", "ADV"))
-# Most words that are left out, and pairs tried for each that is made.
+# The largest number of words to leave out, and of attempts to make a pair.
 _DROPPED, _TRIES = 4, 50
 
 
@@ -44,18 +44,18 @@ _DROPPED, _TRIES = 4, 50
 class MeaningPairs(PairSource):
     """Pairs of a text that means what its source means and one that does not.
 
-    The texts are those of other pairs: sources, better sides, and correct texts. They differ in how much is
-    corrected, and either side may be the more correct one, so that corrections do not tell which is better.
-    The worse side is one of them with one change of meaning, or two, in words that it shares with its source.
-    The margin is the number of changes.
+    The texts come from other pairs: sources, better sides, and correct texts. They differ in the number of
+    corrections, and either side may be the more correct one, so corrections do not show which side is better.
+    The worse side is one of these texts with one or two changes of meaning, in words that it shares with its
+    source. The margin is the number of changes.
 
-    Not every change is one: a sentence may mean the same without the word that is left out.
+    Not every change alters the meaning: a sentence may mean the same without the word that is left out.
 
     Args:
         pairs: the pair sources, such as `CorruptedPairs`.
         number: number of pairs.
         words: treebanks (`ud-ewt:train`), whose words are exchanged for each other.
-        kinds: kind -> share of the changes; by default each kind is as frequent, where a text allows it.
+        kinds: kind -> share of the changes; by default, all kinds are equally frequent where a text allows.
         seed: seed of all draws.
     """
 
@@ -74,7 +74,7 @@ class MeaningPairs(PairSource):
         return list(dict.fromkeys([*super().datasets(), *self.words]))
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs, each from another draw."""
+        """Return the pairs, each from a draw of its own."""
         rows = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
         texts = [" ".join(filter(None, (row.source, row.better, row.correct))) for row in rows]
         words = (word for name in self.words for sentence in load_words(name) for word in sentence)
@@ -92,7 +92,7 @@ class MeaningPairs(PairSource):
 
 
 def _pair(row: RankedPair, changes: Changes, generator: random.Random) -> RankedPair | None:
-    """Return a pair of two texts of a row, one of them with changes; `None` if it allows none."""
+    """Return a pair of two texts of a row, one with changes, or `None` if no change is possible."""
     texts = list(dict.fromkeys(filter(None, (row.source, row.better, row.correct))))
     better, text = generator.choice(texts), generator.choice(texts)
     edits = changes.draw(row.source.split(), text.split(), generator)
@@ -133,7 +133,7 @@ class Changes:
         self.names = list(dict.fromkeys(words[i] for words in texts for i in self._named(words)))
 
     def _named(self, tokens: Sequence[str]) -> Iterator[int]:
-        """Yield the places of names: capitalised words that the treebank does not have as other words."""
+        """Yield the places of names: capitalised words that are no common words in the treebank."""
         for place, token in enumerate(tokens):
             known = self.tags.get(token.lower(), "PROPN") == "PROPN"
             if place and known and token.istitle() and token.isalpha() and len(token) > 2:
@@ -142,7 +142,7 @@ class Changes:
     def draw(
         self, source: Sequence[str], text: Sequence[str], generator: random.Random
     ) -> list[Edit]:
-        """Return one change of a text, or in one of five cases two, in order; none if it allows none.
+        """Return one change of a text, or two in one of five cases, in order, if any is possible.
 
         Only words that the text shares with its source are changed.
         """
@@ -194,7 +194,7 @@ class Changes:
         return token.isdigit() or self.tags.get(token.lower(), "PROPN") in {*_CONTENT, "PROPN"}
 
     def _instead(self, kind: str, token: str, generator: random.Random) -> str:
-        """Return a word or number to exchange a token for, `""` if there is none."""
+        """Return a word or number that can replace a token, or `""` if there is none."""
         word = token.lower()
         if kind == "number" and token.isdigit():
             place = generator.randrange(len(token))
@@ -204,7 +204,7 @@ class Changes:
             tag = self.tags.get(word, "")
             candidates = self.alike.get((tag, _ending(word)), []) if len(word) > 3 else []
             new = generator.choice(candidates) if candidates else ""
-            # A word that begins alike may be related.
+            # A word with the same beginning may be related.
             return "" if new[:4] == word[:4] else new
         table = _OPPOSITES if kind == "opposite" else _NUMBERS
         return generator.choice(table[word]) if word in table else ""
@@ -221,5 +221,5 @@ def shared_places(source: Sequence[str], text: Sequence[str]) -> set[int]:
 
 
 def _ending(word: str) -> str:
-    """Return the ending of a word that tells its form."""
+    """Return the ending of a word that marks its form, if it has one."""
     return next((ending for ending in ("ing", "ed", "ly", "s") if word.endswith(ending)), "")

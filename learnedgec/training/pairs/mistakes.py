@@ -1,7 +1,7 @@
-"""Mistakes learnt from real edits, mistakes from lists, and n-grams that tell what is for the worse.
+"""Mistakes learnt from real edits, mistakes from lists, and n-grams that recognise changes for the worse.
 
-The lists are in `mistakes.yaml`: confused words, and words that are left out or put in. Inflected forms are
-those of a treebank's lemmas.
+The lists are in `mistakes.yaml`: confused words, and words that are left out or put in. Inflected forms come
+from a treebank with lemmas.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from learnedgec.data.m2 import Edit
 
 Words: TypeAlias = tuple[str, ...]
 
-# Longest side of a rule, in words.
+# The largest number of words on a side of a rule.
 _LONGEST = 3
 
 _LISTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 _LIGHT: Mapping[str, str] = _LISTS["light"]
 _SUFFIXES = " ".join(_LISTS["suffixes"]).split()
-# Types of mistakes between forms of one lemma -> its parts of speech.
+# Types of mistakes between forms of one lemma -> parts of speech of the lemma.
 _FORMS = {
     "R:NOUN:NUM": ("NOUN",),
     "R:VERB:FORM": ("VERB", "AUX"),
@@ -42,7 +42,7 @@ class Rules:
 
     Args:
         observed: sentences, each with an edit of it.
-        least: how often a replacement must have been observed.
+        least: the smallest number of observations of a replacement.
     """
 
     def __init__(self, observed: Iterable[tuple[Words, Edit]], least: int = 1) -> None:
@@ -64,9 +64,9 @@ class Rules:
 
         Args:
             tokens: a sentence.
-            start: index of the span's first token.
-            end: index behind its last token; `start` for an insertion.
-            anywhere: whether other neighbours than the observed ones will do.
+            start: index of the first token of the span.
+            end: index after the last token; equal to `start` for an insertion.
+            anywhere: whether to accept other neighbours than the observed ones.
         """
         before, after = _neighbours(tokens, start, end)
         for new, places in self.rules.get(lower(tokens[start:end]), {}).items():
@@ -91,7 +91,7 @@ class Rules:
 
 
 class Ngrams:
-    """How natural a text is, by trigrams of correct text with "stupid backoff" (Brants et al. 2007).
+    """A measure of natural text, by trigrams of correct text with "stupid backoff" (Brants et al. 2007).
 
     Args:
         texts: correct texts.
@@ -109,7 +109,8 @@ class Ngrams:
         Args:
             tokens: the sentence; its own n-grams do not count.
             edit: the edit.
-            instead: a correction of the same words, with which the edit is compared; by default none.
+            instead: another correction of the same words, with which the edit is compared; by default, the
+                edit is compared with the words themselves.
         """
         padded = ["<s>", "<s>", *lower(tokens), "</s>", "</s>"]
         before, after = padded[edit.start : edit.start + 2], padded[edit.end + 2 : edit.end + 4]
@@ -123,7 +124,7 @@ class Ngrams:
         return natural - changed
 
     def _logarithm(self, text: Sequence[str], place: int, own_ngrams: set[Words]) -> float:
-        """Return the log-probability of a word after the two before it."""
+        """Return the log-probability of a word after the two words before it."""
         for start in range(place - 2, place):
             ngram = tuple(text[start : place + 1])
             if (count := self.counts[ngram] - (ngram in own_ngrams)) > 0:
@@ -137,10 +138,10 @@ class Inventory:
     """Mistakes that could be made in a correct text, by ERRANT's types of the edits that correct them.
 
     Args:
-        words: words of a treebank, whose lemmas tell inflected forms.
-        counts: type -> how often corrections of it were observed; a type is drawn by the square root of it.
-        rates: word -> how often learners use it wrongly, from 0 to 1; a mistake whose words they seldom use
-            wrongly is drawn less often.
+        words: words of a treebank, whose lemmas connect inflected forms.
+        counts: type -> number of observed corrections; types are drawn in proportion to its square root.
+        rates: word -> the share of its uses by learners that are wrong, from 0 to 1. A mistake is drawn less
+            often if learners seldom use its words wrongly.
     """
 
     def __init__(
@@ -156,12 +157,12 @@ class Inventory:
         self.shares = {kind: pooled[kind] ** 0.5 for kind in sorted(kinds) if pooled[kind]}
 
     def draw(self, tokens: Words, generator: random.Random, tries: int) -> list[Edit]:
-        """Return some mistakes in a text, each of another place; of each try comes one at most.
+        """Return mistakes in different places of a text, at most one for each drawn type.
 
         Args:
             tokens: the text.
-            generator: source of randomness.
-            tries: how many types are drawn.
+            generator: random generator.
+            tries: number of types to draw.
         """
         drawn: dict[tuple[int, int], Edit] = {}
         for kind in generator.choices(list(self.shares), list(self.shares.values()), k=tries):
@@ -202,7 +203,7 @@ class Inventory:
 
 
 def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:
-    """Return the sentence with the edits applied, and the edits of it that undo them.
+    """Return the sentence with the edits applied, and the edits that undo these.
 
     Example:
         >>> undone(("He", "go"), [Edit(1, 2, "goes")])
@@ -229,13 +230,13 @@ def lower(words: Sequence[str]) -> Words:
 
 
 def _neighbours(tokens: Words, start: int, end: int) -> tuple[str, str]:
-    """Return the words before and after a span, `""` at the ends."""
+    """Return the words before and after a span, which are `""` at the ends of a sentence."""
     before = tokens[start - 1] if start else ""
     return before.lower(), tokens[end].lower() if end < len(tokens) else ""
 
 
 def is_plain(old: Words, new: Words) -> bool:
-    """Return whether words become other words that look somewhat like them, or short words are concerned."""
+    """Return whether an edit replaces words by other words that look similar, or only changes short words."""
     if not all(any(letter.isalpha() for letter in word) and "<" not in word for word in old + new):
         return False
     texts = ["".join(filter(str.isalpha, "".join(words))) for words in (old, new)]
@@ -250,7 +251,7 @@ def _ngrams(text: Sequence[str]) -> Iterator[Words]:
 
 
 def _general(kind: str) -> str:
-    """Return the type of `Inventory` that comes nearest to one of ERRANT's, if any."""
+    """Return the type of `Inventory` that is nearest to a type of ERRANT."""
     operation, _, name = kind.partition(":")
     head = name.partition(":")[0]
     if operation == "R":
@@ -259,13 +260,13 @@ def _general(kind: str) -> str:
 
 
 def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]]:
-    """Return type -> word -> words that are mistaken for it."""
+    """Return, for each type and word, the words that are mistaken for the word."""
     tables = {
         kind: others(group.split() for group in text.split("|"))
         for kind, text in _LISTS["confused"].items()
     }
     forms: dict[tuple[str, str], list[str]] = defaultdict(list)
-    # Stem -> lemma -> one of its forms.
+    # stem -> lemma -> one of the lemma's forms
     families: dict[str, dict[str, str]] = defaultdict(dict)
     for word, count in Counter(words).items():
         form, lemma = word.form.lower(), word.lemma.lower()
@@ -273,7 +274,7 @@ def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]
             continue
         forms[lemma, word.tag].append(form)
         stems = {lemma.removesuffix(suffix) for suffix in ("", *_SUFFIXES)}
-        # Sorted, so that every process has the same order.
+        # Sorting gives every process the same order.
         for stem in sorted(stems) if count > 1 else ():
             if len(stem) >= _SHORTEST_STEM:
                 families[stem].setdefault(lemma, form)
@@ -288,7 +289,7 @@ def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]
 
 
 def others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
-    """Return word -> the others of all groups that it is in."""
+    """Return, for each word, the other words of all its groups."""
     table: dict[str, dict[str, None]] = defaultdict(dict)
     for group in map(list, groups):
         for word in group:

@@ -1,4 +1,4 @@
-"""What metrics and references tell of outputs: ranked pairs, and labels of words."""
+"""Ranked pairs and labels of words that metrics and references give for outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from learnedgec.data.catalog.sentences import Labelled
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import was_checked
 from learnedgec.metrics.base import Metric, PretrainedMetric
@@ -40,18 +40,17 @@ from learnedgec.training.pairs.base import (
     stored_scores,
 )
 
-# Number of texts that are scored together. An interruption loses the work on one block.
+# The number of texts that are scored together. An interruption loses the work on one block.
 _BLOCK = 2048
 
 
 @dataclass
 class ReferencedPairs(PairSource):
-    """Pairs of outputs for one source whose order several metrics with references agree on.
+    """Pairs of outputs for one source on whose order several metrics with references agree.
 
-    Outputs of strong systems differ in which of several good corrections they choose, unlike corrupted text.
-    References show which is better, and more references show it more reliably. Metrics of different kinds
-    make different mistakes, so a pair is kept only if every metric prefers the same side by at least the
-    margin.
+    Strong systems choose different corrections among several good ones, unlike corrupted text. References
+    show which output is better, and more references show it more reliably. Metrics of different kinds make
+    different mistakes, so a pair is kept only if every metric prefers the same side by at least the margin.
 
     All references that the datasets have for a source are pooled. An output of several systems counts once.
     The margin of a pair is the mean of the metrics' differences, for `objective: difference`.
@@ -59,7 +58,7 @@ class ReferencedPairs(PairSource):
     Args:
         outputs: datasets with outputs of systems, such as `pillars:train`.
         references: datasets with references for the same sources, such as `pillars:train` and `jelv:train`.
-        metrics: names of metrics with references, which must agree; by default `gleu` and `green`.
+        metrics: names of metrics with references, all of which must agree; by default `gleu` and `green`.
         margin: smallest difference between the scores of both sides.
         balance: shares of pairs whose better side is `nearer` to the source than the worse one, `equal` or
             `farther`, by edited words. The rarest kind limits the number of pairs. By default, pairs are not
@@ -104,7 +103,7 @@ class ReferencedPairs(PairSource):
         yield from reference_texts(self.references)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs in the order of the data, or those drawn."""
+        """Return the pairs in the order of the data, unless they are drawn."""
         references = pooled_references(self.references)
         # (dataset, source) -> its distinct outputs
         outputs: dict[tuple[str, str], dict[str, None]] = {}
@@ -140,15 +139,15 @@ class ReferencedPairs(PairSource):
 class EditPairs(PairSource):
     """Pairs of a system's output and the same output without one of its edits.
 
-    The output is better if a reference has the edit, at the same place with the same correction, else the
-    output without it. A head with the objective `logistic` then learns the log-odds that an annotator accepts
-    an edit, as the difference of its values with and without the edit. References leave out good edits, so
-    some of the edits that count as wrong are right.
+    The output is better if a reference has the edit, at the same place with the same correction; otherwise
+    the output without the edit is better. A head with the objective `logistic` then learns the log-odds that
+    an annotator accepts an edit, as the difference of its values with and without the edit. References leave
+    out good edits, so some of the edits that count as wrong are right.
 
     Args:
         outputs: datasets with outputs of systems, such as `pillars:train/single`.
         references: datasets with references for the same sources; all references of a source are pooled.
-        annotator: spaCy pipeline that finds the edits; by default as for the metric `errant`.
+        annotator: spaCy pipeline that finds the edits; by default, that of the metric `errant`.
         number: number of pairs, drawn at random; by default, all.
         seed: seed of the draw.
     """
@@ -171,7 +170,7 @@ class EditPairs(PairSource):
         yield from reference_texts(self.references)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs in the order of the data, or those drawn."""
+        """Return the pairs in the order of the data, unless they are drawn."""
         assert self.annotator is not None
         references = pooled_references(self.references)
         # (source, output) -> its dataset
@@ -186,7 +185,7 @@ class EditPairs(PairSource):
         accepted: dict[str, set[tuple[int, int, str]]] = {}
         for (source, _), row in zip(pairs[len(outputs) :], edits[len(outputs) :], strict=True):
             accepted.setdefault(source, set()).update(map(_key, row))
-        # Several systems often make an edit beside the same others.
+        # A dictionary, because several systems often make the same edits together.
         ranked: dict[RankedPair, None] = {}
         for ((source, _), name), row in zip(outputs.items(), edits, strict=False):
             for edit in row:
@@ -204,18 +203,19 @@ def _key(edit: Edit) -> tuple[int, int, str]:
 
 @dataclass(frozen=True)
 class LabelledOutputs:
-    """Outputs of systems, and the sources as they are, whose words references label.
+    """Outputs of systems, and unchanged sources, whose words are labelled by references.
 
-    A word of an output is right if it is so by any reference, so that an edit is accepted if one annotator
-    made it. References leave out good edits, so some words that are labelled as wrong are right.
+    A word of an output is right if any reference has it, so an edit is accepted if one annotator made it.
+    References leave out good edits, so some words that are labelled as wrong are right.
 
     Attributes:
         outputs: datasets of outputs (`load_outputs`).
-        references: datasets whose references for a source are pooled; those of `outputs` by default.
-        number: number of outputs to draw; all by default.
+        references: datasets whose references for a source are pooled; by default, those of `outputs`.
+        number: number of outputs to draw; by default, all.
         seed: seed of the draw.
-        edited: label only the words that an output has changed (`wrong_words` by its source), so that a head
-            learns whether an annotator accepts an edit; outputs that change nothing are left out.
+        edited: whether to label only the words that an output has changed (`wrong_words` against its source),
+            so that a head learns whether an annotator accepts an edit. Outputs that change nothing are then
+            left out.
     """
 
     outputs: list[str]
@@ -273,7 +273,7 @@ def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]
 
 
 def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
-    """Return the references that datasets have for each source; its words are joined by single spaces.
+    """Return the references that datasets have for each source, whose words are joined by single spaces.
 
     References with equal texts count once; one with gold edits is preferred.
     """
@@ -311,7 +311,7 @@ def outputs_with_references(name: str, references: Container[str]) -> Iterator[t
         name: dataset of outputs (`load_outputs`).
         references: the sources that have references (`pooled_references`).
     """
-    # The kind of systems, as in pillars:train/single, makes no difference to the sources.
+    # The sources do not depend on the kind of systems, as in pillars:train/single.
     sources = load_parallel(re.sub(r"/(single|ensemble)$", "", name)).sources
     for sentence, *texts in zip(sources, *load_outputs(name).values(), strict=True):
         source = " ".join(sentence.split())
@@ -339,7 +339,7 @@ class DistilledPairs(PairSource):
         number: number of pairs, the first ones of all sources in their order; by default, all.
         references: datasets with references for the sources of the pairs, for a teacher that needs
             references.
-        order: which text is the better one: by the `teacher`, or as in the `pairs`.
+        order: whether the `teacher` or the `pairs` decide which text is better.
     """
 
     pairs: list[PairSource]
@@ -370,7 +370,7 @@ class DistilledPairs(PairSource):
         return list(dict.fromkeys([*super().datasets(), *taught, *(self.references or [])]))
 
     def tools(self) -> list[str]:
-        """Return those of the pair sources, and the pretrained models that the teacher reads."""
+        """Return the tools of the pair sources, and the pretrained models that the teacher reads."""
         metrics = [self.metric, *getattr(self.metric, "metrics", ())]
         read = (metric for metric in metrics if isinstance(metric, PretrainedMetric))
         return [*super().tools(), *(getattr(metric, metric.model_parameter) for metric in read)]
@@ -393,7 +393,7 @@ class DistilledPairs(PairSource):
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; scores that an interrupted run computed are read from the folder."""
-        # In the parent folder, where other sources that use the same pairs find them.
+        # The parent folder holds the pairs, so that other sources that use the same pairs find them.
         pairs = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
         references = pooled_references(self.references or [])
         if references:
