@@ -13,6 +13,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 from fastapi.testclient import TestClient
 
+from learnedgec import load_benchmark
 from learnedgec.cli.main import main
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
@@ -194,3 +195,64 @@ def test_evaluators_learn_from_a_study(
         )
         assert "head" in measured.out
         assert "trained" not in measured.err
+
+
+@pytest.mark.realdata
+def test_a_study_that_the_judges_of_seeda_answer(run: Any, tiny_encoder: Path) -> None:
+    """The loop of the tutorial with real judgements; their sentences are for tests alone."""
+    seeda = load_benchmark("seeda-s")
+    names = ("T5", "BERT-fuse", "LM-Critic")
+    systems = {name: seeda.systems[name] for name in names}
+    study = Study.create(
+        "mystudy",
+        seeda.sources,
+        systems,
+        settings=StudySettings(questions=200, raters=1, repeats=0, annotator="plain"),
+    )
+    place = {source: number for number, source in enumerate(seeda.sources)}
+    answers = 0
+    while item := study.next("rater-1"):
+        sentence = place[item.source]
+        votes = [0, 0]
+        for ranking in seeda.rankings:
+            if ranking.sentence == sentence:
+                first, second = (
+                    [
+                        rank
+                        for name, rank in ranking.ranks.items()
+                        if name in names and systems[name][sentence] == text
+                    ]
+                    for text in item.texts
+                )
+                if first and second:
+                    votes[first[0] > second[0]] += first[0] != second[0]
+        said = (
+            Answer(skip="nobody compared these")
+            if votes == [0, 0]
+            else Answer(ranks=[1 + (votes[0] < votes[1]), 1 + (votes[1] < votes[0])])
+        )
+        answers += not said.skip
+        study.record(item.number, said, seconds=5)
+    assert answers > 60
+    study.write_tables()
+    status = run("judge mystudy --status --json").json
+    human = seeda.official["TS"]
+    assert [row["system"] for row in status["ranking"]] == sorted(
+        names, key=lambda name: -human[name]
+    )
+    few = "--resamples 20"
+    run(f"meta --benchmark mystudy:test --metric edit-count {few} --quiet")
+    refused = run(
+        f"tune --metric 'm2(beta=0.5)' --space '{{beta: [0.5, 1.0]}}' --benchmark mystudy:dev {few}",
+        code=2,
+    ).err
+    assert "sentences of CoNLL-2014, on which metrics are tested" in refused
+    pairs = {"mine": [{"class_path": "RankingPairs", "init_args": {"rankings": ["mystudy:dev"]}}]}
+    head = {"input": "hypothesis", "objective": "logistic"}
+    config = {
+        "name": "mine",
+        "model": {"encoder": str(tiny_encoder), "heads": {"mine": head}},
+        "data": {"pairs": pairs},
+    }
+    Path("mine.yaml").write_text(json.dumps(config), encoding="utf-8")
+    assert "CoNLL" in run("train --config mine.yaml --quiet", code=2).err
