@@ -53,6 +53,12 @@ class Questions:
             for n, (source, of_sentence) in enumerate(zip(self.sources, groups, strict=True))
         ]
 
+    def count(self, sentence: int) -> int:
+        """Return how many different questions can be asked about a sentence."""
+        texts = len(self._groups[sentence])
+        pairs = texts * (texts - 1) // 2
+        return {"pairs": pairs, "ranking": min(pairs, 1)}.get(self.settings.task, texts)
+
     @cached_property
     def _cells(self) -> Cells:
         return Cells(self._groups, len(self.systems))

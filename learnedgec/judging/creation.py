@@ -16,7 +16,8 @@ from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
-from learnedgec.judging.sampling import group_equal, spread
+from learnedgec.judging.asking import Questions
+from learnedgec.judging.sampling import spread
 from learnedgec.judging.settings import StudySettings
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.runtime.runtime import Runtime
@@ -85,21 +86,10 @@ def _choose(
     The informative order gives every type of error its share (`spread`): a sentence counts for the most
     frequent type among the edits of its outputs.
     """
-    columns = (
-        [sources, *systems.values()] if settings.source_is_candidate else list(systems.values())
-    )
-    counts: dict[int, int] = {}
-    for number, source in enumerate(sources):
-        groups = group_equal([column[number] for column in columns])
-        if settings.task in ("pairs", "ranking"):
-            cells = len(groups) * (len(groups) - 1) // 2
-            counts[number] = min(cells, 1) if settings.task == "ranking" else cells
-        elif settings.task == "edits":
-            counts[number] = sum(
-                columns[group[0]][number].split() != source.split() for group in groups
-            )
-        else:
-            counts[number] = len(groups)
+    if settings.source_is_candidate:
+        systems = {"source": sources, **systems}
+    asked = Questions(settings, sources, systems)
+    counts = {number: asked.count(number) for number in range(len(sources))}
     useful = [number for number, count in counts.items() if count]
     if not useful:
         raise InputError(
@@ -112,22 +102,18 @@ def _choose(
     chosen = sorted(random.permutation(useful)[:size].tolist())
     if settings.order == "informative" and size < len(useful):
         pool = sorted(random.permutation(useful)[: _POOL * size].tolist())
-        chosen = spread(_main_types(sources, columns, pool, settings.annotator), size, random)
+        chosen = spread(_main_types(asked, pool), size, random)
     most = sum(counts[number] for number in chosen)
     return dataclasses.replace(
         settings, sentences=size, questions=min(settings.questions or size, most)
     ), chosen
 
 
-def _main_types(
-    sources: Sequence[str],
-    columns: Sequence[Sequence[str]],
-    numbers: Sequence[int],
-    annotator: str | None,
-) -> dict[int, str]:
+def _main_types(asked: Questions, numbers: Sequence[int]) -> dict[int, str]:
     """Return the most frequent type among the edits of each sentence's outputs, by its number."""
-    pairs = [(sources[number], column[number]) for number in numbers for column in columns]
-    edits = extract_edits(pairs, annotator or available_annotator())
+    columns = list(asked.systems.values())
+    pairs = [(asked.sources[number], column[number]) for number in numbers for column in columns]
+    edits = extract_edits(pairs, asked.settings.annotator or available_annotator())
     types: dict[int, str] = {}
     for place, number in enumerate(numbers):
         rows = edits[place * len(columns) : (place + 1) * len(columns)]

@@ -21,7 +21,7 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
 from learnedgec.judging.items import Answer, AnsweredError, Item
 from learnedgec.judging.settings import GUIDELINES_FILE
-from learnedgec.judging.status import shown_status
+from learnedgec.judging.status import study_status
 from learnedgec.judging.study import OWNER, Study
 
 try:
@@ -112,7 +112,8 @@ def application(study: Study) -> FastAPI:
     def page(request: Request, token: str) -> Response:
         values: dict[str, Any] = {"settings": study.settings, "guidelines": guidelines}
         if user_of(token) == OWNER:
-            return _TEMPLATES.TemplateResponse(request, "status.html", values | shown_status(study))
+            values |= {"study": study, "status": study_status(study)}
+            return _TEMPLATES.TemplateResponse(request, "status.html", values)
         dimensions = [
             [name, dataclasses.asdict(d)] for name, d in study.settings.dimensions.items()
         ]

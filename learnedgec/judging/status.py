@@ -153,12 +153,6 @@ def _rank(
     return ranking, separations
 
 
-def shown_status(study: Study) -> dict[str, Any]:
-    """Return what the owner's page shows (`status.html`)."""
-    status = study_status(study)
-    return {"status": status, "study": study}
-
-
 def judgements_needed(mean: float, deviation: float) -> float:
     """Return how many judgements separate two systems: two-sided test at 5 %, power 80 %.
 

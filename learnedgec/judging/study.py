@@ -276,7 +276,7 @@ class Study:
             return self._asked.judgements(database)
 
     def write_tables(self) -> None:
-        """Write the tables that the task has, such as `rankings.csv` and `pairs.csv`, from the answers."""
+        """Write the tables that the task has, such as `rankings.csv`, from the answers."""
         tables.write(self.folder, self.settings.task, self.sources, self.systems, self.judgements())
 
     def benchmark(self) -> Benchmark:

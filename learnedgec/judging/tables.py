@@ -1,4 +1,4 @@
-"""Judgements as tables: `rankings.csv` and `ratings.csv` of a benchmark, `edits.csv`, and `pairs.csv`.
+"""Judgements as tables: `rankings.csv` or `ratings.csv`; of judged edits also `edits.csv` and `pairs.csv`.
 
 A judgement of a text counts for every system that wrote it. Repetitions tell how consistent a rater is and
 are not in the tables; nor are items that were skipped.
@@ -52,7 +52,6 @@ def write(
         new = _write(folder / "ratings.csv", rating_rows(judgements), keep)
     if task == "edits":
         _write(folder / "edits.csv", edit_rows(judgements), keep)
-    if task != "ratings":
         _write(folder / "pairs.csv", pair_rows(judgements, sources, systems), keep)
     return new
 
@@ -124,8 +123,8 @@ def pair_rows(
 ) -> Iterator[Row]:
     """Yield the rows of `pairs.csv`, ranked pairs to train on (`read_ranked_pairs`).
 
-    Of two texts that were compared, the better one comes first. An output is better with an edit than
-    without it where the edit was accepted, and worse where it was rejected.
+    An output is better with an edit than without it where the edit was accepted, and worse where it was
+    rejected. (`RankingPairs` makes pairs of outputs that were compared, from `rankings.csv`.)
 
     Args:
         judgements: the latest answer to each item.
@@ -134,21 +133,12 @@ def pair_rows(
     """
     for each in counted(judgements):
         source = sources[each.sentence]
-        texts = [systems[group[0]][each.sentence] for group in each.groups]
-        ordered = [
-            (one, other) if rank < other_rank else (other, one)
-            for (one, rank), (other, other_rank) in combinations(
-                zip(texts, each.answer.ranks, strict=False), 2
-            )
-            if rank != other_rank
-        ]
-        whole = " ".join(texts[0].split())
+        whole = " ".join(systems[each.groups[0][0]][each.sentence].split())
         for place, said in enumerate(each.answer.edits):
             without = apply_edits(source, each.edits[:place] + each.edits[place + 1 :])
             if said and without != whole:
-                ordered.append((whole, without) if said > 0 else (without, whole))
-        for better, worse in ordered:
-            yield {"source": source, "better": better, "worse": worse}
+                better, worse = (whole, without) if said > 0 else (without, whole)
+                yield {"source": source, "better": better, "worse": worse}
 
 
 def _write(path: Path, rows: Iterable[Row], keep: bool) -> int:

@@ -23,7 +23,8 @@ from learnedgec.judging.items import Answer, AnsweredError, Item
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import counted
-from learnedgec.training.pairs.judged import read_ranked_pairs
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.pairs.judged import RankingPairs, read_ranked_pairs
 
 QUALITY = {"good": 0, "twin": 0, "fair": 1, "poor": 2}
 
@@ -61,7 +62,7 @@ def test_judgements_become_a_benchmark_that_counts_equal_outputs_for_all(
     # The two systems with the same text met the others equally often.
     assert met[frozenset({"good", "fair"})] == met[frozenset({"twin", "fair"})] > 0
     assert load_benchmark(str(study.folder)).rankings == benchmark.rankings
-    for pair in read_ranked_pairs(study.folder / "pairs.csv"):
+    for pair in RankingPairs([str(study.folder)]).make(study.folder, Runtime()):
         assert ("goes" in pair.better, "Go he" in pair.worse) != (False, False)
 
 
