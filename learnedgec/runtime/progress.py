@@ -1,13 +1,12 @@
-"""Progress on stderr: bars on a terminal, and a line each minute elsewhere, as in a log."""
+"""Progress on stderr: bars on a terminal and in notebooks, and a line each minute elsewhere, as in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from functools import partial
 from typing import ClassVar, TypeVar
 
 T = TypeVar("T")
@@ -37,24 +36,23 @@ def track(
         total = sum(weights)
     elif total is None and isinstance(items, Sequence):
         total = len(items)
-    shown: AbstractContextManager[Callable[[float], None]]
-    if sys.stderr.isatty():
-        shown = _bar(description, total)
+    if has_bars():
+        from tqdm.auto import tqdm
+
+        bar = tqdm(desc=description, total=total, leave=False, unit_scale=True)
+        shown: AbstractContextManager[object] = bar
+        advance: Callable[[float], object] = bar.update
     else:
-        shown = nullcontext(ProgressLines(description, total).advance)
-    with shown as advance:
+        shown, advance = nullcontext(), ProgressLines(description, total).advance
+    with shown:
         for number, item in enumerate(items):
             yield item
             advance(1 if weights is None else weights[number])
 
 
-@contextmanager
-def _bar(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        yield partial(progress.advance, progress.add_task(description, total=total))
+def has_bars() -> bool:
+    """Return whether bars can be drawn: stderr is a terminal, or the program is a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 class ProgressLines:

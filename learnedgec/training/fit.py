@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import Any
 
 import datasets
 import pytorch_lightning as lightning
-import rich
 import torch
 from lightning_fabric.plugins import TorchCheckpointIO
 from lightning_fabric.utilities.exceptions import MisconfigurationException
@@ -33,6 +31,7 @@ from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import is_package, open_package, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
+from learnedgec.runtime.progress import has_bars
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import included_folder
 from learnedgec.runtime.writing import check_writable
@@ -237,8 +236,7 @@ class Run:
                     "tensorboard", "tensorboard", "tensorboard: true"
                 ) from None
         trainer.loggers = [*loggers, *trainer.loggers]
-        drawn = sys.stderr.isatty() or rich.get_console().is_jupyter
-        progress = ProgressBar() if drawn else StepLines()
+        progress = ProgressBar() if has_bars() else StepLines()
         trainer.callbacks = [
             progress if type(callback) is RichProgressBar else callback
             for callback in (*trainer.callbacks, LastEvaluation())

@@ -14,11 +14,16 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
+def test_a_bar_is_drawn_on_a_terminal_and_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProgressLines, "_due", 0)
-    for kind, drawn in ((Terminal, True), (io.StringIO, False)):
+    for kind, notebook, drawn in (
+        (Terminal, False, True),
+        (io.StringIO, False, False),
+        (io.StringIO, True, True),
+    ):
         monkeypatch.setattr("sys.stderr", kind())
+        if notebook:
+            monkeypatch.setitem(sys.modules, "ipykernel", sys)
         assert list(track(iter("abc"), "reading", weights=[1, 2, 3])) == list("abc")
         assert ("reading" in sys.stderr.getvalue()) == drawn  # type: ignore[attr-defined]
 
