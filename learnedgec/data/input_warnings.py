@@ -99,7 +99,7 @@ def blank_notices(
         if blank:
             notices.append(
                 f"{name}: {len(blank):,} of {len(sources):,} hypotheses {'is' if len(blank) == 1 else 'are'} "
-                f"blank where the source is not ({_lines(blank)})."
+                f"blank where the source is not ({named_lines(blank)})."
             )
     return notices
 
@@ -133,13 +133,18 @@ def blank_reference_notices(
     return [
         f"the references: {len(blank):,} of {len(sources):,} sentences "
         f"{'has' if len(blank) == 1 else 'have'} one that is blank where the source is not "
-        f"({_lines(blank)}); it counts as a correction that deletes the sentence, so give None (in --jsonl "
-        "null) for a reference that is absent."
+        f"({named_lines(blank)}); it counts as a correction that deletes the sentence, so give None (in "
+        "--jsonl null) for a reference that is absent."
     ]
 
 
-def _lines(numbers: Sequence[int]) -> str:
-    """Name the first of these line numbers in words."""
+def named_lines(numbers: Sequence[int]) -> str:
+    """Return the first of some line numbers in words.
+
+    Example:
+        >>> named_lines([3, 8])
+        'lines 3, 8'
+    """
     shown = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
     return f"line{'' if len(numbers) == 1 else 's'} {shown}"
 

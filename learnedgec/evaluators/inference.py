@@ -45,28 +45,38 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 
 
 class TruncationWarning(InputWarning):
-    """Warning that some inputs were longer than the encoder accepts and were truncated."""
+    """Warning that some inputs were longer than the encoder accepts and were truncated.
+
+    Args:
+        message: the warning.
+        items: these inputs.
+    """
+
+    def __init__(self, message: str, items: Collection[Item] = ()) -> None:
+        super().__init__(message)
+        self.items = items
 
 
-def warn_of_truncation(limits: Iterable[float]) -> None:
+def warn_of_truncation(items: Collection[Item], limits: Iterable[float]) -> None:
     """Warn if some inputs were truncated.
 
     Args:
+        items: the inputs.
         limits: the number of tokens to which each input was truncated, or 0.
     """
-    each = [int(limit) for limit in limits]
-    if cut := [limit for limit in each if limit]:
-        warn_of_inputs(
-            TruncationWarning(
-                f"{len(cut)} of {len(each)} inputs were longer than {cut[0]} tokens and were truncated."
-            )
+    cut = {item: int(limit) for item, limit in zip(items, limits, strict=True) if limit}
+    if cut:
+        limit = next(iter(cut.values()))
+        text = (
+            f"{len(cut)} of {len(items)} inputs were longer than {limit} tokens and were truncated."
         )
+        warn_of_inputs(TruncationWarning(text, [*cut]))
 
 
 def tokenise(tokenizer: Any, items: Sequence[Item]) -> Mapping[str, list[list[int]]]:
     """Return the columns of `encode`, with one warning if inputs were truncated."""
     columns, limits = encode(tokenizer, items)
-    warn_of_truncation(limits)
+    warn_of_truncation(items, limits)
     return columns
 
 
@@ -302,7 +312,7 @@ def run(
         stored |= by_item
     memory.update(stored)
     rows |= stored
-    warn_of_truncation(rows[item][-1] for item in distinct)
+    warn_of_truncation(distinct, (rows[item][-1] for item in distinct))
     return np.array([rows[item][:-1] for item in items]) if items else np.empty((0, width))
 
 

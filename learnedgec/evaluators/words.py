@@ -58,7 +58,7 @@ def word_log_odds(
     items = distinct if kind == "pair" else [text for _, text in distinct]
     marks = {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
     encoded, cut = encode(evaluator.tokenizer, items, max_length=config.max_tokens, marks=marks)
-    warn_of_truncation(cut)
+    warn_of_truncation(items, cut)
     of_hypothesis = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
     precision = evaluator_precision(runtime)
     runtime = replace(runtime, dtype=precision)

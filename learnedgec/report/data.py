@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
+from learnedgec.analysis.conclusions import conclusions, conflicts, guidance, leaders
 from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import Protocol
@@ -23,6 +24,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotators import available_annotator
+from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.protocols import ShowsEdits
@@ -158,6 +160,19 @@ def build_benchmark_report(
     return report
 
 
+# Warnings, each with what computed when it came.
+_Caught: TypeAlias = list[tuple[str, warnings.WarningMessage]]
+
+
+@contextmanager
+def _noticing(caught: _Caught, about: str = "") -> Iterator[None]:
+    """Collect the warnings of a `with` block."""
+    with warnings.catch_warnings(record=True) as new:
+        warnings.simplefilter("always")
+        yield
+    caught += [(about, warning) for warning in new]
+
+
 def _texts(inputs: Inputs) -> dict[str, Any]:
     """Return the texts of a benchmark, as they are scored."""
     systems = {name: tuple(texts) for name, texts in inputs.systems.items()}
@@ -179,14 +194,22 @@ def _build(
     attributed = bind(settings.attribution, runtime) if settings.attribution else []
     systems = list(benchmark.systems)
     types: sentences.TypeTable = {"": 0}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    caught: _Caught = []
+
+    def compute(metric: BoundMetric) -> list[Statistics]:
+        with _noticing(caught, metric.label):
+            return benchmark_statistics(metric, benchmark)
+
+    with _noticing(caught):
         # The metrics that compare edits find them in the memory of the runtime.
         annotated, edits = sentences.annotate(benchmark, annotator, runtime)
-        statistics = dict(shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark)))
+        statistics = dict(shared_statistics(metrics, compute))
         scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
         texts = sentences.describe_texts(annotated, edits, types)
-        meaning = [overview.describe_meaning(m, scores[m], benchmark) for m in metrics]
+        meaning = []
+        for metric in metrics:
+            with _noticing(caught, f"{metric.label} of the sources"):
+                meaning.append(overview.describe_meaning(metric, scores[metric], benchmark))
         attribution = [
             {"metric": metric.label}
             | sentences.attribute(metric, annotated, edits, texts["outputs"], settings.seed)
@@ -204,7 +227,7 @@ def _build(
             )
             for metric, by_system in statistics.items()
         }
-    for warning in caught:
+    for _, warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     described = {
         metric: sentences.describe_scores(metric.metric, scores[metric]) for metric in metrics
@@ -238,12 +261,18 @@ def _build(
         *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
         *first.too_few,
         *benchmark.notices,
-        *dict.fromkeys(str(warning.message) for warning in caught),
+        *provenance.precision_notice([ranking.signature for ranking in by_metric]),
+        *dict.fromkeys(
+            provenance.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
+            for about, warning in caught
+            if isinstance(warning.message, Warning)
+        ),
     ]
     names = short_labels([metric.label for metric in metrics])
     count = bind_one("edit-count", runtime)
     edit_counts = benchmark_statistics(count, benchmark)
     edited = np.stack([rows["score"] for rows in edit_counts])
+    advice = guidance(rankings, edited.mean(axis=1))
     more = f" and {len(systems) - 3} more"
     named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
     return {
@@ -275,7 +304,10 @@ def _build(
             "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
             "agreement": overview.rank_agreement(by_metric),
             "conflicts": conflicts(by_metric),
-            "guidance": guidance(rankings, edited.mean(axis=1)),
+            # What decides comes last: that metrics count edits.
+            "warning": advice[-1] if advice else "",
+            "guidance": advice[:-1],
+            "leaders": leaders(by_metric),
         },
         "sentences": {
             **texts,

@@ -12,6 +12,7 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.annotators import RELEASED, USUAL, describe_annotator
@@ -106,11 +107,14 @@ def annotator_notices(annotator: str, metrics: Sequence[BoundMetric]) -> list[st
         for metric in metrics
         for part in (metric.metric, *getattr(metric.metric, "metrics", ()))
     ]
-    if RELEASED not in (annotator, *(getattr(member, "annotator", None) for member in members)):
+    found = [member for member in members if getattr(member, "annotator", None) == RELEASED]
+    if not found and annotator != RELEASED:
         return []
+    names = ", ".join(dict.fromkeys(member.name for member in found))
+    what = f"scores of {names}" if names else "counts of edits"
     return [
-        f"The annotator {RELEASED} finds the edits, so scores that depend on them differ slightly from "
-        f"published scores, which use spaCy's {USUAL}."
+        f"The annotator {RELEASED} finds the edits, so {what} differ slightly from published ones, which use "
+        f"spaCy's {USUAL}."
     ]
 
 
@@ -118,10 +122,47 @@ def gate_notices(described: Mapping[BoundMetric, Mapping[str, Any]]) -> list[str
     """Return a notice for each metric whose gate rejected some outputs."""
     return [
         f"{metric.label}: outputs that are too different from their source and get a low score (gate): "
-        f"{number:,}."
+        f"{len(lines):,} ({named_lines(sorted(set(lines)))})."
         for metric, scores in described.items()
-        if (number := sum(map(sum, scores.get("rejected", ()))))
+        if (lines := [line for row in scores.get("rejected", ()) for line in _lines_where(row)])
     ]
+
+
+def warning_notice(
+    about: str, warning: Warning, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+) -> str:
+    """Return a warning as a notice that names what computed, and the lines whose inputs were truncated.
+
+    Args:
+        about: what computed when the warning came; may be empty.
+        warning: the warning.
+        sources: N sentences.
+        systems: system -> N hypotheses.
+    """
+    notice = f"{about}: {warning}" if about else str(warning)
+    cut = set(getattr(warning, "items", ()))
+    rows = zip(sources, *systems.values(), strict=True)
+    touched = [
+        any(text in cut or (source, text) in cut for text in (source, *texts))
+        for source, *texts in rows
+    ]
+    lines = _lines_where(touched)
+    return f"{notice.removesuffix('.')} ({named_lines(lines)})." if lines else notice
+
+
+def precision_notice(signatures: Sequence[str]) -> list[str]:
+    """Return a notice if an evaluator computed in bfloat16."""
+    if not any("dtype:bfloat16" in signature for signature in signatures):
+        return []
+    return [
+        "Evaluators computed in bfloat16, which moves a system's score by .003 at most; with --dtype float32 "
+        "it is what `learnedgec score` gives."
+    ]
+
+
+def _lines_where(marks: Iterable[Any]) -> list[int]:
+    """Return the numbers of lines that are marked, from 1."""
+    return [number for number, mark in enumerate(marks, 1) if mark]
 
 
 def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) -> list[str]:
@@ -137,9 +178,12 @@ def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) ->
             continue
         rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
         if tokens := sum(row.count(unknown) for row in rows):
-            lines = sum(unknown in row for row in rows)
+            strange = {text for text, row in zip(texts, rows, strict=True) if unknown in row}
+            outputs = zip(*systems.values(), strict=True)
+            lines = _lines_where(not strange.isdisjoint(row) for row in outputs)
             notices.append(
                 f"{metric.label}: the tokenizer of {package.name} has no entry for {tokens:,} tokens in "
-                f"{lines:,} of {len(texts):,} distinct outputs; all of them look the same to the model."
+                f"{len(strange):,} of {len(texts):,} distinct outputs ({named_lines(lines)}); all of them "
+                "look the same to the model."
             )
     return notices

@@ -144,7 +144,16 @@ def estimated_memory(module: Any, example: Any, share: float) -> dict[str, int]:
 
 
 class StepLines(lightning.Callback):
-    """Print the steps, the time left and the latest dev score, each minute; for logs."""
+    """Print steps and evaluations, the time left and the latest dev score, each minute; for logs."""
+
+    def on_validation_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Begin to count the batches of an evaluation."""
+        self._evaluated = ProgressLines("batches of the dev part", sum(trainer.num_val_batches))
+
+    def on_validation_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
+        """Print a line if one is due, in the first process."""
+        if trainer.is_global_zero:
+            self._evaluated.advance()
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Begin to count, where a run that continues has come to."""

@@ -307,9 +307,10 @@ class Run:
         model = model.cpu().float().eval()
         weights = round_weights(model, config.bits)
         device = self.trainer.strategy.root_device
-        evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
+        name = f"evaluation of {config.name}"
+        evaluator = Evaluator(model.to(device), module.tokenizer, name=name)
         # In float32, so that the results on a card are the same on every machine.
-        runtime = Runtime(device=str(device), dtype="float32")
+        runtime = Runtime(device=str(device), dtype="float32", progress=self.data.progress)
         parts = self.data.load()
         results = {
             part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
 from pathlib import Path
 from statistics import fmean, stdev
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
+from learnedgec.runtime import progress
 from learnedgec.runtime.progress import ProgressLines
 from learnedgec.training.module import EvaluatorModule
 
@@ -78,10 +81,24 @@ def test_what_is_learned_from_and_where_is_said_first(
     )
     notice = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
     assert notice in " ".join(err.split())
-    progress = "train/loss" if terminal else "training steps: 1 of 2, about 0:00:0"
-    assert err.index("Split by-source") < err.index(progress)
+    shown = "train/loss" if terminal else ": 1 of"
+    assert err.index("Split by-source") < err.index(shown)
     assert "fluency pearson by step" in Path("runs/mine/report.html").read_text()
     assert "v_num" not in err
+
+
+def test_every_phase_shows_progress(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(1, 61)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(ProgressLines, "_due", 1)
+    err = train(f"{TRAIN} --trainer.max_epochs 1").err
+    for phase in (
+        "training steps: 1 of 2",
+        "batches of the dev part: 1 of 1",
+        "evaluation of mine: 3 of 3",
+    ):
+        assert f"{phase}, about" in err
+    assert "evaluation of" not in train(f"{TRAIN} --trainer.max_epochs 1 --overwrite --quiet").err
 
 
 def test_data_and_precision_that_do_not_suit_are_told(

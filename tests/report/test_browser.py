@@ -115,6 +115,12 @@ def containing(case: Any, word: str) -> list[int]:
     ]
 
 
+def best_two(case: Any) -> tuple[int, int]:
+    """Return the two systems that are compared at first, A and B."""
+    best, second = case.report["overview"]["rankings"][0]["order"][:2]
+    return best, second
+
+
 def selected(page: Page) -> str:
     return page.inner_text(".detail h3")
 
@@ -133,6 +139,18 @@ def test_every_section_is_there_and_nothing_is_requested(visit: Open, case: Any)
         expect(page.locator(f"#{section}")).to_be_visible()
         expect(page.locator("main > section:visible")).to_have_count(1)
         assert page.locator(f"#{section} .card, #{section} .row").count() > 0
+
+
+def test_the_matrix_of_wins_is_not_cut(visit: Open) -> None:
+    page = visit("#overview", viewport={"width": 1280, "height": 800})
+    wins = page.locator('[aria-label="Wins of the row against the column"]')
+    assert wins.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
+def test_the_sentences_open_on_the_two_best_systems(visit: Open, case: Any) -> None:
+    page = visit("#sentences")
+    for label, system in zip(("system A", "system B"), best_two(case), strict=True):
+        assert field(page, label).input_value() == str(system)
 
 
 def test_scores_are_the_rankings_and_can_be_sorted(visit: Open, case: Any) -> None:
@@ -165,29 +183,30 @@ def test_filters(visit: Open, case: Any) -> None:
     assert 0 < len(expected) < len(case.sources)
     page.fill("input[type=search]", "no such words")
     assert counted(page) == 0
-    page.click("summary")
+    page.click("#sentences summary")
     page.click("text=Clear all")
     assert counted(page) == len(case.sources)
     page.fill('input[aria-label$="from"]', "10")
     page.fill('input[aria-label$="to"]', "12")
     assert counted(page) == sum(10 <= len(source.split()) <= 12 for source in case.sources)
-    first, second = list(case.systems.values())[:2]
+    a, b = best_two(case)
+    first, second = (list(case.systems.values())[system] for system in (a, b))
     assert left_by("A and B differ") == sum(a != b for a, b in zip(first, second, strict=True))
     # The second metric is of another kind: impara needs no references.
     gleu_scores, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 3))
-    disagree = (gleu_scores[0] - gleu_scores[1]) * (other[0] - other[1]) < 0
+    disagree = (gleu_scores[a] - gleu_scores[b]) * (other[a] - other[b]) < 0
     assert left_by("the two metrics disagree") == disagree.sum() > 0
-    rejected = np.array(texts["metrics"][3]["rejected"])[:2].any(axis=0)
+    rejected = np.array(texts["metrics"][3]["rejected"])[[a, b]].any(axis=0)
     assert 0 < left_by("the metric's gate rejects") == rejected.sum() < len(case.sources)
     page.click("text=Clear all")
     field(page, "error type").select_option(label="R:VERB:SVA")
     field(page, "found in").select_option(label="system A's output")
     kind = case.report["types"].index("R:VERB:SVA")
-    edits_of = [texts["outputs"][n][texts["of"][0][n]]["edits"] for n in range(len(case.sources))]
+    edits_of = [texts["outputs"][n][texts["of"][a][n]]["edits"] for n in range(len(case.sources))]
     assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in edits_of) > 0
     field(page, "found in").select_option(label="edits that A missed")
     lens = texts["lenses"][0]
-    missed = [lens["lists"][n][lens["of"][0][n]]["missed"] for n in range(len(case.sources))]
+    missed = [lens["lists"][n][lens["of"][a][n]]["missed"] for n in range(len(case.sources))]
     assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in missed)
 
 
@@ -195,24 +214,25 @@ def test_order(visit: Open, case: Any) -> None:
     page = visit("#sentences")
     # At first, the sentences on which a metric with and one without references disagree most.
     errant, impara = (np.array(case.report["sentences"]["metrics"][m]["scores"]) for m in (0, 3))
-    leads = [percentiles[0] - percentiles[1] for percentiles in map(percentile, (errant, impara))]
+    a, b = best_two(case)
+    leads = [percentiles[a] - percentiles[b] for percentiles in map(percentile, (errant, impara))]
     some = shown(page)
     assert some == np.argsort(leads[0] * leads[1], kind="stable")[: len(some)].tolist()
     assert selected(page) == f"Sentence {some[0] + 1}"
     field(page, "sort by").select_option(label="difference of A and B")
     some = shown(page)
-    differences = np.abs(errant[0] - errant[1])
+    differences = np.abs(errant[a] - errant[b])
     assert some == np.argsort(-differences, kind="stable")[: len(some)].tolist()
     scores = np.array(case.report["sentences"]["metrics"][1]["scores"])
     field(page, "metric").select_option(label="gleu")
     field(page, "sort by").select_option(label="score of A")
     some = shown(page)
-    assert some == np.argsort(scores[0], kind="stable")[: len(some)].tolist()
+    assert some == np.argsort(scores[a], kind="stable")[: len(some)].tolist()
     field(page, "system B").select_option(label="weak")
     field(page, "sort by").select_option(label="A − B")
     page.click("button.order")
     some = shown(page)
-    assert some == np.argsort(scores[3] - scores[0], kind="stable")[: len(some)].tolist()
+    assert some == np.argsort(scores[3] - scores[a], kind="stable")[: len(some)].tolist()
     assert "A +" in page.locator(".row").first.inner_text()
 
 
@@ -367,7 +387,7 @@ def test_axe_finds_no_serious_violation_and_no_section_is_wider_than_the_window(
         page.click(f'nav a[href="#{section}"]')
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, section
         if section == "sentences":
-            page.click("summary")
+            page.click("#sentences summary")
         violations = Axe().run(page).response["violations"]
         serious = [
             (violation["id"], node["target"], node.get("failureSummary"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.judgements import misjudged_outputs, misjudged_pairs
 from learnedgec.report.overview import describe_effects
-from learnedgec.report.provenance import licences
+from learnedgec.report.provenance import licences, precision_notice
 from learnedgec.report.sentences import operations
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
@@ -199,10 +200,33 @@ def test_provenance(case: Any) -> None:
     assert provenance["command"] == "learnedgec report --title '<script>'"
     notices = " ".join(provenance["notices"])
     assert "weak: 1 of 41 hypotheses is blank where the source is not (line 11)." in notices
-    assert "(gate)" in notices
+    assert re.search(r"impara\(.*: outputs .* \(gate\): \d+ \(lines? \d+", notices)
     assert provenance["software"]["annotator en-ewt-sm"].startswith("0.1.0")
     assert [row["data"] for row in licences([], "swedish")] == ["swedish"]
     assert [row["data"] for row in licences([], "seeda-s:base")] == ["seeda", "conll14"]
+
+
+def test_bfloat16_is_noticed() -> None:
+    signature = bind_one("impara", Runtime(dtype="bfloat16")).signature()
+    (notice,) = precision_notice(["gleu|version:1", signature])
+    assert notice.startswith("Evaluators computed in bfloat16")
+    assert precision_notice([bind_one("impara", Runtime(dtype="float32")).signature()]) == []
+
+
+def test_it_begins_with_what_decides() -> None:
+    sources = ["a b c d e f g h"] * 40
+    systems = {
+        "none": ["a b c d e f g h"] * 40,
+        "one": ["a b c d e f g x"] * 40,
+        "two": ["a b c d e f y x"] * 40,
+    }
+    references = [["a b c d e f y x"]] * 40
+    overview = build_report("gleu", sources, systems, references, settings=SETTINGS)["overview"]
+    assert overview["warning"].startswith(
+        "gleu orders the 3 systems exactly as the number of edited"
+    )
+    assert overview["guidance"] == []
+    assert overview["leaders"].startswith("By gleu, two is ")
 
 
 def test_too_few_resamples_are_noticed() -> None:
@@ -220,10 +244,15 @@ def test_cut_inputs_and_unknown_tokens_are_noticed(tiny_evaluator: Any) -> None:
     metric = load_metric("some", model=str(tiny_evaluator))
     long = " ".join(["a"] * 400)
     with pytest.warns(UserWarning, match="were truncated"):
-        report = build_report(metric, [long], {"ours": ["a 漢 b"]}, settings=SETTINGS)
-    notices = " ".join(report["provenance"]["notices"])
-    assert "longer than 256 tokens and were truncated" in notices
-    assert "has no entry for 1 tokens in 1 of 1 distinct outputs" in notices
+        report = build_report(metric, ["a b", long], {"ours": ["a 漢 b", "a"]}, settings=SETTINGS)
+    notices = report["provenance"]["notices"]
+    assert (
+        f"{metric.label}: 1 of 2 inputs were longer than 256 tokens and were truncated (line 2)."
+        in notices
+    )
+    assert any(
+        "has no entry for 1 tokens in 1 of 2 distinct outputs (line 1);" in n for n in notices
+    )
     assert any(licence["licence"] == "not stated" for licence in report["provenance"]["licences"])
 
 

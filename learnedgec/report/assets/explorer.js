@@ -43,9 +43,11 @@ class Explorer {
     const second = real[1] ?? (metric ? 0 : Math.min(1, metrics.length - 1));
     // A metric of another kind says more.
     const other = real.find((m) => metrics[m].references !== metrics[metric].references) ?? second;
-    const b = baseline ?? Math.min(1, systems.length - 1);
+    // The best system, and the next best or the baseline.
+    const { order } = this.report.overview.rankings[metric];
+    const b = baseline ?? order[Math.min(1, systems.length - 1)];
     const sort = systems.length < 2 ? "number" : real.length < 2 ? "difference" : "disagreement";
-    const a = b || systems.length < 2 ? 0 : 1;
+    const a = order.find((s) => s !== b) ?? b;
     return { metric, other, a, b, sort, down: FALLING.includes(sort) };
   }
 

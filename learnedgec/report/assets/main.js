@@ -62,6 +62,7 @@ function start(report) {
     navigate();
   });
   addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("#overview details")) folded.open = true;
     for (const section of sections) {
       if (section.id !== "sentences" && !drawn.has(section.id)) {
         drawn.add(section.id);

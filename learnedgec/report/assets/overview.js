@@ -3,8 +3,8 @@
 function showOverview(report) {
   const more = document.getElementById("overview-more");
   dressScores(report);
-  if (report.meaning.some((each) => each)) add(more, meaningCard(report));
   if (report.systems.length > 1) add(more, winMatrix(report));
+  if (report.meaning.some((each) => each)) add(more, meaningCard(report));
   if (report.metrics.length > 1 && report.systems.length > 1) add(more, disagreement(report));
 }
 
@@ -108,7 +108,7 @@ function winMatrix(report) {
     );
   };
   render(0);
-  return card(
+  const wins = card(
     "Wins between systems",
     report.metrics.length > 1 &&
       choice(
@@ -125,6 +125,8 @@ function winMatrix(report) {
         "others are losses or ties. * The difference of the corpus scores is significant.",
     ),
   );
+  wins.classList.add("wide");
+  return wins;
 }
 
 function disagreement(report) {
