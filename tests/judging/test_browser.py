@@ -1,12 +1,7 @@
-"""The page in a real browser: three raters at once, a reload, a way back, and time without a network.
-
-`make test` skips this file where there is no browser; `make test-browser` does not.
-"""
+"""The page in a real browser: three raters at once, a reload, a way back, and time without a network."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,37 +9,20 @@ from typing import Any
 
 import pytest
 import uvicorn
+from chromium import Axe, Browser, BrowserContext, Page, expect, open_browser
 from studies import Make
 
 from learnedgec.judging.page import application
 from learnedgec.judging.study import Study
 from learnedgec.runtime.server import listen
 
-INSIST = os.environ.get("LEARNEDGEC_BROWSER") == "insist"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-try:
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-
-    if BROWSER is None:
-        raise ImportError("no Chromium was found; scripts/install_browser installs it")
-except ImportError as error:
-    if INSIST:
-        raise
-    pytest.skip(f"the extra `browser`: {error}", allow_module_level=True)
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 Visit = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

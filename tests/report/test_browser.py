@@ -1,12 +1,7 @@
-"""The report in a real browser: Chromium, driven by Playwright, without a network.
-
-`make test` skips this file where there is no browser; `make test-browser` does not.
-"""
+"""The report in a real browser: Chromium, driven by Playwright, without a network."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -14,38 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chromium import Axe, Browser, Page, expect, open_browser
 from scipy.stats import rankdata
 
 from learnedgec.cli.main import main
 from learnedgec.report.page import write_report
 from learnedgec.types import Floats
 
-INSIST = os.environ.get("LEARNEDGEC_BROWSER") == "insist"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-try:
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import Browser, Page, expect, sync_playwright
-
-    if BROWSER is None:
-        raise ImportError("no Chromium was found; scripts/install_browser installs it")
-except ImportError as error:
-    if INSIST:
-        raise
-    pytest.skip(f"the extra `browser`: {error}", allow_module_level=True)
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 SECTIONS = ("overview", "sentences", "errors", "effects", "provenance")
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
