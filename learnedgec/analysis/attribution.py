@@ -85,13 +85,13 @@ def attribute_edits(
             sentence with each text.
         sources: N sentences.
         hypotheses: N sentences.
-        references: of the N sentences, if the metric needs them.
+        references: the references of the N sentences, if the metric needs them.
         edits: for each sentence, the edits that turn the source into the hypothesis; by default, those that
             ERRANT finds.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
         exact_up_to: up to this many edits, each of the 2^E sets is scored; above, Shapley values are sampled
             from 64 orders of the edits, each of which takes up to E−1 texts.
-        seed: of the sample.
+        seed: the seed of the sample.
         runtime: how to run.
 
     Raises:

@@ -51,7 +51,7 @@ class BaselineComparison:
         comparisons: number of comparisons for which `adjusted` is corrected.
         all_pairs: whether these are all pairs of systems, and not the comparisons with the baseline alone.
         resamples: number of resamples.
-        level: of the intervals.
+        level: the level of the intervals.
         baseline_bounds: interval of the baseline's score.
 
     Example: `compare`.
@@ -218,8 +218,8 @@ def compare(
         baseline: name of one of the systems.
         all_pairs: as for `compare_systems`.
         resamples: number of bootstrap resamples.
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
         runtime: how to run.
 
     Raises:
@@ -269,8 +269,8 @@ def compare_systems(
             and not for the comparisons with the baseline alone.
         resamples: bootstrap resamples of the sentences; all systems share them. By default 1,000, or more
             where there are so many comparisons that no difference could be significant (`enough_resamples`).
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
 
     Raises:
         UnknownNameError: no system has the baseline's name.

@@ -34,11 +34,11 @@ def paired_permutation(
 
     Args:
         metric: the metric that computed the statistics.
-        statistics: of each system, of the same N sentences.
+        statistics: the statistics of each system, of the same N sentences.
         pair: the numbers of the two systems.
         by: how sentences become one score.
         count: number of permutations.
-        seed: of the random generator.
+        seed: the seed of the random generator.
     """
     first, second = (statistics[number] for number in pair)
     size, differ = len(first), np.flatnonzero(differing(first, second))
@@ -78,7 +78,7 @@ def sentence_intervals(many: Floats, sentences: int, level: float) -> Floats:
     Args:
         many: float64 (B, K), the scores on resamples.
         sentences: number of sentences.
-        level: of the intervals.
+        level: the level of the intervals.
     """
     if sentences < sentences_needed(1, level):
         return np.full((many.shape[1], 2), np.nan)

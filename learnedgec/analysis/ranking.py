@@ -133,7 +133,7 @@ class SystemRanking:
         sentences: N, the number of sentences that every system has a score for.
         baseline: the system that the others are compared with; `None` if all pairs are compared.
         resamples: how many, behind the intervals and the p-values.
-        level: of the intervals; differences are tested at 1 − `level`.
+        level: the level of the intervals; differences are tested at 1 − `level`.
         signature: everything the ranking depends on, on one line.
 
     Example:
@@ -340,8 +340,8 @@ def rank(
             tested by permutation. That test is for corpus scores (`mean`) alone where many sentences differ.
         resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
             there are so many comparisons that no difference could be significant (`enough_resamples`).
-        level: of intervals; differences are tested at 1 − `level`.
-        seed: of the random generator.
+        level: the level of intervals; differences are tested at 1 − `level`.
+        seed: the seed of the random generator.
         runtime: how to run.
 
     Raises:
@@ -389,8 +389,8 @@ def rank_systems(
         by: how sentences become one score.
         significance: the test between two systems.
         resamples: bootstrap resamples of the sentences, and permutations.
-        level: of intervals.
-        seed: of the random generator.
+        level: the level of intervals.
+        seed: the seed of the random generator.
         signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:

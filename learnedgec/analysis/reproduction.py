@@ -152,7 +152,7 @@ class Answer:
     Attributes:
         figure: the paper's.
         ours: our figure, a system's name, or `None`.
-        interval: of ours, over systems where there is such an interval, else over sentences.
+        interval: the interval of ours, over systems where there is such an interval, else over sentences.
         differs: what differs from the paper, or what the figure needs.
         own: whether ours has the paper's own models, or needs none.
     """
@@ -209,7 +209,7 @@ class Reproduction:
         figures: from `read_figures`.
         own: name of a metric -> your own metric in its place, which gets the parameters of each figure.
         runtime: how to run; its `cache_dir` keeps statistics and results.
-        resamples: of sentences and of systems, for the intervals.
+        resamples: the number of resamples of sentences and of systems, for the intervals.
     """
 
     def __init__(

@@ -188,7 +188,7 @@ def require(options: Namespace, **examples: str) -> None:
     """Raise `InputError` unless each of these options was given.
 
     Args:
-        options: of a command.
+        options: the options of a command.
         examples: name of an option -> what may follow its flag.
     """
     for name, example in examples.items():

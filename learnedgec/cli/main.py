@@ -131,7 +131,7 @@ def run_group(
     """Run the command of a group that the first word names, or print the group's help; return the exit code.
 
     Args:
-        name: of the group.
+        name: the name of the group.
         about: what its commands do.
         commands: name -> one line about it, and what runs it.
         words: the command and its arguments.

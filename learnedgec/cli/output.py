@@ -202,7 +202,7 @@ def emit(
             tables and `quiet`.
         payload: what `json` prints instead of the rows.
         title: the line above the table.
-        caption: of the table in LaTeX, the title if absent.
+        caption: the caption of the table in LaTeX, the title if absent.
         table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
             may be `Bold`.
         latex_rows: rows for `latex` where they differ from those of the table.
@@ -211,7 +211,7 @@ def emit(
         metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
         conclusions: what the table says, in a sentence each.
         notes: the meaning of its columns, the tests and the like, in a sentence each.
-        signatures: of the scores, one each line below them; comments in LaTeX.
+        signatures: the signatures of the scores, one each line below them; comments in LaTeX.
     """
     table_rows = rows if table_rows is None else table_rows
     signatures = list(dict.fromkeys(signatures))
@@ -246,7 +246,7 @@ def emit_text(
         text: the result.
         options: with `format`, `out` and perhaps `notes`, `signatures` and `quiet`.
         notes: about the result; a file has them in any case.
-        signatures: of the scores; a file has them in any case.
+        signatures: the signatures of the scores; a file has them in any case.
     """
     to_file = options.out != "-"
     hidden = []

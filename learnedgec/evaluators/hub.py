@@ -90,7 +90,7 @@ def fetch_files(name: str, files: Sequence[str], commit: str | None = None) -> P
     All are of one commit, even if another one is pushed meanwhile.
 
     Args:
-        name: of the repository, perhaps with a revision.
+        name: the name of the repository, perhaps with a revision.
         files: names of files.
         commit: the commit that `hub_info` has named, if it has been asked.
 
@@ -119,7 +119,7 @@ def reported(name: str, ways: str = _WAYS, *, sending: bool = False) -> Iterator
     """Turn errors of a hub into a `ModelError` with a one-sentence message.
 
     Args:
-        name: of the repository.
+        name: the name of the repository.
         ways: advice for the message.
         sending: whether files are uploaded rather than downloaded.
     """

@@ -202,7 +202,7 @@ def inference_encoder(
     Args:
         encoder: a transformer, with which it shares all weights that are equal.
         lora: whether the low-rank matrices are on.
-        dtype: of the linear layers; what else there is stays as it is.
+        dtype: the dtype of the linear layers; what else there is stays as it is.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})

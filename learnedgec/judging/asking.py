@@ -114,7 +114,7 @@ class Questions:
         """Draw a question that nobody was asked, and return its number; `None` if there is none left.
 
         Args:
-            database: of the study.
+            database: the database of the study.
             random: draws the question.
             slot: its place among the questions that all raters answer, or `None`.
         """

@@ -39,7 +39,7 @@ def write_study(
         folder: an empty folder.
         sources: N sentences.
         systems: each system's N outputs, by name.
-        references: of the N sentences, or `None`.
+        references: the references of the N sentences, or `None`.
         settings: what is asked; with as many sentences and questions as there are.
 
     Raises:

@@ -65,7 +65,7 @@ def add_question(
     """Store a question and return its number.
 
     Args:
-        database: of the study.
+        database: the database of the study.
         sentence: number of the sentence.
         groups: the systems of each text.
         edits: the edits that are asked about.
@@ -90,7 +90,7 @@ def add_item(
     """Give a rater a question, with its texts in a random order, and return the number of the item.
 
     Args:
-        database: of the study.
+        database: the database of the study.
         rater: number of the rater.
         question: number of the question.
         random: draws the order.
@@ -126,7 +126,7 @@ def find_item(
     """Return a rater's item with these texts, added if there is none, with its latest `answer`.
 
     Args:
-        database: of the study.
+        database: the database of the study.
         rater: number of the rater.
         sentence: number of the sentence.
         groups: the systems of each text.

@@ -16,10 +16,10 @@ class Answer:
     """A rater's answer to an item; which fields are given depends on the task.
 
     Attributes:
-        ranks: of the texts, in the order shown; 1 is the best, equal ranks are a tie.
-        bad: of two texts, that neither is acceptable; their ranks are equal.
+        ranks: the ranks of the texts, in the order shown; 1 is the best, equal ranks are a tie.
+        bad: whether neither of two texts is acceptable; their ranks are then equal.
         values: dimension -> rating.
-        edits: of the edits, from left to right: 1 to accept, -1 to reject, 0 for unsure.
+        edits: the answer for each edit, from left to right: 1 to accept, -1 to reject, 0 for unsure.
         skip: why the item is not answered; the other fields but the comment are empty.
         comment: what else the rater says.
 
@@ -111,14 +111,14 @@ class Judgement:
     Attributes:
         rater: name of the rater.
         sentence: number of the sentence, from 0.
-        groups: for each text the systems that wrote it.
-        answer: in the order of `groups`.
+        groups: the systems that wrote each text.
+        answer: the answer, in the order of `groups`.
         edits: with the task `edits`, what was judged.
         seconds: from showing the item to the answer, as the page measured it.
         at: when it was given, in UTC.
         item: number of the item; this and the following are of a study.
         question: number of the question.
-        weight: of the judgement in the study's own ranking (`Cells.draw`).
+        weight: the weight of the judgement in the study's own ranking (`Cells.draw`).
         repeats: number of the rater's earlier item with the same question, or `None`.
     """
 

@@ -50,7 +50,7 @@ class Cells:
     """The C cells of a study.
 
     Args:
-        groups: of each sentence the systems, by number, that wrote each of its different texts.
+        groups: the systems, by number, that wrote each different text of each sentence.
         systems: how many systems there are.
 
     Attributes:

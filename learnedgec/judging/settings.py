@@ -53,12 +53,12 @@ class StudySettings:
         overlap: share of the questions that all raters answer, for their agreement.
         repeats: share of a rater's questions that come twice, for the rater's consistency.
         order: informative: ask what tells most about the ranking; random: a plain sample.
-        scale: of ratings; 1-4: grammaticality, fluency and meaning; 0-100: quality.
+        scale: the scale of ratings; 1-4: grammaticality, fluency and meaning; 0-100: quality.
         source_is_candidate: whether the uncorrected sentence is one of the outputs.
         title: heading of the page.
         annotator: what finds edits: a spaCy pipeline, or plain for any language that separates words by
             spaces (default: plain to show changes, else as for errant).
-        seed: of every random choice.
+        seed: the seed of every random choice.
 
     Example:
         >>> settings = StudySettings(task="ratings", sentences=100, raters=2)

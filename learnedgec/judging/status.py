@@ -58,8 +58,8 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
 
     Args:
         study: the study.
-        resamples: of the sentences, for intervals and tests, as for `rank`.
-        level: of the intervals; differences are tested at 1 − `level`.
+        resamples: the number of resamples of the sentences, for intervals and tests, as for `rank`.
+        level: the level of the intervals; differences are tested at 1 − `level`.
 
     Raises:
         MissingDependencyError: the extra `judge` is not installed.
@@ -224,7 +224,7 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
     Args:
         values: rater -> item -> unit -> value; a unit is a pair of texts, a dimension or an edit.
         raters: their names.
-        settings: of the study; ratings have an interval scale, everything else is nominal.
+        settings: the settings of the study; ratings have an interval scale, everything else is nominal.
 
     Raises:
         MissingDependencyError: krippendorff is not installed.
@@ -324,8 +324,8 @@ def above_chance(
 
     Args:
         study: the study.
-        name: of the rater.
-        judgements: of all raters.
+        name: the name of the rater.
+        judgements: the judgements of all raters.
         values: rater -> item -> unit -> value.
     """
     numbers = {system: number for number, system in enumerate(study.systems)}

@@ -115,8 +115,8 @@ class Study:
             folder: the new folder.
             sources: N sentences.
             systems: each system's N outputs, by name.
-            references: of the N sentences; they are not shown, and metrics that are compared with the
-                judgements can use them.
+            references: the references of the N sentences; they are not shown, and metrics that are compared
+                with the judgements can use them.
             settings: what is asked. Where there are fewer sentences or questions, all are asked.
             overwrite: replace a study, with its judgements.
 
@@ -239,7 +239,7 @@ class Study:
         that the study has of it, so that a file may be read again.
 
         Args:
-            judgements: of outputs of the study's systems.
+            judgements: the judgements of outputs of the study's systems.
 
         Raises:
             InputError: a judgement is no answer to what the study asks.

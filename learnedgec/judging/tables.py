@@ -39,8 +39,8 @@ def write(
     """Write the tables that a task has into a folder, and return how many rows are new in the first of them.
 
     Args:
-        folder: of the study, or a benchmark.
-        task: of the study.
+        folder: the folder of the study, or a benchmark.
+        task: the task of the study.
         sources: N sentences.
         systems: system -> N outputs.
         judgements: the latest answer to each item.

@@ -102,7 +102,7 @@ class Difficulties:
     """The weight of every chunk of some sentences: the share of systems that are wrong on it.
 
     Attributes:
-        weights: for a sentence as an annotator sees it, the weights of its chunks.
+        weights: a sentence with an annotator's gold edits -> the weights of its chunks.
         systems: names of the systems that the weights were learned from.
     """
 

@@ -1,4 +1,4 @@
-"""Edit overlap in which an edit is weighted by its change of a score, as of the similarity to the reference.
+"""Edit overlap in which an edit weighs as much as it changes a score, such as that of similarity.
 
 M2 and ERRANT count each edit as 1. Here a pretrained model determines the weight of each edit. For an edit u
 of the hypothesis or of an annotator, with the annotator's text R, the source S, and S[u] the source with u
@@ -117,7 +117,7 @@ class WeightedOverlap(EditOverlap):
     def counts(
         self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
     ) -> Floats:
-        """Return the sums of weights; for a sentence alone, those of equal weights if all are exactly 0."""
+        """Return the sums of weights; sentences alone have equal weights if all weights are exactly 0."""
         sums = super().counts(statistics)
         if self.level == "corpus" and not alone:
             return sums
@@ -125,7 +125,7 @@ class WeightedOverlap(EditOverlap):
         return np.where(sums.any(axis=0), sums, alike)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless what finds edits and what weighs them are available."""
+        """Raise unless the annotator and the model that weighs edits are available."""
         self.unweighted.check(runtime)
         if self.scorer not in _ENCODERS:
             self.weigher.check(runtime)
@@ -134,7 +134,7 @@ class WeightedOverlap(EditOverlap):
         need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what the unweighted metric depends on, and what weighs."""
+        """Return what the scores of the unweighted metric and of the weigher depend on."""
         weigher = self.weigher
         role = "similarity" if isinstance(weigher, Similarity) else "weigher"
         return self.unweighted.describe(runtime) | {role: str(weigher), **weigher.describe(runtime)}
@@ -151,18 +151,18 @@ def edit_changes(
     weigher: Metric,
     runtime: Runtime,
 ) -> list[list[dict[Edit, float]]]:
-    """Return by how much each edit alone increases the score of each source, for each reference.
+    """Return the increase of the score of each source by each edit alone, for each reference.
 
     Args:
         sources: N sentences.
         edits: the edits for each sentence and reference, such as those of hypothesis and annotator.
-        references: the texts to which similarity is measured.
+        references: the texts with which similarity is measured.
         weigher: the similarity of a text to a reference, or a metric without references.
         runtime: how to run it.
 
     Returns:
-        For each sentence and reference, the change of the score by every distinct edit. All pairs of
-        texts are scored in one go, each once.
+        The change of the score by every distinct edit, for each sentence and reference. All distinct pairs
+        of texts are scored together.
     """
     similar = isinstance(weigher, Similarity)
     rows: list[list[tuple[TextPair, dict[Edit, TextPair]]]] = []
@@ -205,7 +205,7 @@ def record_edits(records: Sequence[Sequence[Record]]) -> list[list[list[Edit]]]:
 
 
 def _edit(entry: Record) -> Edit:
-    """Return a record's edit; of several corrections in a gold edit the first."""
+    """Return a record's edit, with the first of several corrections of a gold edit."""
     correction = entry["correction"] if "correction" in entry else entry["corrections"][0]
     return Edit(entry["start"], entry["end"], correction)
 

@@ -110,7 +110,8 @@ class ChoosingMetric(ResampledMetric):
         """Choose one of R alternatives, such as references, for each sentence of each sample.
 
         Args:
-            counts: of N sentences, float (C, B, N, R), or (C, 1, N, R) if they are the same for all samples.
+            counts: the counts of N sentences, float (C, B, N, R), or (C, 1, N, R) if they are the same for
+                all samples.
             real: which alternatives a sentence has, bool (N, R).
             samples: sentence numbers, int (B, M); by default all sentences in their order.
             guess: see `best_along`.
@@ -263,7 +264,7 @@ def best_along(
     sentence by sentence. Few choices depend on the sums, so two or three rounds are usual.
 
     Args:
-        counts: of each sentence with each reference, float (C, B, M, R).
+        counts: the counts of each sentence with each reference, float (C, B, M, R).
         real: which references exist, bool (B, M, R).
         preference: a function from the sums with each reference chosen, float (C, B, M, R), and the counts
             themselves to the ranking keys, the most important first; larger is better, and the first

@@ -66,7 +66,7 @@ class Similarity(PretrainedMetric):
 
     @abstractmethod
     def chosen(self, similarities: dict[str, Array]) -> Floats:
-        """Return the similarity that the parameters ask for, of the shape of those given."""
+        """Return the similarity that the parameters choose, in the shape of the given ones."""
 
     def pair_scores(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the similarity of each pair (text, reference), float64 (P,)."""
@@ -84,7 +84,7 @@ class Similarity(PretrainedMetric):
             for hypothesis, choices in zip(hypotheses, references, strict=True)
             for reference in choices
         ]
-        # References occur once for each distinct hypothesis here.
+        # A row of references is repeated for each distinct hypothesis, but its documents count once.
         documents = [reference.text for row in dict.fromkeys(references) for reference in row]
         arrays: dict[str, Array] = {"references": counts}
         for name, values in self.compare(pairs, runtime, documents).items():
@@ -110,8 +110,8 @@ def number_pairs(
     """Number the distinct sentences of some pairs, and the distinct pairs.
 
     Returns:
-        The tokens of each distinct sentence; the distinct pairs of sentence numbers, int (Q, 2); and which
-        of them each pair is, int (P,).
+        The tokens of each distinct sentence; the distinct pairs of sentence numbers, int (Q, 2); and the
+        number of the distinct pair that each pair is, int (P,).
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     sentences: dict[tuple[int, ...], int] = {}
@@ -125,13 +125,13 @@ def number_pairs(
 
 
 class EncodedPart(NamedTuple):
-    """A part of some pairs, with the states of the sentences that are read of them.
+    """A part of some pairs, with the states of the sentences that are encoded for them.
 
     Attributes:
         pairs: the numbers of its pairs, int (P,).
-        sentences: the tokens of each of the distinct sentences that are read.
-        states: their states.
-        rows: for each pair, the rows of `states` that it reads, int (P, K).
+        sentences: the tokens of each distinct encoded sentence.
+        states: the states of these sentences.
+        rows: the rows of `states` that belong to each pair, int (P, K).
     """
 
     pairs: npt.NDArray[np.intp]
@@ -155,7 +155,7 @@ def encode_in_parts(
         model: the model that encodes.
         tokenizer: its tokenizer.
         sentences: the tokens of each sentence.
-        read: numbers of the one or two sentences that are read of each pair, int (P, K).
+        read: numbers of the one or two sentences of each pair that are encoded, int (P, K).
         runtime: how to run.
     """
     lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
@@ -177,7 +177,7 @@ def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.N
         first: sentence numbers, int (P,).
         second: sentence numbers, int (P,).
         sizes: the tokens of each sentence.
-        bound: in tokens.
+        bound: the largest number of tokens in a part.
     """
     links = coo_array((np.ones(len(first)), (first, second)), shape=(len(sizes), len(sizes)))
     family_of = connected_components(links, directed=False)[1]
@@ -203,11 +203,11 @@ def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.N
 
 @dataclass(frozen=True)
 class BertScore(Similarity):
-    """BERTScore: how well the tokens of two sentences match in a pretrained encoder's space.
+    """BERTScore: the similarity of the tokens of two sentences in a pretrained encoder's space.
 
-    With the states x of the text's tokens and y of the reference's, at one layer of the encoder: P is the
-    mean of `max_y cos(x, y)` over x, R that of `max_x cos(x, y)` over y, and `F = 2·P·R/(P + R)`. Special
-    tokens ([CLS], [SEP]) may be matched but are left out of the means.
+    The states of the text's tokens, x, and of the reference's tokens, y, are those of one layer of the
+    encoder. P is the mean of `max_y cos(x, y)` over x, R is that of `max_x cos(x, y)` over y, and
+    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but are left out of the means.
 
     The sentence score is the best F among the references; the corpus score is the mean. A sentence without
     tokens has P = R = F = 0 against every sentence, itself included.
@@ -302,7 +302,7 @@ def _match(
     """Return BERTScore's precision and recall of pairs of rows in `states`, float64 (P, 2).
 
     Args:
-        states: of length 1 each.
+        states: states, each of length 1.
         shares: (T,), each token's share of its sentence's weight.
         pairs: int (P, 2).
         runtime: token budget.
@@ -322,15 +322,15 @@ def _match(
     return scores
 
 
-# Numbers in one batch's logits: 256 MiB, times two or three for the log-softmax.
+# The largest number of logits in a batch: 256 MiB, and two or three times as much for the log-softmax.
 _LOGITS = 2**26
 
 
 @dataclass(frozen=True)
 class BartScore(Similarity):
-    """BARTScore: how probable a sequence-to-sequence model finds one sentence, given the other.
+    """BARTScore: the probability of one sentence, given the other, in a sequence-to-sequence model.
 
-    `Σ log p(y_t | y_<t, x) / T` over the T tokens of y, special tokens included. x → y is
+    The score is `Σ log p(y_t | y_<t, x) / T` over the T tokens of y, special tokens included. x → y is
     `ref->hyp` (precision: the model reads the reference and generates the text), `hyp->ref` (recall), or
     both, `ref<->hyp`, their mean. Scores are logarithms: at most 0. The sentence score is the best among the
     references; the corpus score is the mean. Give the sources as references for the direction `src->hyp`.

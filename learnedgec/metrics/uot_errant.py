@@ -27,9 +27,9 @@ from learnedgec.metrics.edit_overlap import (
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-# A source and edits of it: what a vector of each edit is made from.
+# A source and edits of it, for which vectors are computed.
 _Target: TypeAlias = tuple[str, tuple[Edit, ...]]
-# Vectors of a hypothesis' edits and of a reference's.
+# The vectors of a hypothesis' edits and those of a reference's edits.
 _Problem: TypeAlias = tuple[Floats, Floats]
 
 _MAX_TOKENS = 128
@@ -40,7 +40,7 @@ class UotErrant(TypedOverlap):
     """UOT-ERRANT: F over the mass that optimal transport moves from a hypothesis' edits to a reference's.
 
     The edits are those of `errant`. With e(·) the mean of an encoder's last states over all tokens
-    of a text, the vector of edit u is what it changes (`vectors`):
+    of a text, the vector of edit u is the change that it makes (`vectors`):
 
         ref-remove    e(source with all edits) − e(source with all but u)
         src-add       e(source with u alone) − e(source)
@@ -168,7 +168,7 @@ class UotErrant(TypedOverlap):
         }
 
     def _texts(self, source: str, edits: tuple[Edit, ...]) -> list[str]:
-        """Return the text that edits are taken from or added to, and what each edit makes of it."""
+        """Return the text to which edits are added, or from which they are taken, and each result."""
         if not edits:
             return [apply_edits(source, ())]
         if self.vectors == "src-add":
@@ -186,7 +186,7 @@ class UotErrant(TypedOverlap):
     # -- transport ------------------------------------------------------------------------------
 
     def _plans(self, problems: Sequence[_Problem]) -> list[Floats]:
-        """Return how much mass each edit of a hypothesis sends to each of the reference, float (E, G).
+        """Return the mass that each edit of a hypothesis sends to each edit of the reference, float (E, G).
 
         Problems with equally many edits on either side are solved together.
         """

@@ -1,4 +1,4 @@
-"""Figures of robustness: scores with their bounds, consistency by kind of variant, attacks preferred."""
+"""Figures of robustness: scores with bounds, consistency by kind of variant, preferences for attacks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIMENSIONS: Mapping[Dimension, str] = {
     "frequency": "frequency of the substitute",
 }
 
-# One number of each group of variants, for each system or metric.
+# The numbers of all groups of variants, for each system or metric.
 _Series = Sequence[Sequence[Estimate]]
 
 
@@ -63,7 +63,7 @@ def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> lis
 
 
 def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path) -> list[Path]:
-    """Write, for each set of cases, the metrics' CRS, P-CRS and accuracy, in all and by kind of variant.
+    """Write the metrics' CRS, P-CRS and accuracy, in all and by kind of variant, for each set of cases.
 
     The metrics are in their given order, so that packages trained with a growing weight α of consistency
     make a curve. Returns and errors are those of `plot_systems`.
@@ -118,7 +118,7 @@ def _in_order(entries: Sequence[PreferenceRobustness]) -> Any:
 def _draw_estimates(
     axis: Any, places: Array, estimates: Sequence[Estimate], number: int, **look: Any
 ) -> None:
-    """Draw the estimates of one series with their intervals; its number gives colour and marker."""
+    """Draw the estimates of one series with their intervals; the number decides colour and marker."""
     values, reach = _with_distances(estimates)
     look = look_of(number) | {"markersize": 3.5, "linewidth": 0.9} | look
     axis.errorbar(places, values, yerr=reach, **look)

@@ -33,9 +33,9 @@ _LINES = ("-", "--", "-.", ":")
 
 _MEASURES = ("pearson", "spearman", "sentence_accuracy", "grouped_kendall")
 
-# Attributes of a metric: a curve of its correlations -> their intervals.
+# Attributes of a metric: a curve of its correlations -> the intervals of the curve.
 _CURVES = {"windows": "window_intervals", "best": "best_intervals"}
-# Where a name may stand beside its point, the best first.
+# The directions in which a name may stand beside its point, the best first.
 _DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])
 
 
@@ -57,7 +57,7 @@ def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
 
 
 def _intervals(ranking: SystemRanking) -> Any:
-    """Draw each system's score with its interval, best on top, clusters apart."""
+    """Draw each system's score with its interval, the best on top, with lines between clusters."""
     order = ranking.order
     figure, axis = new_figure(COLUMN, 0.6 + 0.19 * len(order))
     for row, number in enumerate(order):
@@ -73,13 +73,13 @@ def _intervals(ranking: SystemRanking) -> Any:
 
 
 def _wins(systems: Sequence[str], wins: Floats, order: Sequence[int], label: str) -> Any:
-    """Draw how often the row beats the column in this order, in percent, ties counting as half a win."""
+    """Draw the share of wins of each row's system over each column's, in percent; a tie is half a win."""
     names, wins = [systems[number] for number in order], wins[np.ix_(order, order)]
     shares = 0.5 + (wins - wins.T) / 2
     size = max(COLUMN, 1.1 + 0.27 * len(names))
     figure, axis = new_figure(size + 0.5, size)
     np.fill_diagonal(shares, np.nan)
-    # Half is white.
+    # A share of one half is white.
     reach = float(np.nanmax(np.abs(shares - 0.5), initial=0.01))
     image = axis.imshow(shares, cmap="PuOr", vmin=0.5 - reach, vmax=0.5 + reach)
     for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
@@ -101,8 +101,8 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
     """Write an evaluation's scatter plots, intervals, ranks, curves of windows and best systems, and wins.
 
     Args:
-        evaluation: what to draw; of the sentinels, only the edit count is drawn.
-        folder: where; made if it does not exist.
+        evaluation: the evaluation; the edit count is the only sentinel in the figures.
+        folder: the folder of the files; it is created if it does not exist.
 
     Returns:
         The files.
@@ -160,7 +160,7 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
         axis.set_ylabel("metric")
     for axis in axes.flat[len(entries) :]:
         axis.set_visible(False)
-    # Places are known only once the layout is.
+    # The places of points are known only after the layout.
     figure.draw_without_rendering()
     for axis, entry in zip(axes.flat, entries, strict=False):
         _name_points(axis, evaluation.human_scores, entry.scores, evaluation.systems)
@@ -168,7 +168,7 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
 
 
 def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
-    """Write each point's name beside it, where it covers the least of the other points and names."""
+    """Write each point's name beside it, at the place that covers least of the other points and names."""
     points = axis.transData.transform(np.column_stack([x, y]))
     frame = axis.get_window_extent()
     unit, size = axis.figure.dpi / 72, 5.5
@@ -198,7 +198,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
 
 
 def _overlaps(box: Floats, others: Floats) -> Floats:
-    """Return the area that a box shares with each of K others, in pixels², (K,)."""
+    """Return the area that a box shares with each of K other boxes, in pixels², (K,)."""
     sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
     areas: Floats = sides.clip(0).prod(axis=1)
     return areas

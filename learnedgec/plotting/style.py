@@ -1,4 +1,4 @@
-"""How every figure looks and is written: at the width of a paper's column, safe for colour-blind readers.
+"""The style of all figures, which fit a paper's column and suit colour-blind readers, and their files.
 
 Colours are those of Okabe and Ito, always together with a distinct marker or line style. Each figure
 is written twice, as PDF and PNG.
@@ -17,7 +17,7 @@ from learnedgec.errors import MissingDependencyError
 from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.types import Floats
 
-# Okabe and Ito (2008), without yellow, which is too pale for lines.
+# The colours of Okabe and Ito (2008) without yellow, which is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#777777"
 COLUMN = 3.35  # inches
@@ -38,7 +38,7 @@ _STYLE: Any = {
 
 
 def check_plotting(folder: str | Path) -> None:
-    """Raise before the work any error that drawing into this folder would raise after it.
+    """Raise the errors of drawing into this folder before the work begins.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -67,10 +67,10 @@ def new_figure(
     """Return an empty figure, in inches, that touches no global state, and its axes.
 
     Args:
-        width: of the figure.
-        height: of the figure.
-        rows: of axes.
-        columns: of axes.
+        width: the width of the figure.
+        height: the height of the figure.
+        rows: the number of rows of axes.
+        columns: the number of columns of axes.
         options: as for `matplotlib.figure.Figure.subplots`.
     """
     from matplotlib.figure import Figure
@@ -90,8 +90,8 @@ def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None
     Args:
         figure: the figure.
         axis: the axis whose labels it lists.
-        columns: at most so many labels a line.
-        options: of `Figure.legend`.
+        columns: the largest number of labels in a line.
+        options: options of `Figure.legend`.
     """
     handles, labels = axis.get_legend_handles_labels()
     by_label = dict(zip(labels, handles, strict=True))
@@ -100,7 +100,7 @@ def add_legend(figure: Any, axis: Any, columns: int = 4, **options: Any) -> None
 
 
 def distances(values: Floats, low: Floats, high: Floats) -> Floats:
-    """Return how far the ends of intervals are from the values, (2, N); 0 where an end is missing.
+    """Return the distances of the ends of intervals from the values, (2, N); 0 where an end is missing.
 
     Args:
         values: the values, (N).
@@ -121,9 +121,9 @@ def save_figures(figures: Mapping[str, Any], folder: str | Path) -> list[Path]:
     """Write figures as PDF and PNG, and return the files.
 
     Args:
-        figures: name of the files without the ending -> the figure; characters of the name that some file
-            systems refuse become `_`.
-        folder: where; made if it does not exist.
+        figures: name of the files without suffix -> the figure. Characters that some file systems refuse
+            become `_`.
+        folder: the folder of the files; it is created if it does not exist.
     """
     files = []
     for stem, figure in figures.items():
@@ -136,10 +136,10 @@ def save_figures(figures: Mapping[str, Any], folder: str | Path) -> list[Path]:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return a text cut to a number of characters, with an ellipsis where it was cut."""
+    """Return a text cut to a number of characters, with an ellipsis if it was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def two_digits(value: float) -> str:
-    """Return a number with two digits, and a dash where it does not exist."""
+    """Return a number with two digits, or a dash if it is NaN."""
     return "–" if np.isnan(value) else f"{value:.2f}"

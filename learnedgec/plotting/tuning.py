@@ -1,4 +1,4 @@
-"""Figures of a search and of a sweep: their trials, and which setting mattered."""
+"""Figures of a search and of a sweep: their trials, and the importance of settings."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
     """Write the history of a search.
 
     Args:
-        tuning: what to draw.
-        folder: where; made if it does not exist.
-        stem: how the files' names start.
+        tuning: the search.
+        folder: the folder of the files; it is created if it does not exist.
+        stem: the start of the files' names.
 
     Returns:
         The files.
@@ -55,7 +55,7 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
             look = {"fmt": "s", "color": COLOURS[2], "markersize": 3.5, "capsize": 2}
             right = numbers.max() * 1.06 + 1
             axis.errorbar([right], [mean], yerr=[deviation], label="held out (mean, sd)", **look)
-        # The middle of the trials: a corner that scores nothing would flatten everything else.
+        # Leave out the lowest tenth of the trials: a corner with a low score would flatten all others.
         low = np.nanmin([np.quantile(values[valid], 0.1), untuned, mean - deviation])
         high = np.nanmax([values[valid].max(), untuned, mean + deviation])
         axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
@@ -70,8 +70,8 @@ def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
 
     Args:
         sweep: the trials.
-        folder: where the files go.
-        stem: with which their names begin.
+        folder: the folder of the files; it is created if it does not exist.
+        stem: the start of the files' names.
 
     Returns and errors are those of `plot_tuning`.
     """
@@ -90,7 +90,7 @@ def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
         add_legend(figure, axis, 3)
         figures = {f"{stem}.trials": figure}
         if len(sweep.importances) > 1:
-            # The largest is on top.
+            # `label_rows` puts the first setting, which is the largest, on top.
             figure, axis = new_figure(COLUMN, 0.6 + 0.25 * len(sweep.importances))
             shares = list(sweep.importances.values())
             axis.barh(range(len(shares)), shares, color=COLOURS[0], height=0.6)

@@ -81,7 +81,7 @@ def describe_texts(benchmark: Benchmark, edits: EditTable, types: TypeTable) -> 
 
     Args:
         benchmark: the texts, with edits in every reference.
-        edits: of all outputs.
+        edits: the edits of all outputs.
         types: table of error types, which is extended.
     """
     same: list[dict[tuple[str, ...], str]] = [{} for _ in benchmark.sources]
@@ -160,9 +160,9 @@ def findings(
 
     Args:
         metric: a metric that shows edits.
-        scores: of each system by the metric.
+        scores: the scores of each system by the metric.
         benchmark: the texts.
-        edits: of all outputs.
+        edits: the edits of all outputs.
         types: table of error types, which is extended.
 
     Returns:
@@ -223,7 +223,7 @@ def attribute(
     Args:
         metric: the metric.
         benchmark: the sentences.
-        edits: of all outputs.
+        edits: the edits of all outputs.
         outputs: the outputs of each sentence, from `describe_texts`.
         seed: seed of sampled Shapley values.
 
@@ -352,7 +352,7 @@ def compare_edits(
     Args:
         errant: ERRANT with types.
         benchmark: outputs, and references with their edits.
-        edits: of all outputs.
+        edits: the edits of all outputs.
         runtime: how to run.
     """
     if errant.reannotate:

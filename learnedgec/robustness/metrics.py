@@ -111,8 +111,8 @@ def evaluate_preferences(
             equals its source are left out.
         occurrences: how often words occur in a text: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
         runtime: how to run the metrics.
 
     Returns:
@@ -272,8 +272,8 @@ def evaluate_attacks(
         honest: N outputs of each of one or more honest systems.
         references: references of the N sentences, for metrics that need them.
         resamples: bootstrap resamples of the sentences.
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
         runtime: how to run the metrics.
 
     Returns:

@@ -71,7 +71,7 @@ def perturb(
             model.
         encoder: the masked language model, with its head.
         runtime: how to run it.
-        seed: of the random choices. A sentence's variants depend on its number and on the corpus.
+        seed: the seed of the random choices. A sentence's variants depend on its number and on the corpus.
 
     Returns:
         N cases, in order. Variants differ from each other and from the original; runs of spaces
@@ -361,7 +361,7 @@ def _random_changes(
         targets: their corrections.
         actions: kinds of change.
         count: number of changes of each sentence.
-        seed: of the random choices, with the sentence's number.
+        seed: the seed of the random choices, with the sentence's number.
         encoder: name of a masked language model.
         runtime: how to run it.
 

@@ -141,8 +141,8 @@ def evaluate_systems(
             original and then those of the variants.
         occurrences: how often words occur in a text: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
         runtime: how to run the metric. Each distinct sentence is annotated once for all systems.
 
     Returns:

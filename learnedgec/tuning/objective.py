@@ -1,4 +1,4 @@
-"""What tuning maximises: the agreement of a metric with human judgements, on a benchmark or parts of it."""
+"""The goal of tuning: the agreement of a metric with human judgements, on a benchmark or parts of it."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is maximised.
+    """The agreement to maximise.
 
     Attributes:
         objective: between systems' scores, `pearson`, `spearman`, `kendall` or `pairwise-accuracy`; on human
             comparisons of two outputs of a sentence, `sentence-accuracy` or `sentence-kendall`; with ratings
             of outputs, `segment-…` over all of them or `grouped-…` within each source.
             `learnedgec.analysis.meta` defines them.
-        aggregation: how a metric's sentences become a system's score.
-        human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, `EW` where
-            outputs were ranked, else the benchmark's default. Not used by the sentence objectives.
+        aggregation: the aggregation of a metric's sentences to a system's score.
+        human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, `EW` if
+            outputs were ranked, else the benchmark's default. Sentence objectives do not use it.
     """
 
     objective: Objective = "kendall"
@@ -84,7 +84,7 @@ class Goal:
         return self.human or default_human(benchmark)[0]
 
     def on(self, benchmark: Benchmark) -> Goal:
-        """Return the goal, with `sentence-accuracy` for ratings where a benchmark has only rankings."""
+        """Return the goal, with `sentence-accuracy` in place of ratings if a benchmark has only rankings."""
         if self.of_segments and benchmark.rankings and not benchmark.ratings:
             return dataclasses.replace(self, objective="sentence-accuracy", human=None)
         return self
@@ -95,7 +95,7 @@ class Goal:
 
 
 class Target:
-    """A goal on one benchmark: on all its sentences or on samples of them, and on all its systems or not.
+    """A goal on one benchmark, on all its sentences or samples of them, and on all or some of its systems.
 
     Human system scores are the published ones for all sentences; for a sample, they are computed from its own
     judgements.
@@ -115,13 +115,13 @@ class Target:
         """Collect the human judgements.
 
         Args:
-            goal: what is maximised.
-            benchmark: with S systems, all of them judged (`Goal.judged`), and N sentences.
+            goal: the goal to maximise.
+            benchmark: a benchmark with N sentences and S systems, all of them judged (`Goal.judged`).
             samples: int (B, M), the sentence numbers of each sample, repeats allowed; by default, all
                 sentences once.
-            without: leave out every judgement of this system.
-            only: keep only the judgements of this system, alone or beside another; not with `without`.
-            seed: of TrueSkill's runs.
+            without: the system whose judgements are left out.
+            only: the system whose judgements, alone or beside another, are kept; not with `without`.
+            seed: the seed of TrueSkill's runs.
             cache_dir: folder in which TrueSkill's runs of human judgements are cached.
 
         Raises:
@@ -167,12 +167,12 @@ class Target:
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).
 
-        NaN where it does not exist: the metric gives everything compared the same score, or there are no
-        judgements. A constant metric has no sentence accuracy either, since it prefers nothing.
+        It is NaN if the metric scores all compared outputs equally, or if there are no judgements. A constant
+        metric has no sentence accuracy either, because it prefers nothing.
 
         Args:
             metric: the metric that computed the statistics.
-            statistics: one per system, of all N sentences.
+            statistics: the statistics of all N sentences, for each system.
         """
         goal = self.goal
         if goal.of_sentences or goal.of_segments:
@@ -195,7 +195,7 @@ class Target:
 
 
 def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
-    """Return what the data allow to conclude, or nothing; raise unless a metric may be tuned on them.
+    """Return a caveat about the data, if there is one; raise unless a metric may be tuned on them.
 
     Metrics are tested on CoNLL-2014, the text of SEEDA and GJG15. Three parts of it are for tuning: the
     tenth of GJG15 that Yoshimura et al. (2020) set aside for sentence-level weights, `gjg15:dev10`, and the

@@ -182,10 +182,10 @@ def tune(
         goal: what is maximised.
         plan: the settings of the search.
         space: parameter -> range, as `read_space` reads it; weights on the simplex if absent.
-        name: of the study in a storage; by default, `tuned_name`.
+        name: the name of the study in a storage; by default, `tuned_name`.
         tuned_on_test: allow tuning on test data, and mark the result.
         resamples: bootstrap resamples of the held-out sentences.
-        level: of the interval of the gain.
+        level: the level of the interval of the gain.
         runtime: how to run.
         announce: gets a sentence on how long scoring takes, and one on the trials, each before they begin and
             if it is long; to measure the speed, some sentences are scored first.
@@ -385,8 +385,8 @@ def compare(
         tuning: the result of a search.
         benchmark: another one, such as `gjg15:test90` after `gjg15:dev10`.
         resamples: bootstrap resamples of the sentences; all metrics share them.
-        level: of the intervals.
-        seed: of the resamples.
+        level: the level of the intervals.
+        seed: the seed of the resamples.
         runtime: how to run.
         announce: gets a sentence on how long scoring takes, before it begins and if it is long.
 
@@ -436,7 +436,7 @@ def tuned_name(
     Args:
         metric: the metric to tune.
         benchmark: the tuning data's name, as the user wrote it.
-        name: of the tuned metric, if one is given.
+        name: the name of the tuned metric, if one is given.
         goal: what was maximised.
         tuned_on_test: whether the tuning data are test data.
 

@@ -1,9 +1,9 @@
-"""What is tuned: the ranges of a metric's parameters, and the points that a search starts from.
+"""The ranges of a metric's tuned parameters, and the points from which a search starts.
 
-A range has coordinates, which a trial draws independently of each other, and values, which the metric
-gets. `suggest` draws the coordinates of a trial, or reads those that it has, and returns their value;
-`encode` turns a value into coordinates, and `starts` are the values to try first. A space is one range per
-parameter:
+A range has coordinates, which a trial draws independently of each other, and values, which the metric gets.
+`suggest` draws the coordinates of a trial, or reads those that the trial has, and returns their value;
+`encode` turns a value into coordinates, and `starts` returns the values to try first. A space has one range
+per parameter:
 
     weights: simplex                          non-negative, sum 1
     threshold: {low: 0, high: 1}              a number; {…, log: true} where ratios matter
@@ -26,7 +26,8 @@ from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import with_parameters
 
-# Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can distinguish.
+# The number of decimals of tuned weights, and of significant digits of tuned numbers, which is more than any
+# benchmark can distinguish.
 _DIGITS = 4
 
 
@@ -59,7 +60,7 @@ class Simplex:
         return self.rounded([*weights, rest])
 
     def encode(self, name: str, value: Sequence[float] | None) -> dict[str, Any]:
-        """Return the coordinates of weights, which are divided by their sum first; equal weights for none."""
+        """Return the coordinates of weights, divided by their sum, or of equal weights for `None`."""
         value = (1.0,) * self.size if value is None else value
         point, rest = {}, math.fsum(value)
         for k in range(self.size - 1):
@@ -74,7 +75,7 @@ class Simplex:
         return [self.rounded([1 / self.size] * self.size), *corners]
 
     def rounded(self, weights: Sequence[float]) -> tuple[float, ...]:
-        """Return the weights with four decimals, the largest taking up what rounding left over."""
+        """Return the weights with four decimals; the largest absorbs the rounding error."""
         rounded = [round(weight, _DIGITS) for weight in weights]
         largest = rounded.index(max(rounded))
         others = math.fsum(rounded[:largest] + rounded[largest + 1 :])
@@ -84,7 +85,7 @@ class Simplex:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number from `low` to `high`, on a logarithmic scale with `log`, whole with `whole`.
+    """A number from `low` to `high`.
 
     Attributes:
         low: smallest value.
@@ -110,14 +111,14 @@ class Number:
         return f"{self.low:g} to {self.high:g}" + (", logarithmic" if self.log else "")
 
     def suggest(self, name: str, trial: BaseTrial) -> float | int:
-        """Return the number, its only coordinate, with four significant digits."""
+        """Return the number, which is its only coordinate, with four significant digits."""
         if self.whole:
             return trial.suggest_int(name, int(self.low), int(self.high), log=self.log)
         number = trial.suggest_float(name, self.low, self.high, log=self.log)
         return min(max(float(f"{number:.{_DIGITS}g}"), self.low), self.high)
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
-        """Return the number, or the end of the range that is nearest to it; the low end for no number."""
+        """Return the number, or the nearest end of the range; anything but a number becomes the low end."""
         number = value if isinstance(value, int | float) else self.low
         inside = min(max(number, self.low), self.high)
         return {name: int(inside) if self.whole else float(inside)}
@@ -139,13 +140,13 @@ class Choice:
         return " | ".join(map(repr, self.values))
 
     def suggest(self, name: str, trial: BaseTrial) -> Any:
-        """Return the value; its only coordinate is the value as Python writes it."""
+        """Return the value, whose only coordinate is the value as Python writes it."""
         values = {repr(value): value for value in self.values}
         return values[trial.suggest_categorical(name, list(values))]
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
         """Return the value as Python writes it, or the first value if it is not among them."""
-        # The given value may be 1.0 where 1 is among the values.
+        # The given value may be 1.0 while 1 is among the values.
         equal = [other for other in self.values if other == value]
         return {name: repr((equal or self.values)[0])}
 
@@ -163,14 +164,14 @@ class Space:
 
     Attributes:
         ranges: parameter -> its range.
-        given: parameter -> its value in what is tuned; a search starts from the nearest value in range.
+        given: parameter -> its value in the given metric; a search starts from the nearest value in range.
     """
 
     ranges: Mapping[str, Range]
     given: Mapping[str, Any]
 
     def suggest(self, trial: BaseTrial) -> dict[str, Any]:
-        """Return the parameters that a trial draws, or has drawn."""
+        """Return the parameters that a trial draws or has drawn."""
         return {name: range_.suggest(name, trial) for name, range_ in self.ranges.items()}
 
     def encode(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class Space:
         return point
 
     def starts(self) -> list[dict[str, Any]]:
-        """Return the points to try first: the given one, then from it each start of each range."""
+        """Return the points to try first: the given point, and then it with each start of each range."""
         points = [self.encode(self.given)]
         for name, range_ in self.ranges.items():
             points += [self.encode({**self.given, name: value}) for value in range_.starts()]
@@ -247,7 +248,7 @@ def parse_range(text: str) -> Range:
         text: `log(LOW,HIGH)`, `uniform(LOW,HIGH)` or `int(LOW,HIGH)` for numbers, or values between commas.
 
     Raises:
-        ConfigError: it denotes none.
+        ConfigError: the text denotes no range.
 
     Example:
         >>> print(parse_range("log(1e-5,1e-4)"), parse_range("mean,cls"), sep="; ")

@@ -39,12 +39,12 @@ def open_study(
     """Create a study or join it.
 
     Args:
-        name: of the study in its storage.
-        task: what its trials depend on; a study of the same name must have the same task.
+        name: the name of the study in its storage.
+        task: everything on which its trials depend; a study of the same name must have the same task.
         starts: the points of the first trials.
-        storage: nothing for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite, the
-            address of a database such as `postgresql://HOST/NAME`, any other path for a journal.
-        pruner: decides about trials that report early values; by default, none is pruned.
+        storage: `None` for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite, the address
+            of a database such as `postgresql://HOST/NAME`, or any other path for a journal.
+        pruner: the pruner of trials that report early values; by default, none is pruned.
 
     Raises:
         ConfigError: the storage holds a study of this name with another task.
@@ -86,15 +86,15 @@ def open_study(
 def next_trial(
     study: optuna.Study, space: Space, sampler: Sampler, seed: int, storage: str | None
 ) -> Iterator[optuna.Trial]:
-    """Yield a trial that a process began and left, for example because it was killed, or else a new one.
+    """Yield a trial that another process left unfinished, for example because it was killed, or a new one.
 
-    Processes that share a file take turns, so that no two draw the same point, and each locks its trial, so
-    that nobody else repeats it. A database on a server has no such locks: there, a trial that has not ended
-    after a day counts as left.
+    Processes that share a file take turns, so that no two draw the same point, and each process locks its
+    trial, so that no other repeats it. A database on a server has no such locks: there, a trial that has not
+    ended after a day counts as left.
 
     Args:
         study: the study.
-        space: what the trial draws.
+        space: the space from which the trial draws.
         sampler: name of the sampler.
         seed: seed of the study.
         storage: file or address of a shared study, or `None`.
@@ -104,7 +104,7 @@ def next_trial(
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             left = next((trial for trial in running if _is_left(study, trial, storage)), None)
             number = left.number if left else len(study.get_trials(deepcopy=False))
-            # A trial that was left while it drew its point draws the rest from other random numbers.
+            # A trial that was left while it drew its point draws the rest with other random numbers.
             study.sampler = _make_sampler(sampler, seed + len(left.params if left else ()), number)
             trial = optuna.Trial(study, left._trial_id) if left else study.ask()
             space.suggest(trial)
@@ -115,14 +115,14 @@ def next_trial(
 
 
 def _is_file(storage: str | None) -> bool:
-    """Return whether a storage is a file, beside which there may be others."""
+    """Return whether a storage is a file, beside which locks can be created."""
     return storage is not None and "://" not in storage
 
 
 def _lock(
     storage: str | None, name: str | int, timeout: float = -1
 ) -> contextlib.AbstractContextManager[Any]:
-    """Return the lock on the next draw (`ask`) or on a trial by number; a file alone has locks."""
+    """Return the lock on the next draw (`ask`) or on a trial by number; only files have locks."""
     # Optuna locks a journal by the file that ends in `.journal.lock`.
     return (
         FileLock(f"{storage}.{name}.lock", timeout=timeout)
@@ -132,28 +132,28 @@ def _lock(
 
 
 def _is_left(study: optuna.Study, trial: FrozenTrial, storage: str | None) -> bool:
-    """Return whether nobody works on a trial that was running."""
+    """Return whether no process works any longer on a trial that was running."""
     if not _is_file(storage):
         assert trial.datetime_start is not None
         return datetime.now() - trial.datetime_start > _LONGEST
     try:
         with _lock(storage, trial.number, timeout=0):
-            # It may have ended before the lock was free.
+            # The trial may have ended before the lock was free.
             return study.get_trials(deepcopy=False)[trial.number].state == TrialState.RUNNING
     except Timeout:
         return False
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
-    """Return the trials that have a value, or whose value does not exist, by number."""
+    """Return the finished trials by number, including those whose value does not exist."""
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
 def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
     """Return the sampler of one trial.
 
-    It is seeded by the study's seed and the trial's number, so that a study that was stopped continues as if
-    it had not been.
+    Its seed comes from the study's seed and the trial's number, so that a study that was stopped continues as
+    if it had never stopped.
     """
     seed = (seed * 1_000_003 + number) % 2**32
     if kind == "gp":
@@ -162,14 +162,14 @@ def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
         if importlib.util.find_spec("cmaes") is None:
             raise MissingDependencyError("cmaes", "tune", "sampler: cma-es")
         return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
-    # The distance to points that others are trying keeps processes apart.
+    # With `constant_liar`, processes keep away from the points that others are trying.
     return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
 
 
 def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
-    """Return which share of the values' variance over complete trials each parameter explains (fANOVA).
+    """Return the share of the values' variance over complete trials that each parameter explains (fANOVA).
 
-    Empty where fewer than two trials differ in value.
+    There are no shares if fewer than two trials differ in value.
     """
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len({trial.value for trial in complete}) < 2:
@@ -192,11 +192,11 @@ def quiet() -> Iterator[None]:
 
 
 def _open_storage(storage: str | None) -> str | JournalStorage | None:
-    """Return a storage as `optuna.create_study` takes it."""
+    """Return a storage in the form that `optuna.create_study` takes."""
     if storage is None or "://" in storage:
         return storage
     if storage.endswith((".db", ".sqlite", ".sqlite3")):
-        # A kill between a table and its index would leave a study without the index, and so two of one name.
+        # After a kill between creating a table and its index, two studies could have the same name.
         with _lock(storage, "ask"):
             if not Path(storage).exists():
                 with atomic_path(storage) as created:

@@ -46,7 +46,7 @@ class SweepPlan:
         sampler: what proposes the settings of a trial: `tpe`, `cma-es` or `gp`.
         pruner: what ends trials with low dev scores early: `hyperband`; `asha`, which ends more of them and
             sooner; or `none`.
-        seed: of the sampler; that of training is `--seed_everything`.
+        seed: the seed of the sampler; that of training is `--seed_everything`.
     """
 
     trials: int = 20
@@ -61,7 +61,7 @@ class SweptTrial:
     """A trial.
 
     Attributes:
-        number: of the trial, from 0; trial 0 has the settings of the configuration.
+        number: the number of the trial, from 0; trial 0 has the settings of the configuration.
         parameters: the settings that were tried.
         state: `complete`, `pruned`, or `failed` for want of memory or because its settings do not suit each
             other.

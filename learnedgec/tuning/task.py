@@ -1,4 +1,4 @@
-"""Tune a metric and keep it: checks before models are loaded, the search, comparisons and the file."""
+"""Tuning of a metric: checks before models are loaded, the search, the comparisons and the file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from learnedgec.tuning.trials import SearchPlan
 
 @dataclass(frozen=True, repr=False)
 class TuningResult:
-    """A tuned metric, the search that found it, and what it gains.
+    """A tuned metric with its gain, and the search that found it.
 
     Attributes:
-        name: of the tuned metric, by which every command and `load_metric` find it in `checkpoints`.
-        file: its file; `None` if it was not written.
-        tuning: the search: its trials, the values on the tuning data and on held-out folds.
-        comparisons: benchmark -> the tuned metric and the references there.
+        name: the name of the tuned metric, under which every command and `load_metric` find it in
+            `checkpoints`.
+        file: the file of the tuned metric; `None` if it was not written.
+        tuning: the search, with its trials and the values on the tuning data and on held-out folds.
+        comparisons: benchmark -> the results of the tuned metric and of the references there.
         shared: benchmark -> number of its sentences that are among the tuning data.
 
     Example: `tune("ensemble(gleu=0.5, length=0.5)", "mine").metric.score(sources, hypotheses, references)`
@@ -60,7 +61,7 @@ class TuningResult:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """Number, value and parameters of each trial."""
+        """The number, value and parameters of each trial."""
         return [
             {"number": trial.number, "value": trial.value, **trial.parameters}
             for trial in self.tuning.trials
@@ -68,7 +69,7 @@ class TuningResult:
 
     @property
     def conclusions(self) -> list[str]:
-        """What to expect of the tuned metric, and on which scale it scores."""
+        """Sentences about the expected gain of the tuned metric and the scale of its scores."""
         elsewhere = f" on data like {self.tuning.benchmark}" if self.comparisons else ""
         follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
         return [
@@ -79,7 +80,7 @@ class TuningResult:
 
     @property
     def notices(self) -> list[str]:
-        """What to know before the result is reported."""
+        """Caveats about the result, one sentence each."""
         tuning = self.tuning
         notices = [f"{tuning.benchmark}: {message}" for message in tuning.notices]
         if tuning.tuned_on_test:
@@ -144,17 +145,17 @@ def _gain_columns(gain: Estimate) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Task:
-    """A search that can begin: its options are checked, and no model is loaded yet.
+    """A search that can begin, with checked options and without any loaded model.
 
     Attributes:
-        name: of the tuned metric.
-        file: where it is written; `None` for nowhere.
+        name: the name of the tuned metric.
+        file: the file for the tuned metric; `None` to write none.
         benchmark: the tuning data.
-        goal: what is maximised.
+        goal: the goal to maximise.
         plan: the settings of the search.
         others: name -> a benchmark on which the tuned metric is compared with the given one.
         space: parameter -> range, as `read_space` reads it.
-        tuned_on_test: allow test data.
+        tuned_on_test: whether test data are allowed.
     """
 
     name: str
@@ -168,7 +169,7 @@ class Task:
 
     @property
     def notices(self) -> list[str]:
-        """What to know before it begins: another objective, and sentences shared with the tuning data."""
+        """Caveats before the search: other objectives, and sentences shared with the tuning data."""
         notices = []
         for name, other in self.others.items():
             if (objective := self.goal.on(other).objective) != self.goal.objective:
@@ -247,9 +248,9 @@ def check_tuning(
     Args:
         metric: the metric to tune, not bound yet.
         benchmark: the tuning data.
-        goal: what is maximised.
+        goal: the goal to maximise.
         plan: the settings of the search.
-        typed: the benchmark's name as the user wrote it; by default its own.
+        typed: the benchmark's name as the user wrote it; by default, its own name.
         others: name -> benchmark to compare on.
         space: see `tune`, as for the following.
         name: see there.
@@ -312,12 +313,14 @@ def tune(
     Args:
         metric: the metric to tune, or its name.
         benchmark: human judgements, or their name: `gmeg:fce`, `seeda-s:dev`, a folder.
-        objective: what is maximised (`Goal`), as with `human` and `aggregation`.
-        trials: number of trials (`SearchPlan`, as with `sampler`, `validation`, `folds`, `seed`, `storage`).
+        objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
+        trials: number of trials; see `SearchPlan` for it, `sampler`, `validation`, `folds`, `seed` and
+            `storage`.
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
             default, the weights on the simplex.
         compare: further benchmarks on which the tuned and the given metric are compared.
-        name: of the tuned metric; by default `METRIC@BENCHMARK`, with `+OBJECTIVE` unless it is `kendall`.
+        name: the name of the tuned metric; by default `METRIC@BENCHMARK`, with `+OBJECTIVE` unless it is
+            `kendall`.
         output: folder of its file, or `None` to write none.
         overwrite: replace a tuned metric of this name.
         human: see `objective`.
@@ -328,10 +331,11 @@ def tune(
         seed: see `trials`.
         storage: see `trials`.
         resamples: bootstrap resamples of the sentences.
-        level: of the intervals.
+        level: the level of the intervals.
         tuned_on_test: allow test data of meta-evaluation, and mark the result.
         runtime: how to run.
-        announce: gets sentences on how long scoring and trials take, before they begin and if it is long.
+        announce: function that gets a sentence about the time of scoring and trials before they begin, if
+            that is long.
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
@@ -370,7 +374,7 @@ def tune(
 
 
 def _loaded(benchmark: str | Benchmark) -> Benchmark:
-    """Return a benchmark that may be given by its name."""
+    """Return a benchmark, which is loaded if it is given by its name."""
     if isinstance(benchmark, Benchmark):
         return benchmark
     first, *others = expand_benchmarks([benchmark])

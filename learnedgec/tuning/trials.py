@@ -30,7 +30,7 @@ from learnedgec.tuning.space import Space
 from learnedgec.tuning.study import Sampler, finished_trials, next_trial, open_study, quiet
 from learnedgec.types import Floats, Indices
 
-# Number of metrics whose statistics are kept in memory, if trials need their own statistics.
+# The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
 _HELD = 32
 
 
@@ -40,15 +40,14 @@ class SearchPlan:
 
     Attributes:
         trials: number of trials.
-        sampler: what proposes the parameters of a trial: `tpe`, `cma-es` or `gp`.
-        seed: of the sampler, the folds and every resample.
-        validation: how the search is repeated on parts of the judgements and evaluated on the others:
-            `k-fold`: over sentences; `systems`: each system is left out in turn, and its judgements are held
-            out; or `none`.
+        sampler: the sampler of the parameters of a trial: `tpe`, `cma-es` or `gp`.
+        seed: the seed of the sampler, the folds and every resample.
+        validation: the judgements to hold out when the search is repeated for evaluation: `k-fold` for those
+            of a fold of the sentences, `systems` for those of each system in turn, or `none`.
         folds: number of folds over sentences.
-        storage: keep the study in this file, to continue it or to share it with other processes: `.db`,
-            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal, or the address of a database; by
-            default, in memory.
+        storage: the file that keeps the study, to continue it or to share it with other processes: `.db`,
+            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal, or the address of a database. By
+            default, the study is in memory.
     """
 
     trials: PositiveInt = 200
@@ -65,9 +64,9 @@ class TriedMetric:
 
     Attributes:
         metric: the metric.
-        parameters: the tuned ones.
-        value: the objective on the tuning data; NaN where it does not exist.
-        number: of the trial; -1 for a metric that was evaluated outside the study.
+        parameters: the tuned parameters.
+        value: the objective on the tuning data; NaN if it does not exist.
+        number: the number of the trial; -1 for a metric that was evaluated outside the study.
     """
 
     metric: Metric
@@ -90,7 +89,7 @@ class MetricTrials:
         self._held: dict[Metric, list[Statistics]] = {}
 
     def statistics(self, metric: Metric) -> list[Statistics]:
-        """Return the statistics of every system, from memory where another metric shares them."""
+        """Return the statistics of every system, from memory if another metric shares them."""
         key = metric.for_statistics
         if key not in self._held:
             if len(self._held) >= _HELD:
@@ -122,11 +121,11 @@ def run_trials(
 
     Args:
         trials_of: the metric on the benchmark.
-        target: what is maximised there.
-        space: what is tuned.
+        target: the target to maximise.
+        space: the ranges of the tuned parameters.
         plan: the settings of the search.
-        name: of the study in its storage.
-        task: what its trials depend on.
+        name: the name of the study in its storage.
+        task: everything on which its trials depend.
         progress: show a bar on stderr.
 
     Raises:
@@ -177,9 +176,9 @@ class Fold:
     Attributes:
         parameters: the chosen parameters.
         value: the objective on the judgements that the search used.
-        held_out: the objective on the others; NaN where it does not exist there.
-        given: the objective of the given metric on the others.
-        system: the system whose judgements were held out; empty where sentences were.
+        held_out: the objective on the other judgements; NaN if it does not exist there.
+        given: the objective of the given metric on the other judgements.
+        system: the system whose judgements were held out; empty if those of sentences were.
     """
 
     parameters: Mapping[str, Any]
@@ -193,9 +192,9 @@ def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None
     """Raise `ConfigError` unless the judgements can be held out as the plan says.
 
     Args:
-        goal: what is tuned for.
+        goal: the goal of the search.
         benchmark: the human judgements.
-        plan: how judgements are held out.
+        plan: the settings of the search, with its validation.
     """
     if plan.validation == "systems" and (
         benchmark.anonymous
@@ -224,22 +223,22 @@ def cross_validate(
     """Search on parts of the judgements; return the folds, and the mean gain over the given metric.
 
     Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
-    held-out sentences, and over the systems where these are held out. It is paired: both metrics are
-    evaluated on the same resamples. It does not include what another search would have chosen.
+    held-out sentences, and over the systems if these are held out. It is paired: both metrics are evaluated
+    on the same resamples. It does not include the variation between searches.
 
     Args:
         trials_of: the metric on the benchmark.
-        goal: what is maximised.
-        space: what is tuned.
-        plan: the settings of the search; `validation` says what is held out.
-        resamples: bootstrap resamples of what is held out.
-        level: of the interval.
+        goal: the goal to maximise.
+        space: the ranges of the tuned parameters.
+        plan: the settings of the search, with its validation.
+        resamples: number of bootstrap resamples of the held-out judgements.
+        level: level of the interval.
     """
     benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
     folds, gains = [], []
     for system, seen, held_out in _splits(benchmark, plan):
         search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
-        # The first sample is all that is held out; the others are resamples of it.
+        # The first sample has all held-out sentences; the others are resamples of it.
         numbers = resample(len(held_out), resamples, plan.seed)
         drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
         others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
@@ -263,7 +262,7 @@ def cross_validate(
 
 
 def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:
-    """Return the system held out, if any, the sentences that a search sees, and those that are held out."""
+    """Return each fold's held-out system, if any, the sentences of the search, and the held-out ones."""
     everything = np.arange(len(benchmark.sources))
     if plan.validation == "systems":
         return [(system, everything, everything) for system in benchmark.systems]

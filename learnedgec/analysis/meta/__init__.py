@@ -1,4 +1,4 @@
-"""Meta-evaluation: how well a metric agrees with human judgements, with intervals and tests.
+"""Meta-evaluation of a metric's agreement with human judgements, with intervals and tests.
 
 - `human_scores`: human scores of systems: expected wins, TrueSkill, mean ratings, published ones
 - `agreement`: agreement with comparisons of two outputs of one sentence, correlation with ratings of outputs

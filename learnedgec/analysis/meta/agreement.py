@@ -1,9 +1,9 @@
-"""Agreement of sentence scores with people: with comparisons of two outputs, and with ratings of outputs.
+"""Agreement of sentence scores with human comparisons of two outputs and human ratings of outputs.
 
 Comparisons are counted per sentence first, so a bootstrap over sentences is one matrix product. Ratings are
-correlated in two ways: `pooled` correlates all rated outputs at once, and so also rewards knowing which
-*sentences* are easy; `grouped` correlates the outputs of each source and takes the mean, which asks only
-which output is better.
+correlated in two ways. `pooled` correlates all rated outputs at once, and so also rewards a metric that knows
+which *sentences* are easy. `grouped` is the mean correlation of the outputs of one source, so only the choice
+of the better output counts.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Segments = Literal["pearson", "spearman", "kendall"]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often a metric orders two outputs of a sentence as the annotator did, counted per sentence.
+    """Counts, per sentence, of comparisons that a metric orders as the annotator did or otherwise.
 
     Human ties do not count. Each attribute is float64 (N,).
 
     Attributes:
-        concordant: the metric prefers the same output.
-        discordant: the metric prefers the other one.
-        tied: the metric scores both equally.
+        concordant: the number of comparisons in which the metric prefers the same output.
+        discordant: the number in which it prefers the other output.
+        tied: the number in which it scores both equally.
     """
 
     concordant: Floats
@@ -49,7 +49,7 @@ class Agreement:
 
     @property
     def accuracy(self) -> float:
-        """The share of comparisons with the same preference: concordant/all; a tie is wrong."""
+        """The share of comparisons with the same preference, concordant/all; a tie is wrong."""
         return float(self.accuracies(np.ones((1, len(self.tied))))[0])
 
     @property
@@ -58,7 +58,7 @@ class Agreement:
         return float(self.kendalls(np.ones((1, len(self.tied))))[0])
 
     def accuracies(self, drawn: Floats) -> Floats:
-        """Return the accuracy on each resample, (B,), from how often it has drawn each sentence, (B, N)."""
+        """Return the accuracy on each resample, (B,), from the number of draws of each sentence, (B, N)."""
         return quotient(drawn @ self.concordant, drawn @ self._all)
 
     def kendalls(self, drawn: Floats) -> Floats:
@@ -83,7 +83,7 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         scores: (S, N), the score of each sentence of each system, in the order of
             `comparisons.systems`.
         comparisons: the human comparisons; each annotation counts.
-        ties: how a tie of the metric counts.
+        ties: the treatment of the metric's ties.
 
     Example:
         >>> judged = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
@@ -138,9 +138,9 @@ def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
 
 
 def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
-    """Return ε: ties up to this difference of scores agree with the human comparisons most often.
+    """Return ε, the difference of scores up to which ties agree most often with the human comparisons.
 
-    The smallest if several are best; NaN if there are no comparisons.
+    It is the smallest of several best values, and NaN if there are no comparisons.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
@@ -153,14 +153,14 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
     tied = np.sort(distance[comparisons.outcome == 0])
     concordant = np.sort(distance[np.sign(difference) * comparisons.outcome > 0])
     candidates = np.unique(np.append(distance, 0.0))
-    # A larger ε is right about more human ties, and wrong about more concordant comparisons.
+    # A larger ε gains human ties and loses concordant comparisons.
     gained = np.searchsorted(tied, candidates, side="right")
     lost = np.searchsorted(concordant, candidates, side="right")
     return float(candidates[np.argmax(gained - lost)])
 
 
 def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
-    """Return the agreement on better, worse *and tied*; the metric ties up to a threshold.
+    """Return the agreement on better, worse *and tied* outputs, with ties of the metric up to a threshold.
 
     With the threshold of `tie_threshold` its accuracy is the tie-calibrated one. Unlike the plain accuracy,
     it rewards a metric for recognising equally good outputs, and does not favour metrics whose scores are
@@ -217,7 +217,7 @@ def chosen(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Compariso
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
     """Return wins and ties per sentence, each float64 (N, S, S).
 
-    `wins[n, a, b]`: how often an annotator preferred a to b on sentence n; `ties` is symmetric.
+    `wins[n, a, b]` is the number of annotators who preferred a to b on sentence n; `ties` is symmetric.
     """
     size = len(comparisons.systems)
     wins, ties = np.zeros((2, sentences, size, size))
@@ -280,7 +280,7 @@ def segment_correlations_of_resamples(
 
 
 def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
-    """Return the correlation of two long vectors; Kendall's needs scipy's O(n log n)."""
+    """Return the correlation of two long vectors, for which scipy computes Kendall's τ in O(n log n)."""
     if kind != "kendall":
         return float(correlate(kind, scores, ratings))
     from scipy.stats import kendalltau
@@ -291,7 +291,7 @@ def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
 
 
 def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
-    """Return (N,) the correlation among each source's outputs, NaN where all are rated alike."""
+    """Return the correlation among each source's outputs, (N,); it is NaN where all are rated alike."""
     correlations = np.full(scores.shape[1], np.nan)
     rated = ~np.isnan(ratings)
     # Sources with the same number of rated outputs are computed together.

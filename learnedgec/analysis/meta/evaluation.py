@@ -1,7 +1,7 @@
-"""Meta-evaluate metrics on a benchmark: every measure with its count and its intervals.
+"""Meta-evaluation of metrics on a benchmark, by every measure with its count and its intervals.
 
 `measures` defines the measures and their intervals. This module has the results, the windows of neighbouring
-systems and the tests whether one metric agrees better with people than another.
+systems, and the tests of whether one metric agrees better with people than another.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from learnedgec.types import Floats, Indices
 
 _CURVES: tuple[Correlation, ...] = ("pearson", "spearman")
 
-# Of `random`, all measures are means over so many seeds.
+# All measures of `random` are means over this many seeds.
 _SEEDS = 20
 
 
@@ -56,20 +56,20 @@ class MetricEvaluation:
     """The results of one metric.
 
     Attributes:
-        metric: its label.
-        sentinel: whether it is one of `SENTINELS`.
-        signature: of the metric, the benchmark and the protocol.
+        metric: the label of the metric.
+        sentinel: whether the metric is one of `SENTINELS`.
+        signature: the signature of the metric, the benchmark and the protocol.
         scores: float64 (S,), the systems' scores.
         sentences: float64 (S, N), the score of each sentence of each system.
         score_intervals: float64 (S, 2), by bootstrap over sentences.
         estimates: measure -> its estimate.
-        windows: correlation -> float64 (W,) within each window, from the best systems on.
+        windows: correlation -> float64 (W,), its value within each window, from the best systems on.
         window_intervals: correlation -> float64 (W, 2), by bootstrap over sentences.
-        best: correlation -> float64 (S − 3,) among the K best systems, for K from 4 to S.
+        best: correlation -> float64 (S − 3,), its value among the K best systems, for K from 4 to S.
         best_intervals: correlation -> float64 (S − 3, 2), by bootstrap over sentences.
-        without: correlation -> float64 (S,), without each system in turn.
-        tuned_here: how many of the benchmark's sentences it was tuned on.
-        trained_here: whether one of its evaluators was trained on the benchmark's data.
+        without: correlation -> float64 (S,), its value without each system in turn.
+        tuned_here: the number of the benchmark's sentences on which the metric was tuned.
+        trained_here: whether one of the metric's evaluators was trained on the benchmark's data.
     """
 
     metric: str
@@ -90,22 +90,23 @@ class MetricEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class MetricTest:
-    """Whether two metrics differ by one measure; every p-value is two-sided.
+    """A test of the difference of two metrics by one measure; every p-value is two-sided.
 
     Each test is corrected by Holm's method for the pairs of metrics that are compared by its measure.
 
     Attributes:
         measure: `pearson`, `sentence_accuracy` or `segment_pearson`.
         better: label of the metric with the larger value.
-        worse: label of the other.
-        difference: of their values.
-        perm_both: p-value of PERM-BOTH, of the metrics' sentence scores or their means: are the two
-            interchangeable on these outputs?
-        perm_both_adjusted: the same after Holm's correction.
-        perm_systems: p-value of PERM-SYS: does the difference hold for other systems? At least 2/2^S.
-        perm_systems_adjusted: the same after Holm's correction.
-        williams: p-value of Williams' test, for correlations of systems; NaN otherwise.
-        williams_adjusted: the same after Holm's correction.
+        worse: label of the other metric.
+        difference: the difference of their values.
+        perm_both: p-value of PERM-BOTH on the metrics' sentence scores or their means, which asks whether the
+            two are interchangeable on these outputs.
+        perm_both_adjusted: `perm_both` after Holm's correction.
+        perm_systems: p-value of PERM-SYS, which asks whether the difference holds for other systems; it is at
+            least 2/2^S.
+        perm_systems_adjusted: `perm_systems` after Holm's correction.
+        williams: p-value of Williams' test for correlations of systems; NaN otherwise.
+        williams_adjusted: `williams` after Holm's correction.
     """
 
     measure: str
@@ -129,13 +130,13 @@ class Evaluation:
         human: the name of the human score.
         systems: names of the S systems.
         human_scores: float64 (S,).
-        human_intervals: float64 (S, 2) by bootstrap over sentences; NaN where only the published
-            values are known.
+        human_intervals: float64 (S, 2), by bootstrap over sentences; NaN if only the published values are
+            known.
         order: int (S,), the systems from best to worst, by human score.
-        human_wins: float64 (S, S), share of human comparisons that the row's system won against the
-            column's, ties counting as comparisons; NaN where there are no comparisons.
+        human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
+            against the column's; NaN if there are no comparisons.
         metrics: one entry per metric, sentinels last.
-        tests: between pairs of metrics, if requested.
+        tests: the tests between pairs of metrics, if requested.
         protocol: the settings of the evaluation.
         notices: caveats for a reader, one sentence each.
     """
@@ -167,14 +168,14 @@ def evaluate(
 
     Args:
         metric: a metric, its name, or a list of them; the sentinels are added after them.
-        benchmark: with rankings, ratings or published scores of its systems.
+        benchmark: a benchmark with rankings, ratings or published scores of its systems.
         protocol: the settings of the evaluation.
         human: `EW` or `TS` (expected wins, TrueSkill), a rated dimension, or any published score; published
             values are used if there are any, else they are computed. By default, the first of
             `default_human`.
         sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds, and its
-            intervals those of a single seed, as `random(seed=7)` is.
-        tests: whether to test each pair of metrics, the edit count among them, for a difference.
+            intervals are those of a single seed, such as `random(seed=7)`.
+        tests: whether to test each pair of metrics, including the edit count, for a difference.
         runtime: how to run.
 
     Raises:
@@ -255,7 +256,7 @@ def _notices(
 
 
 def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Statistics]:
-    """Return the statistics of each system, leaving out references that are its own text.
+    """Return the statistics of each system, computed without references that are its own text.
 
     Args:
         metric: the metric.
@@ -328,10 +329,10 @@ def _evaluate_metric(
 def _evaluate_random(
     shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
 ) -> MetricEvaluation:
-    """Return the mean of every measure of `random` over seeds: a single one may agree with people by chance.
+    """Return the mean of every measure of `random` over seeds, of which one may agree with people by chance.
 
-    Its intervals hold a single seed: mean ± z · deviation of the seeds' values. A metric within them is not
-    clearly better than chance. Scores of systems and of sentences are those of seed 0.
+    Its intervals are those of a single seed: mean ± z · deviation of the seeds' values. A metric within them
+    is not clearly better than chance. Scores of systems and of sentences are those of seed 0.
     """
     one = shared.with_one_resample()
     draws = [_evaluate_metric(one, bound, statistics)]

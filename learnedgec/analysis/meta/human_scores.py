@@ -29,11 +29,11 @@ class HumanScores:
 
     Attributes:
         name: `EW`, `TS`, a rated dimension or another published score.
-        scores: float64 (S,), the published ones if there are any.
-        many: float64 (B, S), computed on resamples of the sentences, NaN where a resample has no
-            judgement of some system; the same scores in each if nothing else is known.
-        p_values: float64 (pairs i < j,), one-sided, that the first is preferred; `None` if only scores are
-            known.
+        scores: float64 (S,), the published scores if there are any.
+        many: float64 (B, S), the scores on resamples of the sentences. A resample without a judgement of some
+            system has NaN; if only scores are known, every resample has these.
+        p_values: float64 (pairs i < j,), one-sided p-values that the first is preferred; `None` if only
+            scores are known.
         ratings: float64 (S, N), the ratings behind the scores, or `None`.
     """
 
@@ -47,8 +47,8 @@ class HumanScores:
 def default_human(benchmark: Benchmark) -> list[str]:
     """Return the names of the human scores that a benchmark is evaluated against by default.
 
-    TrueSkill if it is published (as in Kobayashi et al. 2024), else expected wins if systems were ranked,
-    else every rated dimension, else every published score.
+    It is TrueSkill if that is published (as in Kobayashi et al. 2024), else expected wins if systems were
+    ranked, else every rated dimension, else every published score.
     """
     if "TS" in benchmark.official:
         return ["TS"]
@@ -108,10 +108,10 @@ def human_scores(
     Args:
         benchmark: a benchmark whose systems all have that score, as returned by `judged`.
         name: as for `judged`.
-        drawn: (B, N), how often each of B resamples has drawn each sentence.
-        runs: of TrueSkill on all sentences where it is not published, by default as many as for published
-            scores; 0 if only the resamples are needed.
-        seed: of TrueSkill's runs and of the permutations for the p-values.
+        drawn: (B, N), the number of times that each of B resamples has drawn each sentence.
+        runs: the number of TrueSkill's runs on all sentences if it is not published; by default, that of
+            published scores. It is 0 if only the resamples are needed.
+        seed: the seed of TrueSkill's runs and of the permutations for the p-values.
         cache_dir: folder in which TrueSkill's runs, which take a while, are cached; `None` for no cache.
         progress: show a bar for them on stderr.
     """
@@ -135,7 +135,7 @@ def _is_of_rankings(benchmark: Benchmark, name: str) -> bool:
 
 
 def _dimension(benchmark: Benchmark, name: str) -> str:
-    """Return the rated dimension of a score's name, or nothing."""
+    """Return the rated dimension that a score's name denotes, or `""`."""
     if name == "mean" and len(benchmark.ratings) == 1:
         return next(iter(benchmark.ratings))
     return name if name in benchmark.ratings else ""
@@ -153,7 +153,7 @@ def _from_rankings(
 
     Unpublished TrueSkill scores are the mean of `runs`; each resample has one run.
     """
-    # By name, so that every choice of systems under evaluation shares one computation.
+    # Sorted by name, all choices of systems under evaluation share one computation.
     ranked = sorted(benchmark.ranked_systems)
     wins, ties = human_wins(benchmark.comparisons(ranked), len(benchmark.sources))
     many_wins, many_ties = (np.tensordot(drawn, counts, axes=1) for counts in (wins, ties))
@@ -178,7 +178,7 @@ def _from_rankings(
 def _rate(
     wins: Floats, ties: Floats, *, runs: int, seed: int, cache_dir: str | None, progress: bool
 ) -> Floats:
-    """Return TrueSkill's runs, float64 (runs, S), from the cache if they are there."""
+    """Return TrueSkill's runs, float64 (runs, S), from the cache if possible."""
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     key = key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
     if cache_dir is not None and (stored := Store(cache_dir).load(key)) is not None:

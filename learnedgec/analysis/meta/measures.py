@@ -1,12 +1,12 @@
 """The measures of a metric on a benchmark: of system scores, of pairwise judgements, of rated outputs.
 
-Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many other
-sentences, how would these systems have come out? Sentences are resampled together with the metric's scores
-and the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`.
-Over *systems*: with other systems of this kind, what would the correlation have been? Correlations have
-Fisher's interval, the soft pairwise accuracy that of a bootstrap over systems. With twelve systems, it is
-wide. A resample on which a measure does not exist says nothing about it, so that with two systems, where
-every other one is such, the interval has all possible values.
+Intervals are computed in two ways, which answer two questions. An interval over *sentences* shows what these
+systems might reach on as many other sentences. Sentences are resampled together with the metric's scores and
+the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`. An
+interval over *systems* shows what the correlation might be among other systems of this kind. Correlations
+have Fisher's interval, and the soft pairwise accuracy has that of a bootstrap over systems. With twelve
+systems, it is wide. A resample on which a measure does not exist says nothing about it. With two systems,
+this holds for every other resample, so the interval has all possible values.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NAMES = {
 
 
 def measure_name(measure: str) -> str:
-    """Return a measure in words, for headings.
+    """Return the name of a measure in words, for headings.
 
     Example:
         >>> measure_name("pearson"), measure_name("sentence_accuracy")
@@ -86,12 +86,12 @@ class Protocol:
     """The settings of a meta-evaluation.
 
     Attributes:
-        aggregation: how a metric's sentences become a system's score.
-        ties: how a metric's tie between two outputs of a sentence counts.
+        aggregation: the aggregation of a metric's sentences to a system's score.
+        ties: the treatment of a metric's ties between two outputs of a sentence.
         window: number of neighbouring systems in a window; with fewer systems there is no window analysis.
         resamples: number of bootstrap resamples of sentences and of systems, and of permutations.
-        level: of the intervals.
-        seed: of the random generator.
+        level: the level of the intervals.
+        seed: the seed of the random generator.
     """
 
     aggregation: Aggregation = "mean"
@@ -119,9 +119,9 @@ class Measurement:
     """One measure of a metric, with its sample size and intervals.
 
     Attributes:
-        value: the estimate; NaN where it does not exist.
+        value: the estimate; NaN if it does not exist.
         count: the sample size.
-        unit: what is counted: systems, comparisons, outputs or sources.
+        unit: the unit of the count: systems, comparisons, outputs or sources.
         over_sentences: interval over sentences, NaN if undefined.
         over_systems: interval over systems, NaN if undefined.
     """
@@ -138,12 +138,12 @@ class JudgedBenchmark:
 
     Attributes:
         samples: int (B, N), resamples of the sentences.
-        drawn: (B, N), how often each resample has each sentence.
+        drawn: (B, N), the number of times that each resample has drawn each sentence.
         draws: int (B, S), resamples of the systems.
-        edits: (S, N), tokens edited.
+        edits: (S, N), the numbers of edited tokens.
         human: the human scores.
         order: int (S,), the systems from best to worst, by human score.
-        comparisons: of the systems under evaluation, or `None` where there are no rankings.
+        comparisons: the comparisons of the systems under evaluation; `None` if there are no rankings.
     """
 
     def __init__(
@@ -160,8 +160,8 @@ class JudgedBenchmark:
             benchmark: with S systems, all of them judged, and N sentences.
             protocol: the settings of the evaluation.
             human: the name of the human score.
-            edits: (S, N), tokens edited.
-            runtime: where runs of TrueSkill are cached.
+            edits: (S, N), the numbers of edited tokens.
+            runtime: its cache holds runs of TrueSkill.
         """
         self.benchmark, self.protocol, self.edits = benchmark, protocol, edits
         size = len(benchmark.sources)
@@ -197,13 +197,13 @@ class JudgedBenchmark:
 def measurements(
     shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
 ) -> dict[str, Measurement]:
-    """Return every measure that the benchmark has judgements for, by name.
+    """Return every measure for which the benchmark has judgements, by name.
 
     Args:
         shared: the benchmark with its human judgements.
         sentences: float64 (S, N), the metric's sentence scores of each system.
         scores: float64 (S,), its system scores.
-        many: float64 (B, S), the same for each resample of the sentences.
+        many: float64 (B, S), its system scores on each resample of the sentences.
     """
     estimates: dict[str, Measurement] = {}
     if len(scores) > 1 and not shared.benchmark.anonymous:
@@ -246,7 +246,7 @@ def _of_systems(
 
 
 def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
-    """Return the soft pairwise accuracy; its p-values are of sentence scores, whatever the aggregation."""
+    """Return the soft pairwise accuracy, whose p-values are always those of sentence scores."""
     assert shared.human.p_values is not None
     size = len(sentences)
     first, second = np.triu_indices(size, 1)
@@ -286,7 +286,7 @@ def _of_comparisons(
             "comparisons",
             _interval(agreed.kendall, agreed.kendalls(drawn), level),
         ),
-        # A metric that ties all of them, as the edit count does, prefers nothing here.
+        # A metric that ties all these comparisons, as the edit count does, has no preference here.
         "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
         if preferences(sentences, equal).any()
         else Measurement(float("nan"), len(equal), "comparisons"),

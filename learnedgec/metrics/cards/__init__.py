@@ -90,13 +90,13 @@ class MetricCard:
     """What to know of a metric before using it.
 
     Attributes:
-        name: in the registry.
+        name: the name of the metric in the registry.
         aliases: other names there, such as `sentm2`.
         summary: what it measures, in one line.
         measures: the same in plain words.
         inputs: what it reads.
-        range: of its scores; higher is better for every metric.
-        languages: for which it is meant.
+        range: the range of its scores; higher is better for every metric.
+        languages: the languages that the metric is meant for.
         cost: what it takes to compute.
         official: the implementation whose scores it has, or why there is none.
         failures: known ones.
@@ -244,7 +244,7 @@ def bibtex(names: Iterable[str]) -> str:
     its entries in its class, as `citation`.
 
     Args:
-        names: of metrics in the registry, or import paths.
+        names: the names of metrics in the registry, or import paths.
 
     Raises:
         BadNameError: there is no such metric, or it has neither a card nor a `citation`.
