@@ -27,4 +27,5 @@ from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.similarity import BartScore as BartScore
 from learnedgec.metrics.similarity import BertScore as BertScore
 from learnedgec.metrics.some import Some as Some
+from learnedgec.metrics.ter import Ter as Ter
 from learnedgec.metrics.uot_errant import UotErrant as UotErrant

@@ -122,6 +122,7 @@ _CLASSES = {
     "pt-errant": "pretrained_overlap:PtErrant",
     "uot-errant": "uot_errant:UotErrant",
     "hter": "hter:Hter",
+    "ter": "ter:Ter",
     "edit-count": "sentinels:EditCount",
     "length": "sentinels:Length",
     "constant": "sentinels:Constant",
@@ -149,7 +150,6 @@ _OF_OTHER_TASKS = {
     "sacrebleu": "gleu",
     "chrf": "gleu(unit='char')",
     "rouge": "gleu",
-    "ter": "hter",
 }
 
 # Names of tools -> the metrics that they compute.

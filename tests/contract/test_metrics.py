@@ -107,6 +107,8 @@ def metric(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Metric:
+    if request.param == "ter":
+        pytest.importorskip("sacrebleu")
     # Answers of language models are kept for all tests, away from the user's.
     monkeypatch.setenv("LEARNEDGEC_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     parameters = {

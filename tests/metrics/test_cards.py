@@ -68,6 +68,8 @@ def test_examples_of_failures_fail_so(name: str, failure: module.Failure) -> Non
     assert failure.metric.startswith(name)
     assert failure.source is not None
     assert failure.hypothesis is not None
+    if name == "ter":
+        pytest.importorskip("sacrebleu")
     texts = None if failure.reference is None else References.from_texts([failure.reference])
     score = load_metric(failure.metric).score([failure.source], [failure.hypothesis], texts)
     assert score.value == pytest.approx(failure.score, abs=5e-5)
