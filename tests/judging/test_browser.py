@@ -51,7 +51,8 @@ def visit(browser: Browser) -> Iterator[Visit]:
             lambda request: request.url.startswith((address, "data:")) or heard.append(request.url),
         )
         page.goto(f"{address}/{study.tokens[rater]}")
-        page.wait_for_selector("h2, h3")
+        # The heading of the item, which comes after the page, or that of the status.
+        page.wait_for_selector("#item h2, #ranking")
         return page
 
     yield open_page
