@@ -15,7 +15,7 @@ from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation, evaluate
 from learnedgec.analysis.meta.human_scores import default_human
-from learnedgec.analysis.meta.measures import Measurement, Protocol, measure_name
+from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protocol, measure_name
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import UnknownNameError
@@ -95,6 +95,9 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
+    for name in options.measure or ():
+        if name not in ("all", *ALL_MEASURES):
+            raise UnknownNameError("measure", name, ALL_MEASURES)
     metrics, runtime = (
         flags.read_bound(options) if options.metric else ([], flags.read_runtime(options))
     )

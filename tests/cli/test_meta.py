@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from embedded import SAMPLE_FOLDER
 
+from learnedgec.analysis.meta.measures import ALL_MEASURES
+from learnedgec.cli import flags
 from learnedgec.metrics.green import Green
 
 SAMPLE = "meta --benchmark sample --resamples 20 --window 3"
@@ -21,6 +23,8 @@ def test_json_holds_everything(run: Any) -> None:
     assert ranked["notices"] == ["source: no human score EW, left out."]
     green = ranked["metrics"][0]
     assert green["measures"]["sentence_accuracy"]["count"] == 313
+    measures = {name for entry in out["evaluations"] for name in entry["metrics"][0]["measures"]}
+    assert measures == set(ALL_MEASURES)
     assert len(green["windows"]["pearson"]) == 2
     assert set(green["without"]["spearman"]) == set(ranked["human_scores"])
     assert "benchmark:sample|human:EW|aggregation:mean|ties:symmetric" in green["signature"]
@@ -30,6 +34,16 @@ def test_json_holds_everything(run: Any) -> None:
         "sentence_accuracy",
         "segment_pearson",
     }
+
+
+def test_a_measure_that_does_not_exist_is_refused_before_anything_is_scored(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flags, "read_bound", lambda options: pytest.fail("a metric was bound"))
+    err = run(f"{SAMPLE} --metric impara --measure pearson sentence_acuracy", code=2).err
+    assert err == (
+        "learnedgec meta: no measure is named 'sentence_acuracy'; did you mean 'sentence_accuracy'?\n"
+    )
 
 
 def test_a_folder_of_ones_own_tells_each_notice_once(run: Any) -> None:

@@ -71,6 +71,19 @@ _NAMES = {
 }
 
 
+# Every measure; which of them there are depends on the judgements of a benchmark.
+ALL_MEASURES = (
+    *(kind.replace("-", "_") for kind in get_args(Correlation)),
+    "soft_pairwise_accuracy",
+    *(f"partial_{kind}" for kind in get_args(Segments)),
+    "sentence_accuracy",
+    "sentence_kendall",
+    "sentence_accuracy_equal_edits",
+    "tie_calibrated_accuracy",
+    *(f"{unit}_{kind}" for unit in ("segment", "grouped") for kind in get_args(Segments)),
+)
+
+
 def measure_name(measure: str) -> str:
     """Return the name of a measure in words, for headings.
 
