@@ -107,11 +107,12 @@ class RayBlocks:
         numbers = ray.data.from_items(
             [{"block": block} for block in blocks], override_num_blocks=len(blocks)
         )
+        size = min(self.workers, len(blocks))
         results = numbers.map_batches(
             _Worker,
             fn_constructor_args=(scorer, str(Path.cwd())),
             # One block at a time, so that a block that kills an actor costs no other block an attempt.
-            compute=ray.data.ActorPoolStrategy(size=self.workers, max_tasks_in_flight_per_actor=1),
+            compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
             batch_size=1,
             max_task_retries=scorer.retries,
             **resources,
