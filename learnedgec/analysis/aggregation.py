@@ -1,13 +1,13 @@
-"""One score per system out of what a metric knows about each sentence.
+"""The score of a system, aggregated from a metric's statistics of its sentences.
 
 - `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
-- `expected-wins`: how often a system's sentence score beats an opponent's, mean over opponents;
+- `expected-wins`: the share of sentences on which a system beats an opponent, as the mean over opponents;
 - `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025);
 - `trueskill-ordered`: the same over ordered pairs, so that each pair meets twice (`rate_scores` describes the
   difference).
 
 Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
-sentences paired with the others'.
+sentences paired with the others'. `paired_permutation` tests the difference of two systems.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts
-from learnedgec.stats.resampling import multiplicities
+from learnedgec.stats.resampling import intervals, multiplicities, widened
+from learnedgec.stats.significance import FEW, sentences_needed, sign_flips, swaps
 from learnedgec.stats.skills import Games, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
@@ -32,14 +34,14 @@ _GAMES: Mapping[str, Games] = {"trueskill": "unordered", "trueskill-ordered": "o
 def expected_wins(wins: Floats) -> Floats:
     """Return the expected wins of each system, float64 (…, S).
 
-    The mean over opponents of wins/(wins + losses); ties are left out, and an opponent that was
-    neither beaten nor lost to counts 0.
+    It is the mean over opponents of wins/(wins + losses). Ties are left out, and an opponent that was
+    neither beaten nor lost to counts as 0.
 
     Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013);
     equal to the 13 published values of Grundkiewicz et al. (2015).
 
     Args:
-        wins: (…, S, S), how often the row's system beat the column's.
+        wins: (…, S, S), the number of times that the row's system beat the column's.
 
     Example:
         >>> expected_wins(np.array([[0.0, 3.0], [1.0, 0.0]])).tolist()
@@ -60,12 +62,12 @@ def system_scores(
 
     Args:
         metric: the metric that computed the statistics.
-        statistics: one per system, all of the same N sentences.
-        by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
+        statistics: the statistics of the same N sentences, for each system.
+        by: the aggregation; TrueSkill depends on the order of systems and sentences.
 
     Raises:
         UnknownNameError: there is no such aggregation.
-        InputError: it needs at least two systems.
+        InputError: the aggregation needs at least two systems.
     """
     _check(statistics, by)
     if by == "mean":
@@ -86,9 +88,9 @@ def system_scores_of_resamples(
 
     Args:
         metric: the metric that computed the statistics.
-        statistics: one per system, all of the same N sentences.
+        statistics: the statistics of the same N sentences, for each system.
         samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
-        by: how sentences become one score.
+        by: the aggregation.
     """
     _check(statistics, by)
     if by == "mean":
@@ -97,14 +99,14 @@ def system_scores_of_resamples(
     scores = sentence_scores(metric, statistics)
     if by in _GAMES:
         return rate_resamples(scores, samples, _GAMES[by])
-    # How often each sentence was drawn, times which systems win on it: (B, N) · (N, S·S).
+    # The number of draws of each sentence times the wins on it: (B, N) · (N, S·S).
     wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     drawn = multiplicities(samples, scores.shape[1])
     return expected_wins(np.tensordot(drawn, wins, axes=1))
 
 
 def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
-    """Return float64 (S, N): each system's score of each sentence by itself."""
+    """Return each system's score of each sentence by itself, float64 (S, N)."""
     return np.array([metric.sentence_scores(of_system) for of_system in statistics], np.float64)
 
 
@@ -113,3 +115,77 @@ def _check(statistics: Sequence[Statistics], by: str) -> None:
         raise UnknownNameError("aggregation", by, get_args(Aggregation))
     if by != "mean" and len(statistics) < 2:
         raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
+
+
+# -- two systems on the same sentences --------------------------------------------------------------
+
+
+def paired_permutation(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    pair: tuple[int, int] = (0, 1),
+    *,
+    by: Aggregation = "mean",
+    count: int = 1000,
+    seed: int = 0,
+) -> float:
+    """Return the two-sided p-value of the difference of two systems' scores by approximate randomisation.
+
+    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes the
+    scores again, so the test is valid for scores that are not means. If at most ten sentences differ, all
+    permutations are made, and the test is exact.
+
+    Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
+    "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
+
+    Args:
+        metric: the metric that computed the statistics.
+        statistics: the statistics of each system, of the same N sentences.
+        pair: the numbers of the two systems.
+        by: the aggregation.
+        count: number of permutations.
+        seed: the seed of the random generator.
+    """
+    first, second = (statistics[number] for number in pair)
+    size, differ = len(first), np.flatnonzero(differing(first, second))
+    swapped = np.zeros((len(drawn := swaps(len(differ), count, seed)), size), dtype=bool)
+    swapped[:, differ] = drawn
+    # The sentences of the other system of the pair follow those of each system.
+    partners = dict(zip(pair, (second, first), strict=True))
+    numbers = pair if by == "mean" else range(len(statistics))
+    both = [
+        _joined(statistics[number], partners.get(number, statistics[number])) for number in numbers
+    ]
+    many = system_scores_of_resamples(metric, both, np.arange(size) + size * swapped, by)
+    a, b = (list(numbers).index(number) for number in pair)
+    return sign_flips(many[:, a] - many[:, b], len(differ))
+
+
+def differing(first: Statistics, second: Statistics) -> npt.NDArray[np.bool_]:
+    """Return whether the statistics of two systems differ on each sentence, bool (N,)."""
+    differ = np.zeros(len(first), dtype=bool)
+    for name, array in first.arrays.items():
+        equal = (array == second[name]) | ((array != array) & (second[name] != second[name]))
+        differ |= ~equal.reshape(len(first), -1).all(axis=1)
+    return differ
+
+
+def _joined(first: Statistics, second: Statistics) -> Statistics:
+    arrays = first.arrays.items()
+    return Statistics({name: np.concatenate([array, second[name]]) for name, array in arrays})
+
+
+def sentence_intervals(many: Floats, sentences: int, level: float) -> Floats:
+    """Return the interval of each of K scores, float64 (K, 2), by bootstrap over sentences.
+
+    Percentiles are `widened` for at most `FEW` sentences. With so few sentences that no difference could be
+    significant (`sentences_needed`), they are NaN, because they would say nothing (docs/lab/levels.md).
+
+    Args:
+        many: float64 (B, K), the scores on resamples.
+        sentences: number of sentences.
+        level: the level of the intervals.
+    """
+    if sentences < sentences_needed(1, level):
+        return np.full((many.shape[1], 2), np.nan)
+    return intervals(many, widened(level, sentences) if sentences <= FEW else level)

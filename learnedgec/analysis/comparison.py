@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learnedgec.analysis.pairs import sentence_intervals
+from learnedgec.analysis.aggregation import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.rows import as_html

@@ -1,6 +1,6 @@
-"""Rank systems from a metric's statistics: scores, intervals, significance, clusters, a win matrix.
+"""Rankings of systems by a metric, with intervals, significance, clusters and a win matrix.
 
-`aggregation` makes the systems' scores; `rank` starts from texts, `rank_systems` from statistics.
+`rank` starts from texts, and `rank_systems` from statistics. `aggregation` computes the systems' scores.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from learnedgec.analysis.aggregation import (
     Aggregation,
+    differing,
+    paired_permutation,
+    sentence_intervals,
     sentence_scores,
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.pairs import differing, paired_permutation, sentence_intervals
 from learnedgec.data.references import ReferenceRows, ReferencesBy
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems
@@ -58,14 +60,14 @@ Significance = Literal["paired-bootstrap", "paired-permutation"]
 def describe_p_value(
     p_value: float, adjusted: float, resamples: int, level: float, differing: int
 ) -> str:
-    """Return a corrected p-value in words, with `≤` where more resamples could lower it; `p –` for NaN.
+    """Return a corrected p-value in words, with `≤` if more resamples could lower it, and `p –` for NaN.
 
     Args:
-        p_value: before the correction.
-        adjusted: after the correction.
+        p_value: the p-value before the correction.
+        adjusted: the p-value after the correction.
         resamples: number of resamples.
         level: differences are tested at 1 − `level`.
-        differing: on how many sentences the two systems differ; the test of few is exact.
+        differing: number of sentences on which the two systems differ; with few, the test is exact.
     """
     at_floor = differing > EXACT and p_value <= 1 / (resamples + 1) + 1e-12
     return format_p_value(float(adjusted), level, bound=bool(at_floor))
@@ -73,7 +75,7 @@ def describe_p_value(
 
 # -- ranks and clusters ----------------------------------------------------------------------------
 
-# Explanations wherever ranks and clusters are shown.
+# These explanations are shown with ranks and with clusters.
 ABOUT_RANKS = (
     "A system's best rank is 1 plus the number of systems significantly better than it; its worst rank is "
     "the number of all systems minus those significantly worse."
@@ -85,10 +87,10 @@ ABOUT_CLUSTERS = (
 
 
 def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return int (S,): the cluster of each system, 1 for the best.
+    """Return the cluster of each system, int (S,), 1 for the best.
 
     In order of score, a new cluster begins where every system above is significantly better than every
-    system below. With p-values corrected for all pairs, the chance that any boundary parts systems
+    system below. With p-values corrected for all pairs, the probability that any boundary separates systems
     that do not differ is at most the level of the tests.
 
     Args:
@@ -108,7 +110,7 @@ def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.in
     return cluster
 
 
-# -- all of it ---------------------------------------------------------------------------------------
+# -- rankings ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +119,24 @@ class SystemRanking:
 
     Attributes:
         metric: the metric's label.
-        by: how sentences became one score.
-        systems: names.
-        scores: float64 (S,).
+        by: the aggregation of sentences to one score.
+        systems: the names of the systems.
+        scores: float64 (S,), the systems' scores.
         many: float64 (B, S), the scores on each resample of the sentences.
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution (`sentence_intervals`).
-        wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
-            the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
-        p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal, NaN for pairs that
-            are not compared or cannot be.
-        adjusted: float64 (S, S), the same after Holm's correction for the number of pairs that are compared.
+        wins: float64 (S, S), the share of sentences on which the row's system scores above the column's. They
+            tie on the share 1 − `wins` − `wins.T` (`learnedgec.stats.outcomes`).
+        p_values: float64 (S, S), the two-sided p-value of each pair's difference; 1 on the diagonal, and NaN
+            for pairs that are not or cannot be compared.
+        adjusted: float64 (S, S), `p_values` after Holm's correction for the number of compared pairs.
         differing: int (S, S), the number of sentences on which two systems' statistics differ. With at most
-            `FEW`, the test is `paired_permutation` in any case.
-        significance: the test where more sentences differ.
-        sentences: N, the number of sentences that every system has a score for.
-        baseline: the system that the others are compared with; `None` if all pairs are compared.
-        resamples: how many, behind the intervals and the p-values.
+            `FEW`, the test is always `paired_permutation`.
+        significance: the test of pairs that differ on more sentences.
+        sentences: N, the number of sentences for which every system has a score.
+        baseline: the system with which the others are compared; `None` if all pairs are compared.
+        resamples: the number of resamples for the intervals and the p-values.
         level: the level of the intervals; differences are tested at 1 − `level`.
-        signature: everything the ranking depends on, on one line.
+        signature: everything on which the ranking depends, on one line.
 
     Example:
         >>> ranking = rank("length", ["a", "b"], {"short": ["a", "b c"], "long": ["a b c", "d e f g"]})
@@ -161,13 +163,13 @@ class SystemRanking:
 
     @property
     def comparisons(self) -> int:
-        """The number of pairs that are compared, for which `adjusted` is corrected."""
+        """The number of compared pairs, for which `adjusted` is corrected."""
         size = len(self.systems)
         return size - 1 if self.baseline else size * (size - 1) // 2
 
     @property
     def correction(self) -> str:
-        """For which comparisons p-values are corrected, in words (`describe_correction`)."""
+        """The comparisons for which p-values are corrected, in words (`describe_correction`)."""
         return describe_correction(self.comparisons, self.baseline)
 
     def p(self, first: int, other: int) -> str:
@@ -184,7 +186,7 @@ class SystemRanking:
 
     @property
     def too_few(self) -> list[str]:
-        """A sentence each where there are too few sentences or resamples (`too_few_sentences`)."""
+        """Warnings if there are too few sentences or resamples (`too_few_sentences`)."""
         return [
             *too_few_sentences(self.comparisons, self.sentences, self.level),
             *too_few_resamples(self.comparisons, self.resamples, self.level),
@@ -197,16 +199,16 @@ class SystemRanking:
 
     @property
     def better(self) -> npt.NDArray[np.bool_]:
-        """Bool (S, S): whether the row's system scores significantly higher, after Holm's correction."""
+        """Whether the row's system scores significantly higher after Holm's correction, bool (S, S)."""
         higher: npt.NDArray[np.bool_] = self.scores[:, None] > self.scores
         return higher & significant(self.adjusted, self.level)
 
     @property
     def ranges(self) -> npt.NDArray[np.int64]:
-        """Int (S, 2): the best and the worst rank that the tests leave to each system, 1 for the best.
+        """The best and the worst rank that the tests leave to each system, int (S, 2), 1 for the best.
 
-        The best is 1 plus the number of systems that are significantly better, the worst S minus the number
-        of those that are significantly worse.
+        The best rank is 1 plus the number of systems that are significantly better. The worst rank is S minus
+        the number of systems that are significantly worse.
 
         Source: Kocmi et al., "Findings of the 2023 Conference on Machine Translation (WMT23)" (2023).
         """
@@ -215,7 +217,7 @@ class SystemRanking:
 
     @property
     def cluster(self) -> npt.NDArray[np.int64]:
-        """Int (S,): each system's cluster, 1 for the best (`clusters`)."""
+        """The cluster of each system, int (S,), 1 for the best (`clusters`)."""
         return clusters(self.scores, self.better)
 
     def ranks_of(self, number: int) -> str:
@@ -282,7 +284,7 @@ class SystemRanking:
         """Return a data frame with a row for each system, best first.
 
         Its columns are the system, its cluster, its best and worst rank, its score, the ends of the score's
-        interval, and how many systems it beats significantly.
+        interval, and the number of systems that it beats significantly.
 
         Raises:
             MissingDependencyError: pandas is not installed.
@@ -333,13 +335,13 @@ def rank(
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
         references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
-        baseline: the system that each other one is compared with, as `learnedgec.compare` does; by default,
+        baseline: the system with which each other one is compared, as by `learnedgec.compare`; by default,
             all pairs are compared.
-        by: how sentences become one score.
-        significance: the test between two systems that differ on more than `FEW` sentences; others are
-            tested by permutation. That test is for corpus scores (`mean`) alone where many sentences differ.
-        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
-            there are so many comparisons that no difference could be significant (`enough_resamples`).
+        by: the aggregation of sentences to one score.
+        significance: the test of two systems that differ on more than `FEW` sentences; other pairs are tested
+            by permutation. For more than `FEW` sentences, permutation needs corpus scores (`mean`).
+        resamples: number of bootstrap resamples of the sentences, and of permutations; by default 1,000, or
+            more if with so many comparisons no difference could be significant (`enough_resamples`).
         level: the level of intervals; differences are tested at 1 − `level`.
         seed: the seed of the random generator.
         runtime: how to run.
@@ -384,10 +386,10 @@ def rank_systems(
 
     Args:
         metric: the metric that computed the statistics, or its name.
-        statistics: by system, all of the same N sentences, as `BoundMetric.statistics` returns them.
-        baseline: this and the following as for `rank`.
-        by: how sentences become one score.
-        significance: the test between two systems.
+        statistics: system -> statistics of the same N sentences, as `BoundMetric.statistics` returns them.
+        baseline: as for `rank`, like the following arguments.
+        by: the aggregation of sentences to one score.
+        significance: the test of two systems.
         resamples: bootstrap resamples of the sentences, and permutations.
         level: the level of intervals.
         seed: the seed of the random generator.
@@ -466,9 +468,9 @@ def rank_systems(
 
 
 def _scored(metric: NamedMetric, sentences: Floats) -> npt.NDArray[np.bool_]:
-    """Return which sentences are compared, bool (N,): those that all systems have a score for.
+    """Return whether all systems have a score for each sentence, so that it is compared, bool (N,).
 
-    A system without any score does not count. A warning says how many sentences are left out.
+    Systems without any score do not count. A warning has the number of sentences that are left out.
     """
     unscored = np.isnan(sentences)
     left_out: npt.NDArray[np.bool_] = np.logical_or.reduce(unscored[~unscored.all(axis=1)], axis=0)

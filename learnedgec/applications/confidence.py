@@ -1,4 +1,4 @@
-"""How sure each edit of a correction is: what the released evaluator says of it, its error type and its form.
+"""The confidence of each edit of a correction, by the released evaluator, its error type and its form.
 
 The log-odds that a careful annotator accepts an edit e among the edits E of a hypothesis are
 
@@ -38,7 +38,7 @@ from learnedgec.types import Floats
 
 WEIGHTS = "edit_confidence.json"
 
-# Numbers of an edit besides what the evaluator says of it.
+# The numbers of an edit that do not come from the evaluator.
 TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
 
 
@@ -48,7 +48,7 @@ class JudgedEdits:
 
     Attributes:
         sources: the N sources.
-        edits: for each source its edits from left to right, each with its confidence, 0 to 1.
+        edits: the edits of each source from left to right, each with its confidence from 0 to 1.
     """
 
     sources: tuple[str, ...]
@@ -73,13 +73,13 @@ class JudgedEdits:
         return as_html(rows)
 
     def texts(self, threshold: float) -> list[str]:
-        """Return each source with the edits applied whose confidence is above a threshold.
+        """Return each source with those edits applied whose confidence is above a threshold.
 
-        If together they make of the source what cannot be its correction (`is_correction`), such as a blank
-        line, it is left as it is.
+        If the result cannot be a correction of the source (`is_correction`), such as a blank line, the source
+        stays as it is.
 
         Args:
-            threshold: 0 to 1.
+            threshold: a number from 0 to 1.
 
         Raises:
             InputError: the threshold is no number from 0 to 1.
@@ -108,10 +108,10 @@ def edit_confidence(
 ) -> JudgedEdits:
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
-    References leave out good edits, so many edits with a low probability are good. The probability speaks of
-    edits that correctors make: one that reads well but changes the meaning may get a high one. An edit that
-    makes of its source what cannot be a correction (`is_correction`), such as a blank line, has 0.
-    `texts(threshold)` of the result leaves out the edits that are less sure. The evaluator is
+    References leave out good edits, so many edits with a low probability are good. The probability is for
+    edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
+    An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
+    `texts(threshold)` of the result leaves out the edits with less confidence. The evaluator is
     `joint-mpnet-3`, for research only.
 
     Args:
@@ -172,19 +172,19 @@ def edit_contributions(
     *,
     runtime: Runtime = Runtime(),
 ) -> Floats:
-    """Return what each edit contributes to the values of an evaluator's heads.
+    """Return the contributions of each edit to the values of an evaluator's heads.
 
     Args:
         evaluator: the evaluator.
-        heads: H of its heads.
+        heads: the names of H of its heads.
         sources: N sources.
         edits: the edits of each source, M in all.
         runtime: how to run.
 
     Returns:
-        float64 (M, K): for each head the difference that the edit makes last and the one that it makes
-        alone, in the head's units; for a head that reads tokens one number, the log-odds that the words of
-        the edit are right, 0 where they were truncated.
+        float64 (M, K). Each head has the difference that the edit makes after all others, and the difference
+        that it makes alone, in the head's units. A head that reads tokens has one number, the log-odds that
+        the words of the edit are right, or 0 if they were truncated.
     """
     options = evaluator.model.config.heads
     reads_words = [options.get(head, {}).get("reads") == "tokens" for head in heads]
@@ -208,7 +208,7 @@ def _differences(
     rows: Sequence[tuple[str, Sequence[Edit], Edit]],
     runtime: Runtime,
 ) -> Floats:
-    """Return (H, M, 2): what each edit changes in the value of each head, made last and made alone."""
+    """Return each edit's change of the value of each head, after all others and alone, (H, M, 2)."""
     texts = [
         text
         for source, of_sentence, edit in rows
@@ -235,7 +235,7 @@ def _word_log_odds(
     edits: Sequence[Sequence[Edit]],
     runtime: Runtime,
 ) -> Floats:
-    """Return (M, 1): the mean log-odds that the words of each edit are right, or the one after a deletion."""
+    """Return the mean log-odds that the words of each edit, or the word after it, are right, (M, 1)."""
     texts = [apply_edits(*row) for row in zip(sources, edits, strict=True)]
     means = []
     for of_sentence, log_odds in zip(
@@ -262,8 +262,9 @@ def edit_traits(sources: Sequence[str], edits: Sequence[Sequence[Edit]]) -> Floa
         edits: the edits of each source, M in all.
 
     Returns:
-        float64 (M, 6): tokens that are replaced, tokens in their place, the share of characters that both
-        have in common, where in the sentence it begins (0 to 1), edits in the sentence, and edits per token.
+        float64 (M, 6): the number of replaced tokens, that of new tokens, the share of characters that both
+        have in common, the place in the sentence where the edit begins (0 to 1), the number of edits in the
+        sentence, and their number per token.
 
     Example:
         >>> edit_traits(["She go home ."], [[Edit(1, 2, "goes")]]).round(2).tolist()
@@ -285,7 +286,7 @@ def edit_traits(sources: Sequence[str], edits: Sequence[Sequence[Edit]]) -> Floa
 
 @cache
 def _weights() -> Mapping[str, Any]:
-    """Return what was fitted: `intercept`, weights of `types` and `traits`, and two for each head."""
+    """Return the fitted weights: `intercept`, those of `types` and `traits`, and two for each head."""
     content = (files("learnedgec.applications") / WEIGHTS).read_text(encoding="utf-8")
     weights: Mapping[str, Any] = json.loads(content)
     return weights

@@ -1,4 +1,4 @@
-"""Choose among several corrections of each source: the best by a metric, or by minimum Bayes risk.
+"""The choice among several corrections of each source, by a metric or by minimum Bayes risk.
 
 A *selector* gives every candidate a score. Best-of-n takes a metric's sentence scores. Minimum Bayes
 risk (MBR) takes the expected utility of a candidate with the other candidates as references, so that any
@@ -41,13 +41,13 @@ _MBR = re.compile(r"\s*mbr\s*\((.+)\)\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MinimumBayesRisk:
-    """Expected utility of a candidate where each candidate may be the right one.
+    """The expected utility of a candidate if each candidate may be the right one.
 
-    With n candidates c and the utility u, a metric's sentence score with one reference,
+    With n candidates c and the utility u, which is a metric's sentence score with one reference,
 
         score(h) = Σ_c u(h, c) / n
 
-    A candidate is a reference for itself too; a text that several systems agree on counts as often.
+    A candidate is a reference for itself too. A text counts once for each system that proposes it.
 
     Source: Kumar and Byrne, "Minimum Bayes-Risk Decoding for Statistical Machine Translation" (NAACL
     2004); for GEC, Raina and Gales, "Minimum Bayes' Risk Decoding for System Combination of
@@ -80,14 +80,15 @@ Selector: TypeAlias = AnyMetric | MinimumBayesRisk
 class Guards:
     """Safeguards that keep a chosen candidate from being worse than the fallback.
 
-    Candidates are tried from the best score down; one that a guard rejects gives way to the next.
+    Candidates are tried in order of their scores, and a rejected candidate gives way to the next.
 
     Attributes:
-        fallback: what is chosen if no candidate passes: the `source`, or the `first` candidate. `none`
-            switches the minimum gain off, and chooses the best candidate if none passes.
-        minimum_gain: the best candidate must score at least this much above the fallback. With the source
-            as the fallback and a gain of 0, a candidate that scores below its source is never chosen.
-        longest_edit: the most tokens that one edit of a candidate may delete or insert.
+        fallback: the text to choose if no candidate passes: the `source`, or the `first` candidate. With
+            `none`, there is no minimum gain, and the best candidate is chosen if none passes.
+        minimum_gain: the smallest difference between the scores of the best candidate and of the fallback.
+            With the source as the fallback and a gain of 0, a candidate that scores below its source is never
+            chosen.
+        longest_edit: the largest number of tokens that one edit of a candidate may delete or insert.
 
     Example: `rerank`.
     """
@@ -106,16 +107,16 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """What was chosen for each of N sources.
+    """The text that was chosen for each of N sources.
 
     Attributes:
         by: the metric or the minimum Bayes risk that chose.
         systems: names of the candidates, the same for each source; empty for lists of candidates.
         texts: the chosen corrections.
-        chosen: the index of the chosen candidate, int (N,); -1 where the source was kept.
+        chosen: the index of the chosen candidate, int (N,); -1 if the source was kept.
         scores: each candidate's score, one float64 array per source.
-        margins: by how much the chosen text scores above the best other text, float64 (N,); below 0 where a
-            guard rejected a better one, NaN where there is no other text.
+        margins: the score of the chosen text minus that of the best other text, float64 (N,). It is below 0
+            if a guard rejected a better text, and NaN if there is no other text.
 
     Example: `rerank`.
     """
@@ -293,7 +294,7 @@ def rerank(
         systems: each system's N texts, by the system's name, or for each source a list of one or more
             candidates; the first of equally good ones is chosen.
         references: gold references for a metric that needs them: the choice is then an oracle.
-        guards: what a chosen candidate must pass.
+        guards: the conditions that a chosen candidate must meet.
         runtime: how to run.
 
     Raises:
@@ -345,7 +346,7 @@ def _choose(source: str, row: Sequence[str], values: Floats, guards: Guards) -> 
         source: the source.
         row: its candidates.
         values: the candidates' scores, and that of the source if it is the fallback.
-        guards: what the candidate must pass.
+        guards: the conditions that the candidate must meet.
     """
     order = np.argsort(-values[: len(row)], kind="stable").tolist()
     passed = (place for place in order if _passes(source, row[place], guards.longest_edit))
@@ -359,7 +360,7 @@ def _choose(source: str, row: Sequence[str], values: Floats, guards: Guards) -> 
 
 
 def _passes(source: str, text: str, longest: int | None) -> bool:
-    """Return whether no edit from source to text deletes or inserts more tokens than the longest may."""
+    """Return whether no edit from source to text deletes or inserts more than `longest` tokens."""
     if longest is None:
         return True
     edits = reference_edits(source, text)

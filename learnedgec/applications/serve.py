@@ -105,11 +105,11 @@ class _Waiting:
     """A request that waits for its scores.
 
     Attributes:
-        request: what was sent.
+        request: the request as it was sent.
         metrics: the metrics to score with.
         inputs: the checked texts.
         notices: the warnings about this request alone.
-        outcome: the scores by the metric's label, or why there are none; `None` until it is scored.
+        outcome: the scores by the metric's label, or the error; `None` until the request is scored.
     """
 
     request: ScoreRequest
@@ -131,9 +131,10 @@ def application(
 
     Args:
         metrics: one or more; requests name them by their labels, or by bare names such as `impara`.
-        request_sentences: the most sentences in a request, and in what is scored together.
-        text_characters: the longest text.
-        waiting_requests: the most requests that are scored or wait at a time; others are refused.
+        request_sentences: the largest number of sentences in a request, and in requests scored together.
+        text_characters: the largest number of characters in a text.
+        waiting_requests: the largest number of requests that are scored or wait at a time; others are
+            refused.
         runtime: how scoring runs.
 
     Raises:
@@ -230,7 +231,7 @@ def _bare_names(metric: BoundMetric) -> list[str]:
 
 
 def _first(queue: Iterable[_Waiting], sentences: int) -> list[_Waiting]:
-    """Return the first requests that are not done, with at most so many sentences unless it is only one."""
+    """Return the first unscored requests with at most so many sentences together, and always one request."""
     chosen: list[_Waiting] = []
     for waiting in queue:
         if waiting.outcome is None:
@@ -242,7 +243,7 @@ def _first(queue: Iterable[_Waiting], sentences: int) -> list[_Waiting]:
 
 
 def _score(queue: Sequence[_Waiting]) -> None:
-    """Score requests, those together that have the same metrics."""
+    """Score requests; those with the same metrics are scored together."""
     alike: dict[Any, list[_Waiting]] = {}
     for waiting in queue:
         rows, metrics = waiting.request.references, waiting.metrics
@@ -288,7 +289,7 @@ def _score_together(queue: Sequence[_Waiting]) -> None:
 
 
 def _joined(inputs: Sequence[Inputs]) -> Inputs:
-    """Return the sentences of several requests, all of which have references or none has, as those of one."""
+    """Join the inputs of several requests, of which all or none have references."""
     references = [one.references for one in inputs if one.references is not None]
     return Inputs(
         list(chain.from_iterable(one.sources for one in inputs)),

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _check_gate(options: Namespace) -> None:
-    """Raise `InputError` if `--fail-if-worse` could not fail by any of the metrics."""
+    """Raise `InputError` if no metric could make `--fail-if-worse` fail."""
     labels = [named.label for named in flags.read_metrics(options)]
     if all(map(is_sentinel, labels)):
         raise InputError(
@@ -122,7 +122,7 @@ def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any
 
 
 def _uncorrected(row: BaselineComparison) -> str:
-    """Return why an interval and a p-value may seem to differ, where there are several systems."""
+    """Return the reason why an interval and a p-value may seem to differ, if there are several systems."""
     if row.comparisons == 1:
         return ""
     return (
@@ -147,8 +147,8 @@ def _caption(rows: Sequence[BaselineComparison], names: Mapping[str, str]) -> st
 def _table_rows(rows: Sequence[BaselineComparison], *, alone: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system.
 
-    Scores significantly above the baseline's are in bold; a sentinel has none. A metric that is alone is not
-    named.
+    Scores significantly above the baseline's are in bold, except those of sentinels. The name of a single
+    metric is left out.
     """
     first = rows[0]
     name = {} if alone else {"metric": first.metric}

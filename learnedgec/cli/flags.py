@@ -28,7 +28,7 @@ from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.protocols import Reannotates
 from learnedgec.metrics.registry import NamedMetric, read_name
-from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
 from learnedgec.scoring import BoundMetric, bind

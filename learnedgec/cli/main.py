@@ -14,7 +14,7 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.runtime.notices import InputWarning, TextWarning
-from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import PROFILE
 
 COMMANDS = {
     "score": "score system outputs with any metric",

@@ -15,7 +15,7 @@ from learnedgec.cli import flags, output, score_corpus
 from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
 from learnedgec.cli.inputs import Task, add_inputs, read_task
 from learnedgec.data.rows import Row
-from learnedgec.edits.error_types import Tier
+from learnedgec.edits.annotator import Tier
 from learnedgec.errors import InputError
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.inputs import Inputs

@@ -24,8 +24,7 @@ from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
 from learnedgec.runtime.notices import InputWarning, warn_of_inputs
-from learnedgec.runtime.profile import PROFILE
-from learnedgec.runtime.progress import track
+from learnedgec.runtime.progress import PROFILE, track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats

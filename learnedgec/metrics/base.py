@@ -36,7 +36,7 @@ import numpy.typing as npt
 from learnedgec.data.references import Reference, ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, PluginError
-from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 

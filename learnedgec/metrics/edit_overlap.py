@@ -19,9 +19,8 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import edits_of_targets, extract_edits
+from learnedgec.edits.annotator import Tier, at_tier, check_types, edits_of_targets, extract_edits
 from learnedgec.edits.annotators import describe_annotator
-from learnedgec.edits.error_types import Tier, at_tier, check_types
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.reference_choice import ChoosingMetric, reference_arrays

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
+from learnedgec.edits.annotator import foreign_types
 from learnedgec.edits.annotators import default_annotator
-from learnedgec.edits.error_types import foreign_types
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,

@@ -58,16 +58,15 @@ class WeightedOverlap(EditOverlap):
         encoder: the model of the similarity: hub id, directory or `pkg:module/folder`; `None` is the
             published metric's, bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute`, |Δ|. Two weights check that the order matters: `inverse`, 1/|Δ| as in
-            the paper, which does not define it for Δ = 0 (here 0); and `mirrored`, max |Δ| + min |Δ| − |Δ|
-            with the extremes of the sentence and annotator.
+        weight: `absolute`, |Δ|, or `inverse`, 1/|Δ| as in the paper, which checks that the order matters.
+            The paper does not define it for Δ = 0; here it is 0.
     """
 
     level: Literal["corpus", "sentence"] = "sentence"
     scorer: str = "bertscore"
     encoder: str | None = None
     layer: int = 9
-    weight: Literal["absolute", "inverse", "mirrored"] = "absolute"
+    weight: Literal["absolute", "inverse"] = "absolute"
 
     @property
     @abstractmethod
@@ -220,9 +219,6 @@ def _weighed(
     weights = {edit: abs(change) for edit, change in changes.items()}
     if weight == "inverse":
         weights = {edit: 1 / size if size else 0.0 for edit, size in weights.items()}
-    elif weight == "mirrored" and weights:
-        ends = max(weights.values()) + min(weights.values())
-        weights = {edit: ends - size for edit, size in weights.items()}
     edits, gold = (
         [
             {**entry, "change": changes[_edit(entry)], "weight": weights[_edit(entry)]}

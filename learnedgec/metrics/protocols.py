@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.edits.error_types import Tier
+from learnedgec.edits.annotator import Tier
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.llm import RequestPlan
 from learnedgec.runtime.runtime import Runtime

@@ -16,8 +16,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.rows import Row, plain
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.error_types import TIERS, foreign_types
+from learnedgec.edits.annotator import TIERS, extract_edits, foreign_types
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.protocols import Gated, ShowsEdits

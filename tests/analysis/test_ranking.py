@@ -10,10 +10,10 @@ from embedded import Sample
 
 from learnedgec.analysis.aggregation import (
     expected_wins,
+    paired_permutation,
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.pairs import paired_permutation
 from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics

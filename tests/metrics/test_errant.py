@@ -14,8 +14,7 @@ from embedded import Sample
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.data.references import References
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.error_types import TIERS
+from learnedgec.edits.annotator import TIERS, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric

@@ -24,7 +24,7 @@ from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.notices import InputWarning
-from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric, bind_one, score
 

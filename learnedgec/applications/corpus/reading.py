@@ -90,8 +90,9 @@ class JsonRows(LineRows):
 class ParquetRows:
     """A Parquet file, or the files of a folder by name, with the keys of JSON Lines as columns.
 
-    Reading a block reads its row groups; the last of them is kept for the next block. `sha256` is that of the
-    footers, which hold sizes and statistics of columns; the other attributes are as in `LineRows`.
+    To read a block, its row groups are read, and the last of them is kept for the next block. `sha256` is
+    that of the footers, which hold sizes and statistics of columns. The other attributes are as in
+    `LineRows`.
     """
 
     def __init__(self, path: str, block_size: int) -> None:
@@ -183,7 +184,7 @@ class Corpus:
 
     @property
     def files(self) -> list[RowFile]:
-        """All files; that of the sources is first."""
+        """All files, the file of the sources first."""
         head = [] if self.sources is None else [self.sources]
         return [*head, *self.systems.values(), *self.references]
 
@@ -300,7 +301,7 @@ def open_records(
 
 
 def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
-    """Return a path with random access: the given one, or that of a copy in a folder, till `copies` ends."""
+    """Return a path with random access: the given path, or that of a copy that lasts until `copies` ends."""
     check_no_workbook(path)
     if path != "-" and not path.endswith((".gz", ".zst")):
         return path
@@ -318,7 +319,7 @@ def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
 
 
 def _absolute(path: str) -> str:
-    """Return a URL, or the absolute path of a file, since other processes work in other folders."""
+    """Return a URL, or the absolute path of a file, because other processes work in other folders."""
     return path if "://" in path else str(Path(path).absolute())
 
 
@@ -332,7 +333,7 @@ def _place(path: str) -> tuple[Any, str]:
 
 @contextmanager
 def _opened(path: str, shown: str) -> Iterator[Any]:
-    """Open a file or a URL for reading bytes from any place."""
+    """Open a file or a URL to read bytes at any position."""
     with _reported(shown):
         system, place = _place(path)
         file = system.open_input_file(place)
