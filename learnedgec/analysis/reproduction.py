@@ -356,8 +356,10 @@ class Reproduction:
         else:
             return Answer(figure, differs=self._problems.get(job, "not run yet"))
         others = list(_other_models(figure, metric))
-        reason = _REASONS.get((figure.paper, figure.metric))
-        differs = "; ".join([*others, *([reason] if reason else [])])
+        reason = _REASONS.get((figure.paper, figure.metric), "")
+        # A record that was not computed by `run` says so.
+        note = self._records.get(job, {}).get("note", "")
+        differs = "; ".join(filter(None, [*others, reason, note]))
         return Answer(figure, ours, bounds, differs, own=not others)
 
     def _count_cases(self, name: str) -> dict[str, float]:
