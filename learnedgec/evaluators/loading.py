@@ -325,7 +325,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 class Uninitialised(TorchFunctionMode):
-    """Within this context new weights stay as they are in memory, since a model's stored ones replace them.
+    """Within this context new weights are 0 and not random numbers, since a model's stored ones replace them.
 
     Example:
         >>> before = torch.get_rng_state()
@@ -339,7 +339,10 @@ class Uninitialised(TorchFunctionMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):
-            return None
+            # Loops that draw until all numbers are within bounds end with zeros.
+            tensor = next(iter((*args, *(kwargs or {}).values())))
+            tensor.detach().zero_()
+            return tensor
         return function(*args, **(kwargs or {}))
 
 

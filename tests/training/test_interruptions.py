@@ -151,5 +151,5 @@ def test_a_finished_run_goes_on_for_more_epochs(tmp_path: Path, words: list[str]
     trained(longer)
     assert steps(folder) == 3 * EPOCH
     assert not list(folder.glob(".*"))
-    with pytest.raises(ConfigError, match=r"give more epochs \(--trainer.max_epochs\)"):
+    with pytest.raises(ConfigError, match=r"give more epochs \(trainer.max_epochs\)"):
         trained(longer)
