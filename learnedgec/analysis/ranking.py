@@ -370,6 +370,16 @@ def rank(
     )
 
 
+def check_ranking(by: Aggregation, significance: Significance) -> None:
+    """Raise `InputError` if a test is for other scores, or `UnknownNameError` if there is no such test."""
+    if significance not in get_args(Significance):
+        raise UnknownNameError("significance test", significance, get_args(Significance))
+    if significance == "paired-permutation" and by != "mean":
+        raise InputError(
+            f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
+        )
+
+
 def rank_systems(
     metric: AnyMetric,
     statistics: Mapping[str, Statistics],
@@ -407,12 +417,7 @@ def rank_systems(
         ['long', 'short']
     """
     named = as_named(metric)
-    if significance not in get_args(Significance):
-        raise UnknownNameError("significance test", significance, get_args(Significance))
-    if significance == "paired-permutation" and by != "mean":
-        raise InputError(
-            f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
-        )
+    check_ranking(by, significance)
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)

@@ -50,11 +50,11 @@ def main(arguments: Sequence[str]) -> int:
     flags.add_evaluation(parser, plot=False)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, baseline="old.txt")
-    if options.fail_if_worse:
-        _check_gate(options)
-    elif options.margin:
+    if options.margin and not options.fail_if_worse:
         raise InputError("--margin is for --fail-if-worse; give both, or neither.")
     task = inputs.read_task(options)
+    if options.fail_if_worse:
+        _check_gate(options, task)
     baseline, *_ = task.inputs.systems
     resampling = {"all_pairs": options.all_pairs, **flags.read_resampling(options)}
     of_metrics = [
@@ -64,11 +64,10 @@ def main(arguments: Sequence[str]) -> int:
     rows = [row for of_metric in of_metrics for row in of_metric]
     first, names = rows[0], short_labels(task.labels)
     sentences = len(task.inputs.sources)
-    few_resamples = too_few_resamples(first.comparisons, first.resamples, first.level)
-    too_few = [*too_few_sentences(first.comparisons, sentences, first.level), *few_resamples]
-    blind = few_resamples or sentences < sentences_needed(first.comparisons, first.level)
-    if options.fail_if_worse and blind:
-        raise InputError(f"--fail-if-worse could never fail: {too_few[-1]}")
+    too_few = [
+        *too_few_sentences(first.comparisons, sentences, first.level),
+        *too_few_resamples(first.comparisons, first.resamples, first.level),
+    ]
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
@@ -102,14 +101,26 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _check_gate(options: Namespace) -> None:
-    """Raise `InputError` if no metric could make `--fail-if-worse` fail."""
-    labels = [named.label for named in flags.read_metrics(options)]
-    if all(map(is_sentinel, labels)):
+def _check_gate(options: Namespace, task: inputs.Task) -> None:
+    """Raise `InputError` if `--fail-if-worse` could not fail, whatever the scores."""
+    if all(map(is_sentinel, task.labels)):
         raise InputError(
-            f"--fail-if-worse was given with {', '.join(labels)} alone, which cannot tell better from worse; "
-            "name another metric, such as --metric gleu."
+            f"--fail-if-worse was given with {', '.join(task.labels)} alone, which cannot tell better from "
+            "worse; name another metric, such as --metric gleu."
         )
+    systems, sentences, level = (
+        len(task.inputs.systems),
+        len(task.inputs.sources),
+        options.confidence,
+    )
+    count = systems * (systems - 1) // 2 if options.all_pairs else systems - 1
+    reasons = (
+        [] if options.resamples is None else too_few_resamples(count, options.resamples, level)
+    )
+    if sentences < sentences_needed(count, level):
+        reasons = too_few_sentences(count, sentences, level)
+    if reasons:
+        raise InputError(f"--fail-if-worse could never fail: {reasons[0]}")
 
 
 def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from learnedgec.data.configuration import (
     with_configurations,
     wrong_value,
 )
+from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.protocols import Reannotates
@@ -374,11 +375,14 @@ def read_runtime(options: Namespace) -> Runtime:
 
     Raises:
         OutputError: the cache's folder cannot be written.
+        UnknownNameError: no annotator has the name that was given.
     """
     PROFILE.reset()
     PROFILE.wanted = bool(options.get("profile"))
     if options.cache_dir:
         check_writable(Path(options.cache_dir) / "entry")
+    if options.get("annotator"):
+        describe_annotator(options.annotator)
     return read_fields(Runtime, options, progress=not options.quiet)
 
 

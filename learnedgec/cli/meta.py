@@ -13,12 +13,19 @@ from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import Ties
-from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation, evaluate
-from learnedgec.analysis.meta.human_scores import default_human
+from learnedgec.analysis.meta.evaluation import (
+    Evaluation,
+    MetricEvaluation,
+    check_references,
+    evaluate,
+)
+from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protocol, measure_name
 from learnedgec.cli import flags, output
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import UnknownNameError
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric
@@ -98,29 +105,51 @@ def main(arguments: Sequence[str]) -> None:
     for name in options.measure or ():
         if name not in ("all", *ALL_MEASURES):
             raise UnknownNameError("measure", name, ALL_MEASURES)
-    metrics, runtime = (
-        flags.read_bound(options) if options.metric else ([], flags.read_runtime(options))
-    )
-    evaluations = _evaluate(options, metrics, runtime)
+    settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
+    protocols = [
+        Protocol(aggregation=aggregation, **settings)
+        for aggregation in options.aggregation or ["mean"]
+    ]
+    benchmarks = {
+        name: load_benchmark(name) for name in dict.fromkeys(expand_benchmarks(options.benchmark))
+    }
+    named = flags.read_metrics(options) if options.metric else []
+    _check(options, named, benchmarks)
+    metrics, runtime = flags.read_bound(options) if named else ([], flags.read_runtime(options))
+    evaluations = _evaluate(options, metrics, benchmarks, protocols, runtime)
     if options.plot:
         for evaluation in evaluations:
             output.tell_written(plot_evaluation(evaluation, options.plot), options)
     _emit(evaluations, metrics, options)
 
 
+def _check(
+    options: Namespace, metrics: Sequence[NamedMetric], benchmarks: Mapping[str, Benchmark]
+) -> None:
+    """Raise what is wrong with the options before a model is loaded.
+
+    Raises:
+        UnknownNameError: a benchmark has no human score that was named.
+        InputError: a metric needs references, and a benchmark has none.
+    """
+    for benchmark in benchmarks.values():
+        for metric in metrics:
+            check_references(metric, benchmark)
+        for human in options.human or default_human(benchmark):
+            judged(benchmark, human)
+
+
 def _evaluate(
-    options: Namespace, metrics: Sequence[BoundMetric], runtime: Runtime
+    options: Namespace,
+    metrics: Sequence[BoundMetric],
+    benchmarks: Mapping[str, Benchmark],
+    protocols: Sequence[Protocol],
+    runtime: Runtime,
 ) -> list[Evaluation]:
     """Return the evaluations, one a benchmark, human score and aggregation; print each notice once."""
-    settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
-    protocols = [
-        Protocol(aggregation=aggregation, **settings)
-        for aggregation in options.aggregation or ["mean"]
-    ]
     tests = options.tests or options.show == "tests"
     evaluations = []
-    for name in expand_benchmarks(options.benchmark):
-        benchmark = load_benchmark(name)
+    for name, benchmark in benchmarks.items():
         of_benchmark = [
             evaluate(metrics, benchmark, protocol, human=human, tests=tests, runtime=runtime)
             for human in options.human or default_human(benchmark)

@@ -16,6 +16,7 @@ from learnedgec.analysis.ranking import (
     ABOUT_RANKS,
     Significance,
     SystemRanking,
+    check_ranking,
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     options["by"] = options.by or ("trueskill" if options.pool else "mean")
+    check_ranking(options.by, options.significance)
     task = inputs.read_task(options)
     signatures = task.signatures
     rankings = [

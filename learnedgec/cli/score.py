@@ -59,6 +59,7 @@ class _SingleMetrics(flags.Annotator):
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
     options = output.with_format(_build_parser().parse_args(arguments))
+    output.check_out(options.save_weights or "-")
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if score_corpus.wants_blocks(options):

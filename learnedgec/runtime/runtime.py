@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -11,6 +12,9 @@ from typing import Any, Literal, TypeVar
 from learnedgec.errors import ConfigError
 
 _Opened = TypeVar("_Opened")
+
+# The devices of torch that may run models; only torch knows which there are.
+_DEVICE = re.compile(r"auto|(cpu|cuda|mps|xpu|hpu|xla|npu|mtia|meta)(:\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,10 @@ class Runtime:
     def __post_init__(self) -> None:
         if self.batch_tokens < 1 or self.states_mb < 1:
             raise ConfigError("batch_tokens and states_mb must be at least 1.")
+        if not _DEVICE.fullmatch(self.device):
+            raise ConfigError(
+                f"device is {self.device!r}; auto, cpu, cuda, cuda:1 or mps was expected."
+            )
         if self.tokenise not in ("none", "spacy"):
             raise ConfigError(f"tokenise is {self.tokenise!r}; 'none' or 'spacy' was expected.")
         if self.jobs < 0:

@@ -187,8 +187,8 @@ def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_device_is_named() -> None:
-    with pytest.raises(ModelError, match="'warp' is not available here"):
-        torch_device(Runtime(device="warp"))
+    with pytest.raises(ModelError, match="'cuda:99' is not available here"):
+        torch_device(Runtime(device="cuda:99"))
 
 
 def test_overlapping_silence_of_two_threads_ends_with_the_last() -> None:

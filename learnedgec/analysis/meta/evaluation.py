@@ -30,6 +30,7 @@ from learnedgec.analysis.meta.measures import (
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.scores import SENTINELS, is_sentinel
 from learnedgec.metrics.sentinels import Random
 from learnedgec.runtime.runtime import Runtime
@@ -198,6 +199,8 @@ def evaluate(
         metrics += bind([name for name in SENTINELS if name not in labels], runtime)
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
+    for each in metrics:
+        check_references(each, benchmark)
     # The edit count is computed first: measures of the others control for it.
     statistics = shared_statistics(
         [*bind("edit-count", runtime), *metrics], lambda m: benchmark_statistics(m, benchmark)
@@ -255,6 +258,15 @@ def _notices(
             )
 
 
+def check_references(metric: NamedMetric, benchmark: Benchmark) -> None:
+    """Raise `InputError` if a metric needs references and the benchmark has none."""
+    if metric.metric.needs_references and benchmark.references is None:
+        raise InputError(
+            f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
+            "metric or another benchmark."
+        )
+
+
 def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Statistics]:
     """Return the statistics of each system, computed without references that are its own text.
 
@@ -265,11 +277,7 @@ def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Stat
     Raises:
         InputError: the metric needs references and the benchmark has none.
     """
-    if metric.metric.needs_references and benchmark.references is None:
-        raise InputError(
-            f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
-            "metric or another benchmark."
-        )
+    check_references(metric, benchmark)
     statistics: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
         statistics |= metric.statistics(benchmark.sources, systems, references)

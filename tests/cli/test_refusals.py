@@ -1,0 +1,99 @@
+"""Each option of each command, given a wrong value, is refused before anything is computed."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from contextlib import suppress
+from typing import Any
+
+import jsonargparse
+import pytest
+
+from learnedgec.cli.main import main
+
+FILES = "--src embedded/source.txt --hyp embedded/systems"
+RIGHT = [
+    f"score {FILES} --metric length --show attribution --annotator plain",
+    f"rank {FILES} --metric length",
+    f"compare {FILES} --metric length --baseline weak",
+    "meta --benchmark sample --metric gleu",
+    f"report {FILES} --metric length --annotator plain",
+    "robust systems --case sample --hyp embedded/robust/system.txt --metric m2",
+    "robust metrics --case sample --metric length",
+    f"robust attack {FILES} --metric length --attack embedded/systems/eager.txt",
+    "robust cases --case sample",
+    "tune --benchmark sample --metric 'ensemble(length=0.25, random=0.75)'",
+    f"rerank {FILES} --by vote --annotator plain",
+    f"edits {FILES} --annotator plain",
+    "filter --src embedded/source.txt --hyp embedded/systems/weak.txt --annotator plain",
+]
+# An option's value that is wrong, where any text would be right otherwise.
+WRONG = {
+    "out": "absent/x.json",
+    "plot": "embedded/source.txt",
+    "cache-dir": "embedded/source.txt",
+    "out-dir": "embedded/source.txt",
+    "save-weights": "absent/x.json",
+    "output": "embedded/source.txt",
+    "name": "a/b",
+    "pages": "embedded/source.txt",
+    "export": "embedded/source.txt",
+}
+# Texts and addresses, which nothing contradicts.
+FREE = {"title", "address", "host", "storage", "questions", "help", "config"}
+
+
+# What scores and extracts edits.
+COMPUTES = (
+    "learnedgec.scoring._compute",
+    "learnedgec.cli.edits.extract_edits",
+    "learnedgec.cli.edit_text.extract_edits",
+    "learnedgec.applications.voting.extract_edits",
+    "learnedgec.applications.confidence.extract_edits",
+    "learnedgec.evaluators.evaluator.Evaluator.load",
+)
+
+
+class Found(BaseException):
+    """Ends a command that has made its parser."""
+
+
+def options_of(command: str) -> list[str]:
+    """Return the options of a command that take a value."""
+    found: list[argparse.Action] = []
+
+    def give(parser: argparse.ArgumentParser, *arguments: Any) -> str:
+        found.extend(parser._actions)
+        raise Found
+
+    with pytest.MonkeyPatch.context() as patch, suppress(Found):
+        patch.setattr(jsonargparse.ArgumentParser, "format_help", give)
+        patch.setattr(argparse.ArgumentParser, "format_help", give)
+        main([*command.split(), "--help-all", "--help"])
+    return [
+        action.option_strings[-1] for action in found if action.option_strings and action.nargs != 0
+    ]
+
+
+@pytest.mark.parametrize("line", RIGHT, ids=lambda line: line.partition(" -")[0])
+def test_wrong_values_are_refused_before_anything_is_computed(
+    line: str, run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def computed(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("something was computed")
+
+    for name in COMPUTES:
+        monkeypatch.setattr(name, computed)
+    options = options_of(line.partition(" -")[0])
+    assert options
+    accepted = {}
+    for option in options:
+        name = option.lstrip("-")
+        if name not in FREE:
+            wrong = WRONG.get(name, "WRONG")
+            with suppress(AssertionError, SystemExit):
+                if main([*shlex.split(line), option, wrong]) == 2:
+                    continue
+            accepted[f"{option} {wrong}"] = capsys.readouterr().err[-300:]
+    assert accepted == {}
