@@ -488,3 +488,23 @@ def test_an_objective_for_several_raters(tiny_encoder: Path) -> None:
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])
 def test_clusters_are_explained_alike_everywhere(page: Path) -> None:
     assert ABOUT_CLUSTERS in " ".join(page.read_text(encoding="utf-8").split())
+
+
+def test_readme_is_right_on_every_site() -> None:
+    """The page of a package index knows no files beside README, which shows what `rank` prints."""
+    base = re.escape("https://github.com/learnedgec/learnedgec/")
+    raw = re.escape("https://raw.githubusercontent.com/learnedgec/learnedgec/")
+    text = README.read_text(encoding="utf-8")
+    files = re.findall(rf"^\[[\w.-]+\]: (?:{base}(?:blob|tree)|{raw[:-1]})/main/(\S+)$", text, re.M)
+    assert len(files) == len(re.findall(r"^\[[\w.-]+\]: ", text, re.M)) > 20
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert re.findall(r"\]\((?!https:)[^)]*\)", text) == []
+
+
+def test_readme_shows_what_rank_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"src": "source.txt", "hyp": "systems", "gold": "gold.m2"}
+    words = [
+        word for flag, file in files.items() for word in (f"--{flag}", f"{SAMPLE_FOLDER / file}")
+    ]
+    assert main(["rank", *words, "--metric", "gleu"]) == 0
+    assert capsys.readouterr().out == blocks(README, "text")[0]
