@@ -1,1 +1,1 @@
-"""What scores say: rankings, comparisons, attribution, explanations, agreement with people."""
+"""Analyses of scores: rankings, comparisons, attribution, explanations and agreement with people."""

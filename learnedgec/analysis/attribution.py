@@ -40,7 +40,7 @@ from learnedgec.types import Floats, Indices
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What each of the E edits of one hypothesis contributes to the metric's sentence score, in its units.
+    """The contributions of the E edits of one hypothesis to the metric's sentence score, in its units.
 
     Attributes:
         edits: from left to right.

@@ -110,7 +110,7 @@ class BaselineComparison:
 
     @property
     def correction(self) -> str:
-        """For which comparisons `adjusted` is corrected, in words (`describe_correction`)."""
+        """The comparisons for which `adjusted` is corrected, in words (`describe_correction`)."""
         return describe_correction(self.comparisons, None if self.all_pairs else self.baseline)
 
     @property

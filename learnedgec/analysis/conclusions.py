@@ -1,4 +1,4 @@
-"""What rankings say in words: which differences are significant, where metrics disagree, and what follows."""
+"""Conclusions from rankings in words: significant differences, disagreement of metrics, and advice."""
 
 from __future__ import annotations
 

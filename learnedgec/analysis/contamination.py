@@ -1,4 +1,4 @@
-"""Whether a metric was trained or tuned on the data that it is tested on."""
+"""Warnings about metrics that were trained or tuned on the data on which they are tested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from learnedgec.scoring import BoundMetric
 
 
 def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:
-    """Return how many of the sources a metric, or a member of an ensemble, was tuned on.
+    """Return the number of sources on which a metric, or a member of an ensemble, was tuned.
 
     Example:
         >>> from learnedgec.scoring import bind_one
@@ -22,12 +22,12 @@ def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:
 
 
 def count_shared(seen: Collection[bytes], sources: Sequence[str]) -> int:
-    """Return how many of the sources have their hash among those that were seen."""
+    """Return the number of sources whose hashes are among those that were seen."""
     return sum(fingerprint(source) in seen for source in sources) if seen else 0
 
 
 def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return a warning for each evaluator of a metric that was trained on the data it is tested on.
+    """Return a warning for each evaluator of a metric that was trained on the test data.
 
     Datasets are compared by name, and the sources with the hashes in the evaluator's package.
 
@@ -36,7 +36,7 @@ def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ())
         tested: name of a benchmark or a set of cases, such as `gmeg:fce` or `robustgec:bea19`; empty for
             other texts. A dataset without a part includes all of its parts, and datasets of the same
             sentences are treated as one.
-        sources: the sentences that it is tested on.
+        sources: the sentences on which it is tested.
 
     Example:
         >>> from learnedgec.scoring import bind_one

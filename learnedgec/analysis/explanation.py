@@ -1,4 +1,4 @@
-"""What a score means: the place of its outputs among rated ones, and how human raters judged such outputs.
+"""The meaning of a score: its place among scores of rated outputs, and human preferences for such outputs.
 
 A `ScoreReference` holds a metric's scores on a benchmark's outputs, with human preferences between output
 and source. `find_reference` returns a released one (`score_references.json`, which
@@ -28,9 +28,9 @@ class PreferenceBin:
 
     Attributes:
         predicted: mean predicted probability, by a calibration on other sources.
-        preferred: the share that human raters put above its source.
+        preferred: the share of outputs that human raters put above their sources.
         low: lower end of that share's 95 % interval (Wilson).
-        high: upper end.
+        high: upper end of the interval.
         count: number of outputs.
     """
 
@@ -55,7 +55,7 @@ class ScoreReference:
         evaluators: evaluator -> digest of its package.
         benchmark: name of the benchmark.
         quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
-        outputs: number of outputs that change their source, from which the percentiles are.
+        outputs: number of outputs that change their source, from which the percentiles come.
         gains: float64 (K,), ascending: the gains between which probabilities are interpolated.
         probabilities: float64 (K,), nondecreasing: the probability for each of these gains.
         pairs: number of outputs that human raters put above or below their source.
@@ -75,7 +75,7 @@ class ScoreReference:
     bins: tuple[PreferenceBin, ...]
 
     def percentiles(self, scores: Floats) -> Floats:
-        """Return how many percent of the reference's outputs score lower, float64 (…,), from 0 to 100."""
+        """Return the percentage of the reference's outputs that score lower, float64 (…,)."""
         percentiles: Floats = np.interp(scores, self.quantiles, np.arange(101.0))
         return percentiles
 
@@ -96,14 +96,14 @@ def explain_score(
     source_scores: Floats,
     changed: Sequence[bool] | npt.NDArray[np.bool_],
 ) -> str:
-    """Return in words what the score of one system on N sentences means.
+    """Explain in words the score of one system on N sentences.
 
     Args:
         reference: a reference of the same metric.
         score: the system's corpus score.
         sentences: float64 (N,), the score of each output.
         source_scores: float64 (N,), the score of each source as its own output.
-        changed: bool (N,), which outputs have other tokens than their source (`changed_sentences`).
+        changed: bool (N,), whether an output has other tokens than its source (`changed_sentences`).
     """
     changed = np.asarray(changed, dtype=bool)
     if not changed.any():
@@ -134,7 +134,7 @@ def find_reference(metric: BoundMetric) -> ScoreReference | None:
 
 
 def evaluators_of(metric: BoundMetric) -> dict[str, str]:
-    """Return evaluator -> digest of its package : configuration, weights and tokenizer."""
+    """Return the digest of each evaluator's package, which covers configuration, weights and tokenizer."""
     return {package.name: package.digest for package in metric.packages}
 
 

@@ -203,7 +203,7 @@ def read_figures(papers: Sequence[str], tables: Sequence[str] = ()) -> list[Figu
 
 
 class Reproduction:
-    """What figures need, computed once and kept in the store.
+    """The intermediate results for figures, computed once and kept in the store.
 
     Args:
         figures: from `read_figures`.

@@ -1,8 +1,9 @@
-"""The choice among several corrections of each source, by a metric or by minimum Bayes risk.
+"""The choice among several corrections of each source, by a metric, by minimum Bayes risk or by vote.
 
-A *selector* gives every candidate a score. Best-of-n takes a metric's sentence scores. Minimum Bayes
-risk (MBR) takes the expected utility of a candidate with the other candidates as references, so that any
-metric that needs references becomes one that needs none.
+A *selector* gives every candidate a score. Best-of-n takes a metric's sentence scores. Minimum Bayes risk
+(MBR) takes the expected utility of a candidate with the other candidates as references, so that any metric
+that needs references becomes one that needs none. `vote` combines the edits of the candidates instead of
+choosing one of them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
+from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
@@ -31,7 +34,6 @@ from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
-
 
 Candidates: TypeAlias = Sequence[Sequence[str]]
 """For each of N sources, one or more corrections; their number may vary."""
@@ -365,3 +367,74 @@ def _passes(source: str, text: str, longest: int | None) -> bool:
         return True
     edits = reference_edits(source, text)
     return all(max(e.end - e.start, len(e.correction.split())) <= longest for e in edits)
+
+
+# -- votes on edits ---------------------------------------------------------------------------------
+
+
+def vote(
+    sources: Sequence[str],
+    systems: Systems | Candidates,
+    *,
+    annotator: str,
+    threshold: float = 0.5,
+    runtime: Runtime = Runtime(),
+) -> list[str]:
+    """Return each source with those edits applied that more than a share of its candidates made.
+
+    Source: Tarnavskyi, Chernodub and Omelianchuk, "Ensembling and Knowledge Distilling of Large Sequence
+    Taggers for Grammatical Error Correction" (ACL 2022), who keep the edits that a minimum number of systems
+    made.
+
+    Args:
+        sources: N sources.
+        systems: each system's N texts, by name, or a list of one or more candidates for each source.
+        annotator: the name of the spaCy pipeline that finds the edits.
+        threshold: the share of votes that an edit must exceed, from 0 up to, but not including, 1.
+        runtime: `jobs` and `progress`.
+
+    Raises:
+        InputError: a source has no candidate.
+        ConfigError: the threshold is out of range.
+
+    Example:
+        >>> candidates = [["He goes home", "He goes home", "He went home"]]
+        >>> vote(["He go home"], candidates, annotator="en-ewt-sm")
+        ['He goes home']
+    """
+    if not 0 <= threshold < 1:
+        raise ConfigError(f"threshold is {threshold:g}; give a share of votes from 0 to below 1.")
+    candidates = as_candidates(systems)
+    check_candidates(sources, candidates)
+    pairs = [
+        (source, text) for source, row in zip(sources, candidates, strict=True) for text in row
+    ]
+    extracted = iter(extract_edits(pairs, annotator, types=False, runtime=runtime))
+    texts = []
+    for source, row in zip(sources, candidates, strict=True):
+        votes = Counter(edit for _ in row for edit in dict.fromkeys(next(extracted)))
+        shares = {edit: count / len(row) for edit, count in votes.items()}
+        texts.append(apply_edits(source, _compatible(shares, threshold)))
+    return texts
+
+
+def _compatible(shares: Mapping[Edit, float], threshold: float) -> list[Edit]:
+    """Return the edits above a share of votes that can be applied together.
+
+    Edits can overlap if the threshold is below one half. Then the edit with more votes stays, or else the one
+    further left, or else the shorter one. Two insertions at one place overlap too.
+    """
+    voted = [edit for edit, share in shares.items() if share > threshold]
+    voted.sort(key=lambda edit: (-shares[edit], edit.start, edit.end, edit.correction))
+    chosen: list[Edit] = []
+    for edit in voted:
+        if not any(_overlap(edit, other) for other in chosen):
+            chosen.append(edit)
+    return chosen
+
+
+def _overlap(first: Edit, second: Edit) -> bool:
+    """Return whether two edits change the same tokens, or insert at the same place."""
+    if (first.start, first.end) == (second.start, second.end):
+        return True
+    return first.start < second.end and second.start < first.end

@@ -126,7 +126,7 @@ def _distances(sources: Sequence[str], texts: Sequence[str]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class MeaningPenalty:
-    """What a reward charges for a changed meaning: weight · max(0, m(source) − m(text) − slack).
+    """The penalty of a reward for a changed meaning: weight · max(0, m(source) − m(text) − slack).
 
     m is the value of a metric that reads the source and the text. An honest correction loses a little of it,
     which is free. The defaults were chosen on attacks: docs/explanation/hacking.md.
@@ -257,7 +257,7 @@ class Reward:
                 ]
             )
         if not self.history:
-            # What looks like a mistake is said once, not at each step.
+            # Likely mistakes are reported once, not at each step.
             inputs = (sources, {"completions": texts}, references, self.metric.runtime)
             checked_inputs([self.metric], *inputs)
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}

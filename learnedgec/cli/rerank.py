@@ -8,8 +8,14 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from learnedgec.applications.rerank import Guards, MinimumBayesRisk, Reranking, as_selector, rerank
-from learnedgec.applications.voting import vote
+from learnedgec.applications.rerank import (
+    Guards,
+    MinimumBayesRisk,
+    Reranking,
+    as_selector,
+    rerank,
+    vote,
+)
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotators import available_annotator

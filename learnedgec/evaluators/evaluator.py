@@ -458,7 +458,7 @@ def _load(package: Package, device: str) -> Evaluator:
     path = package.path
     with quiet_transformers():
         try:
-            # What `from_pretrained` does besides takes most of a second.
+            # The other work of `from_pretrained` takes most of a second.
             config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
             with Uninitialised():
                 model = EvaluatorModel(config)

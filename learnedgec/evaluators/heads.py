@@ -1,4 +1,4 @@
-"""What a head of an evaluator reads and learned."""
+"""The input, the training target and the scale of an evaluator's head."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from learnedgec.types import Floats
 # A batch of so many tokens keeps a processor busy.
 _ENOUGH_TOKENS = 512
 
-# What a tokenised input may have: one number for each token, 0 where it is padded.
+# The columns of a tokenised input with one number for each token; padding is 0.
 TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals", "hypothesis")
 
 # Tokenizers without a maximum length say that it is 10^30.

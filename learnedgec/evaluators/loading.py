@@ -44,13 +44,13 @@ _WEIGHTS = (
     "pytorch_model.bin.index.json",
 )
 
-# What a model has beside weights for a configuration or a tokenizer.
+# The suffixes of a model's files for configuration and tokenizer.
 _TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
 
-# What transformers raises for files and settings that it cannot use.
+# The errors that transformers raises for files and settings that it cannot use.
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
 
-# What PEFT puts before the names of a model's weights.
+# The prefix that PEFT puts before the names of a model's weights.
 _PREFIX = "base_model.model."
 
 # For each open block of `quiet_transformers`, what was before it: the verbosity, and whether bars were shown.
@@ -316,7 +316,7 @@ def quiet_transformers() -> Iterator[None]:
     try:
         yield
     finally:
-        # Of blocks that overlap in several threads, the last to end restores what the first has found.
+        # If blocks overlap in several threads, the last to end restores the state before the first.
         with _QUIETING:
             level, bars = _FORMER.pop()
             logging.set_verbosity(level)

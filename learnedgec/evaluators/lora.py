@@ -135,7 +135,7 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
     """
     every_layer = encoder_layers(encoder)
     _check_count("frozen_layers", layers, 0, len(every_layer))
-    # What layers share, such as a bias by distance, would ask the lowest of them for gradients too.
+    # A parameter that layers share, such as a bias by distance, would need gradients of the lowest layer.
     trained = {id(parameter) for layer in every_layer[layers:] for parameter in layer.parameters()}
     for name, parameter in encoder.named_parameters():
         if id(parameter) not in trained and "pooler" not in name.split("."):

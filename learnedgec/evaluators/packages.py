@@ -49,9 +49,9 @@ RELEASES = {
     "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
     "open-mpnet": "83f830a0b4ac3e94b3bbef06cad5677db20eae3d7eba04262edc14030ddea06e",
 }
-# Where an installation that lacks one fetches it from: the first release that has all of them.
+# The release from which an installation fetches a missing evaluator: the first one that has all.
 _REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.1.0"
-# How a configuration calls an evaluator.
+# The model type of an evaluator in its configuration.
 MODEL_TYPE = "learnedgec-evaluator"
 
 _FORMAT = 1
@@ -69,7 +69,7 @@ _NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
 # The name of a visible file.
 _FILE = re.compile(r"[^./\\\0][^/\\\0]*")
 _AGAIN = "fetch or train it again"
-# What people read; no score depends on it.
+# Files for readers, on which no score depends.
 _DESCRIPTIVE = {CARD, "training.yaml", LEARNED}
 
 

@@ -1,4 +1,4 @@
-"""What a study asks: the questions that there are, and which of them a rater answers next."""
+"""The questions of a study, and the choice of the next question for a rater."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from learnedgec.judging.items import Answer, Judgement
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal
 from learnedgec.judging.settings import RANKED, StudySettings
 
-# How many items lie between a question and its repetition, where there are as many.
+# The number of items between a question and its repetition, if there are enough.
 _APART = 8
 
 
@@ -43,7 +43,7 @@ class Questions:
 
     @cached_property
     def _groups(self) -> list[list[Group]]:
-        """For each sentence the systems, by number, that wrote each text that can be asked about."""
+        """The systems, by number, that wrote each text of a possible question, for each sentence."""
         columns = list(self.systems.values())
         groups = [group_equal([column[n] for column in columns]) for n in range(len(self.sources))]
         if self.settings.task != "edits":

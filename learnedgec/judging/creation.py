@@ -22,7 +22,7 @@ from learnedgec.judging.settings import StudySettings
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 
-# How many times the sentences that are wanted are looked at for their types of errors.
+# Types of errors are determined for this many times the number of wanted sentences.
 _POOL = 3
 
 

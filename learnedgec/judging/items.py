@@ -1,4 +1,4 @@
-"""What raters see and say: items, answers to them, and the judgements that count."""
+"""The items that raters see, their answers, and the judgements that count."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class AnsweredError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a rater sees.
+    """The content of an item as a rater sees it.
 
     Attributes:
         number: number of the item in the study.

@@ -1,4 +1,4 @@
-"""What to ask next: which two outputs of which sentence tell most about the ranking of the systems.
+"""The choice of the next question: the two outputs of a sentence that tell most about the ranking.
 
 A cell is a sentence with two different texts, each written by one system or several. One judgement of a cell
 compares every system of one text with every system of the other.

@@ -1,4 +1,4 @@
-"""What a study asks: the settings in `study.yaml`, and the scales of ratings."""
+"""The settings of a study in `study.yaml`, and the scales of ratings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """What a study asks.
+    """The settings of a study.
 
     Attributes:
         task: question: pairs, which of two outputs is better; ranking, of up to five; ratings, of one output;
@@ -120,7 +120,7 @@ class StudySettings:
 
     @property
     def dimensions(self) -> Mapping[str, Dimension]:
-        """What is rated (`scales.yaml`)."""
+        """A scale of ratings (`scales.yaml`)."""
         scales = yaml.safe_load(_HERE.joinpath("scales.yaml").read_text(encoding="utf-8"))
         return {name: Dimension(**scale) for name, scale in scales[self.scale].items()}
 

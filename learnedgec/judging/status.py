@@ -1,4 +1,4 @@
-"""What the owner of a study sees: the ranking so far, the raters' agreement, and each rater's answers."""
+"""The status of a study: the ranking so far, the raters' agreement, and each rater's answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENOUGH, CHANCE = 20, 1.645
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How a study stands.
+    """The status of a study.
 
     Attributes:
         ranking: for each `system`, best first, its `cluster`, `best` and `worst` rank, `score` and the ends
@@ -241,7 +241,7 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
     except ImportError:
         raise MissingDependencyError("krippendorff", "judge", "the agreement of raters") from None
     kinds = np.unique(table[~np.isnan(table)])
-    # How often each unit was given each value, (units, kinds); NaN equals nothing.
+    # The number of times that each unit was given each value, (units, kinds); NaN equals nothing.
     counts = (table[:, :, None] == kinds).sum(axis=0)
     both = [
         table[[a, b]][:, ~np.isnan(table[[a, b]]).any(axis=0)]

@@ -123,7 +123,7 @@ class Errant(TypedOverlap):
             """Return for each unit of comparison the numbers of the edits that have it."""
             numbers: dict[tuple[Any, ...], list[int]] = {}
             for number, edit in enumerate(edits):
-                # Of several corrections, compare the one that the system made, else the first.
+                # Compare the correction that the system made, or else the first of several.
                 texts = (t for t in edit.corrections if (edit.start, edit.end, t) in corrections)
                 for unit in _units(edit, next(texts, edit.correction), self.mode):
                     numbers.setdefault(unit, []).append(number)

@@ -1,8 +1,8 @@
 """Edit overlap in which a correction is weighted by how many systems fail on it.
 
-A sentence is cut into chunks by one annotator's gold edits: each gold edit is a chunk, each other source
-token is one, and so is each gap between tokens where nothing is to be inserted. A system is right on a gold
-chunk if it made that edit, and on any other chunk if it left it alone; a chunk's weight is the share of
+The gold edits of one annotator divide a sentence into chunks. Each gold edit is a chunk, and so is each other
+source token, and each gap between tokens where nothing is to be inserted. A system is right on a gold chunk
+if it made that edit, and on any other chunk if it did not change it. The weight of a chunk is the share of
 systems that are wrong on it. M2 or ERRANT determines the system's edits and the gold edits.
 """
 
@@ -28,7 +28,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Texts
 
-# A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
+# A sentence with one annotator's edits: source tokens, and gold edits as (start, end, corrections).
 GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
 
 _FORMAT = "learnedgec difficulties 1"
@@ -38,9 +38,9 @@ class GoldChunk(NamedTuple):
     """A part of the source.
 
     Attributes:
-        start: its first token.
-        end: the token after its last; equal to `start` for a gap.
-        gold: number of its gold edit, if any.
+        start: number of its first token.
+        end: number of the token after the last; equal to `start` for a gap.
+        gold: number of its gold edit, if it is one.
     """
 
     start: int
@@ -50,8 +50,8 @@ class GoldChunk(NamedTuple):
     def touched_by(self, edit: Mapping[str, Any]) -> bool:
         """Return whether a system's edit changes this chunk.
 
-        An insertion touches the gap that it fills and the gold edit that it lies inside of; a replacement
-        touches the tokens it covers and the gold insertions inside of it.
+        An insertion touches the gap that it fills and the gold edit around it. A replacement touches the
+        tokens that it covers and the gold insertions inside it.
         """
         start, end = edit["start"], edit["end"]
         if start != end and self.start != self.end:
@@ -81,13 +81,13 @@ def cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
 
 
 def _annotated(source: str, record: Record) -> GoldSpans:
-    """Return the sentence as the record's annotator sees it."""
+    """Return the sentence with the gold edits of the record's annotator."""
     gold = ((edit["start"], edit["end"], tuple(edit["corrections"])) for edit in record["gold"])
     return tuple(source.split()), tuple(gold)
 
 
 def _outcomes(chunks: Sequence[GoldChunk], record: Record) -> Iterator[tuple[bool, bool]]:
-    """Yield for each chunk whether the system tried to change it, and whether it is right there."""
+    """Yield, for each chunk, whether the system tried to change it, and whether the system is right."""
     wrong = [edit for edit in record["edits"] if not edit["matched"]]
     for chunk in chunks:
         if chunk.gold is not None and record["gold"][chunk.gold]["matched"]:
@@ -99,11 +99,11 @@ def _outcomes(chunks: Sequence[GoldChunk], record: Record) -> Iterator[tuple[boo
 
 @dataclass(frozen=True)
 class Difficulties:
-    """The weight of every chunk of some sentences: the share of systems that are wrong on it.
+    """The weights of the chunks of some sentences, which are shares of systems that are wrong.
 
     Attributes:
         weights: a sentence with an annotator's gold edits -> the weights of its chunks.
-        systems: names of the systems that the weights were learned from.
+        systems: names of the systems from which the weights were learned.
     """
 
     weights: Mapping[GoldSpans, tuple[float, ...]] = field(repr=False)
@@ -167,7 +167,7 @@ class Difficulties:
     def weigh(
         self, sources: Sequence[str], counted: Statistics, references: References
     ) -> Statistics:
-        """Return edit-overlap statistics with weights for counts; each gold edit's record gets its `weight`.
+        """Return edit-overlap statistics with weights instead of counts, also in the records of gold edits.
 
         Args:
             sources: the N source sentences.
@@ -186,7 +186,7 @@ class Difficulties:
         return overlap_statistics(rows, references)
 
     def _weigh(self, source: str, record: Record, number: int) -> tuple[EditCounts, Record]:
-        """Return the weights of TP, of TP and FP, and of TP and FN, and the record with weights."""
+        """Return the weights of TP, of TP + FP and of TP + FN, and the record with weights."""
         annotated = _annotated(source, record)
         if annotated not in self.weights:
             raise InputError(
@@ -302,7 +302,7 @@ class GotoScorer(EditOverlap):
 
     @property
     def statistics_depend_on_others(self) -> str:
-        """The weights, which are learned from all systems unless they are in a file."""
+        """Why statistics depend on others: without a file, all systems decide the weights."""
         if self.weights is not None:
             return ""
         return (

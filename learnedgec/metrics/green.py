@@ -21,15 +21,16 @@ from learnedgec.types import Array, Floats, Indices, Ints, Texts
 class Green(ResampledMetric):
     """GREEN: F-score over the n-grams that were rightly kept, deleted and inserted.
 
-    Per order, with the counts of an n-gram in source s, reference r and hypothesis h, it is rightly kept
-    `min(s, r, h)` times, deleted `max(s − max(r, h), 0)`, inserted `max(min(r, h) − s, 0)` (TP); wrongly
-    deleted `max(min(s, r) − h, 0)`, inserted `max(h − max(s, r), 0)` (FP); and not deleted
-    `max(min(s, h) − r, 0)`, not inserted `max(r − max(s, h), 0)` (FN), each summed over n-grams.
-    P = TP/(TP+FP), 1 if both are 0; R = TP/(TP+FN), 0 if both are 0. The score is
-    `F = 1/(α/P̄ + (1−α)/R̄)`, α = 1/(β²+1), with the geometric means P̄ and R̄ over the orders 1 to n.
+    An n-gram occurs s times in the source, r times in the reference and h times in the hypothesis. TP counts
+    how often it is rightly kept, `min(s, r, h)`, deleted, `max(s − max(r, h), 0)`, and inserted,
+    `max(min(r, h) − s, 0)`. FP counts how often it is wrongly deleted, `max(min(s, r) − h, 0)`, and inserted,
+    `max(h − max(s, r), 0)`. FN counts how often it is not deleted, `max(min(s, h) − r, 0)`, and not inserted,
+    `max(r − max(s, h), 0)`. All are summed over the n-grams of an order. P = TP/(TP+FP), and 1 if both are 0;
+    R = TP/(TP+FN), and 0 if both are 0. The score is `F = 1/(α/P̄ + (1−α)/R̄)`, α = 1/(β²+1), with the
+    geometric means P̄ and R̄ over the orders 1 to n.
 
-    Each sentence uses the reference with the best own F over orders 1 to n, ties decided by F over 1 to
-    n−1, and so on, then the first; the corpus score sums the counts of these references.
+    Each sentence uses the reference with the best own F over orders 1 to n. F over orders 1 to n−1, and so
+    on, decides between equals, and then the first wins. The corpus score sums the counts of these references.
 
     Equal to the official `green` and `sgreen`, which print percentages and use β = 1 by default; the default
     here is 2, as in meta-evaluations on SEEDA.
@@ -39,7 +40,7 @@ class Green(ResampledMetric):
     Attributes:
         n: the longest n-gram.
         beta: weight of recall.
-        unit: n-grams of tokens, or of characters with the spaces between tokens.
+        unit: whether n-grams consist of tokens, or of characters with the spaces between tokens.
 
     Example:
         >>> from learnedgec import References, load_metric
@@ -116,7 +117,7 @@ class Green(ResampledMetric):
         }
 
     def _scores(self, counts: Ints) -> tuple[Floats, Floats, Floats]:
-        """Return geometric means of P and R, and F, over the orders up to each; (…, n) from (…, n, 3)."""
+        """Return the means of P and R, and F, over the orders up to each order, (…, n) from (…, n, 3)."""
         right, over, under = (counts[..., region].astype(np.float64) for region in range(3))
         precision = np.where(right + over > 0, right / np.maximum(right + over, 1), 1.0)
         recall = np.where(right + under > 0, right / np.maximum(right + under, 1), 0.0)

@@ -36,7 +36,7 @@ from learnedgec.types import Array, Floats, Texts
 
 LOWEST, HIGHEST = 1, 5
 
-# How often a request is sent at most until an answer follows the schema, each time with another seed.
+# The largest number of times to send a request until an answer follows the schema; seeds differ.
 _ATTEMPTS = 3
 
 _PROMPT = """\
@@ -60,9 +60,9 @@ class RequestPlan(NamedTuple):
 
     Attributes:
         prompt: the first request's prompt.
-        requests: how many requests there are in all.
-        cached: how many of them have an answer on disk.
-        characters: the length of all prompts that are still to be sent.
+        requests: number of all requests.
+        cached: number of requests with an answer on disk.
+        characters: number of characters of all prompts that remain to be sent.
     """
 
     prompt: str
@@ -101,7 +101,7 @@ class Request(NamedTuple):
         text = answer.text or ""
         try:
             content = json.loads(text[text.find("{") : text.rfind("}") + 1])
-        except (ValueError, RecursionError):  # not JSON, or nested too deeply
+        except (ValueError, RecursionError):  # It is no JSON, or nested too deeply.
             return None
         if not isinstance(content, dict) or set(content) != set(self.keys):
             return None
@@ -143,12 +143,12 @@ class LlmS(Metric):
         model: the model's name at the endpoint.
         endpoint: base address of an OpenAI-compatible service, without a key.
         criterion: `overall` quality, `grammaticality`, `fluency` or `meaning` preservation alone.
-        group_size: the most corrections that one request shows; 5 in the study.
-        output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
-            prompt alone).
+        group_size: the largest number of corrections in a request; 5 in the study.
+        output: the way to ask the endpoint for JSON: `json-schema`, `json-object` or `text` (only by the
+            prompt).
         temperature: `None` leaves it to the endpoint.
         seed: seed of the first attempt; each retry adds 1; `None` leaves it to the endpoint.
-        refused: what to do where the model does not rate: `error`, or the `lowest` rating.
+        refused: the result if the model does not rate: an `error`, or the `lowest` rating.
 
     Example:
         >>> from learnedgec import load_metric
@@ -180,7 +180,7 @@ class LlmS(Metric):
     refused: Literal["error", "lowest"] = "error"
 
     def __post_init__(self) -> None:
-        # First, so that no other message shows an address with a key in it.
+        # This check is first, so that no other message shows an address with a key in it.
         Endpoint(self.endpoint, self.model)
         if self.criterion not in self.criteria:
             raise ParameterError(
@@ -232,7 +232,7 @@ class LlmS(Metric):
         return rating
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return how many sentences were refused, and the tokens of this system's share of requests."""
+        """Return the number of refused sentences, and the tokens of this system's share of requests."""
         return {
             "refused": float((~statistics["answered"]).sum()),
             "prompt_tokens": float(statistics["prompt_tokens"].sum()),
@@ -240,7 +240,7 @@ class LlmS(Metric):
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return which sentences were refused."""
+        """Return whether each sentence was refused."""
         return {"refused": ~statistics["answered"]}
 
     def check(self, runtime: Runtime) -> None:
@@ -282,7 +282,7 @@ class LlmS(Metric):
     def _requests(
         self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
     ) -> list[Request]:
-        """Group the distinct corrections of each source; spacing makes no difference."""
+        """Return requests for groups of the distinct corrections of each source, whatever their spacing."""
         rows: dict[str, dict[str, list[int]]] = {}
         for row, texts in enumerate(zip(sources, hypotheses, strict=True)):
             source, correction = (" ".join(text.split()) for text in texts)
@@ -291,7 +291,7 @@ class LlmS(Metric):
         shown = dict(zip(pairs, self._show(pairs, runtime), strict=True))
         requests = []
         for source, corrections in rows.items():
-            # By digest: an order that is neither the systems' nor the alphabet's.
+            # The order by digest is neither that of the systems nor that of the alphabet.
             order = sorted(corrections, key=lambda text: hashlib.sha256(text.encode()).digest())
             parts = -(-len(order) // self.group_size)
             for group in (order[part::parts] for part in range(parts)):
@@ -315,11 +315,11 @@ class LlmS(Metric):
     # -- answers -----------------------------------------------------------------------------------
 
     def _store(self, runtime: Runtime) -> Store:
-        """Return the answers on disk."""
+        """Return the store of answers on disk."""
         return Store(runtime.cache_dir or cache_folder() / "answers")
 
     def _keys(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Request]:
-        """Return the requests by their keys in the store, which cover all that an answer depends on."""
+        """Return the requests by their keys in the store, which cover everything that affects an answer."""
         about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
         return {key_of("answer", *about, request.prompt): request for request in requests}
 
@@ -331,7 +331,7 @@ class LlmS(Metric):
         return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
 
     def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
-        """Return the answer to every request, from disk if it is cached."""
+        """Return the answer to every request, which is read from disk if it is cached."""
         answers = self._stored(requests, runtime)
         missing = [request for request in requests if request.prompt not in answers]
         if missing:
@@ -353,7 +353,7 @@ class LlmS(Metric):
         endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
 
         def ask(request: Request) -> Answer:
-            """Ask until an answer is usable; return it, or the last one, with the tokens of all."""
+            """Ask until an answer is usable, and return the last answer with the tokens of all attempts."""
             prompt_tokens = completion_tokens = 0
             for attempt in range(_ATTEMPTS):
                 answer = endpoint.ask(

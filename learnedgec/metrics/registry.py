@@ -94,7 +94,7 @@ class NamedMetric:
 
     @property
     def tuned_on_test(self) -> bool:
-        """Whether the name of a tuned metric that it scores with says that test data were used."""
+        """Whether a tuned metric that it scores with has a name that marks test data."""
         return any(name.endswith(TEST_MARK) for name in self.tuned_names)
 
 
@@ -392,7 +392,7 @@ _NAME = re.compile(
     rf"(?:\[({EVALUATOR.pattern})\])?\s*(\(.*\))?\s*",
     re.DOTALL,
 )
-# What matters for the end of a key: quoted texts, which are skipped as a whole, and single signs.
+# The parts of a name that decide where a key ends: whole quoted texts, which are skipped, and single signs.
 _SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 

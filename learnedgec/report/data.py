@@ -139,7 +139,7 @@ def build_benchmark_report(
         seed=settings.seed,
     )
     with tempfile.TemporaryDirectory() as folder:
-        # What was scored for the tables is read again for the meta-evaluation.
+        # The meta-evaluation reads the stored scores of the tables.
         runtime = (runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)).bound()
         metrics = bind(metric, runtime)
         report = _build(metrics, benchmark, settings, runtime)
@@ -240,7 +240,7 @@ def _build(
         errant = sentences.typed_errant(annotator, annotated)
         compared = sentences.compare_edits(errant, annotated, edits, runtime)
         errors = sentences.describe_types(errant, compared)
-        # Where no metric shows edits, ERRANT does.
+        # If no metric shows edits, ERRANT shows them.
         bound = bind_one(errant, runtime)
         shown = shown or {bound: [*map(bound.score_of, compared)]}
     lenses = [
@@ -304,7 +304,7 @@ def _build(
             "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
             "agreement": overview.rank_agreement(by_metric),
             "conflicts": conflicts(by_metric),
-            # What decides comes last: that metrics count edits.
+            # The decisive advice, that metrics count edits, comes last.
             "warning": advice[-1] if advice else "",
             "guidance": advice[:-1],
             "leaders": leaders(by_metric),

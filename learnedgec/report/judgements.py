@@ -59,7 +59,7 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
         count = votes.setdefault((sentence, a, b), [0, 0, 0])
         count[1 - winner] += 1  # for a, tied, for b
     rank = _percentiles(scores)
-    # Of several pairs on one sentence, the clearest one is listed, with the number of pairs.
+    # A sentence with several pairs is listed with its clearest pair and their number.
     clearest: dict[int, dict[str, Any]] = {}
     for (sentence, a, b), (for_a, tied, for_b) in votes.items():
         net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]

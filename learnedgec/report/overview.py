@@ -1,4 +1,4 @@
-"""What scores say in numbers and words: systems × metrics, the meaning of a score, and what affects it.
+"""The overview of scores in numbers and words: systems × metrics, the meaning of a score and its causes.
 
 - systems × metrics: scores with intervals, significant differences, and pairs on which metrics disagree
 - the meaning of a score, by a released reference

@@ -1,4 +1,4 @@
-"""Where a report's numbers come from (software, data with their licences), and what a reader should know.
+"""The provenance of a report's numbers (software, data and licences), and caveats for the reader.
 
 Every function of notices returns a list of sentences, which is empty if there is nothing to report.
 """
@@ -21,7 +21,7 @@ from learnedgec.scoring import BoundMetric
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
-# What a benchmark reads besides the dataset of its name; the sentences of SEEDA and GJG15 are CoNLL-2014's.
+# The datasets of a benchmark besides that of its name; SEEDA and GJG15 have CoNLL-2014's sentences.
 _BENCHMARKS = {
     "seeda-s": ("seeda", "conll14"),
     "seeda-e": ("seeda", "conll14"),

@@ -49,7 +49,7 @@ def write_training_report(folder: Path, package: Path) -> Path:
 def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     """Return a chart of each value over the steps; those of training and of the dev part are in one."""
     logged = {name for row in rows for name in row} - {"epoch", "step"}
-    # What is of all heads comes before what is of one.
+    # Curves of all heads come before those of one head.
     names = sorted(logged, key=lambda name: (name.count("/"), name))
     charts: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Whether corrections of a system, and preferences of a metric, stay the same in other contexts.
+"""Robustness of a system's corrections, and of a metric's preferences, in other contexts.
 
 - `systems`: a system's outputs for sentences and their variants (RobustGEC)
 - `metrics`: a metric's preference for the correction, on sentences and their variants, and for outputs that

@@ -22,7 +22,7 @@ Dimension: TypeAlias = Literal["action", "distance", "nearest", "frequency"]
 _ACTIONS = ("substitute", "insert", "delete", "mixed", "none")
 _DISTANCES = {"0-1": 1, "2-3": 3, "4-6": 6, "7-10": 10, "11+": float("inf")}
 _FREQUENCIES = {"0": 0, "1-10": 10, "11-100": 100, "101-1000": 1000, "1001+": float("inf")}
-# How often a word occurs in training data, in the groups of RobustGEC's paper (Figure 3).
+# Occurrences of a word in training data, in the groups of RobustGEC's paper (Figure 3).
 _COUNTS = {"0-9": 9, "10-50": 50, "51+": float("inf")}
 
 # The groups of each dimension in order; groups of numbers map to the largest number that they hold.
@@ -36,7 +36,7 @@ _GROUPS: Mapping[Dimension, Iterable[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ContextChange:
-    """How the source of a variant differs from the original's.
+    """The difference between the source of a variant and the original's.
 
     Attributes:
         action: `substitute`, `insert` or `delete`; `mixed` for several of these, `none` if the sentences are
@@ -55,7 +55,7 @@ class ContextChange:
 
 
 def describe_changes(case: Case) -> tuple[ContextChange, ...]:
-    """Return how the source of each variant differs from the original's.
+    """Describe the difference between the source of each variant and the original's.
 
     Changes and errors are the shortest differences of tokens, as `reference_edits` finds them: changes
     between the two sources, errors between source and target of the original.

@@ -1,1 +1,1 @@
-"""How computations run: device and precision, processes, progress, and caches on disk."""
+"""The running of computations: device and precision, processes, progress, and caches on disk."""

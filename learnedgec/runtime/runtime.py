@@ -1,4 +1,4 @@
-"""How a computation runs: device, precision, batch size, processes, tokenisation."""
+"""The settings of a run: device, precision, batch size, processes and tokenisation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEVICE = re.compile(r"auto|(cpu|cuda|mps|xpu|hpu|xla|npu|mtia|meta)(:\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where and how to run. Only `dtype` and `tokenise` affect scores, and signatures name both.
+    """The settings of a run. Only `dtype` and `tokenise` affect scores, and signatures name both.
 
     Attributes:
         device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.

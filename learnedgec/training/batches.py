@@ -1,4 +1,4 @@
-"""From examples to batches: tokens and targets, batches of similar length, and their order in an epoch."""
+"""The making of batches from examples: tokens and targets, batches of similar length, and their order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from learnedgec.types import Indices
 
 @dataclass(frozen=True)
 class Encoding:
-    """How examples become batches for heads.
+    """The settings by which examples become batches for heads.
 
     Attributes:
         tokenizer: the encoder's tokenizer.

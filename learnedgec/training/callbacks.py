@@ -28,7 +28,7 @@ class LastEvaluation(lightning.Callback):
 
 # The time of a run is estimated after so many steps. The first one is slow and does not count.
 _TIMED = 10
-# From here on a run says what would shorten it.
+# A run of at least this time suggests how to shorten it.
 _LONG = timedelta(minutes=10)
 
 

@@ -1,4 +1,4 @@
-"""How good an evaluator is on a part of its data, and whether its heads may be trusted.
+"""The quality of an evaluator on a part of its data, and whether its heads may be trusted.
 
 The results are correlations with ratings, and the share of pairs in the right order. A head's results on the
 test part stand beside those of what needs no training.
@@ -33,7 +33,7 @@ Figures = dict[str, float | int | None]
 # The value of each main figure that chance gives.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
 _RESAMPLES = 1000
-# Of fewer ratings there is no correlation, and with fewer sources nothing can be tested.
+# With fewer ratings there is no correlation, and with fewer sources there is no test.
 _FEWEST = 4
 # Fewer examples have intervals as wide as what separates a good evaluator from a poor one.
 _FEW = 100
@@ -41,7 +41,7 @@ _FEW = 100
 
 @dataclass(frozen=True)
 class HeadTest:
-    """What a head is tested with on some examples.
+    """The values of a head, and the targets, with which the head is tested on some examples.
 
     Attributes:
         texts: N pairs of source and hypothesis.
@@ -291,7 +291,7 @@ def _tested(evaluator: Evaluator, test: HeadTest, output: str, runtime: Runtime)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the test part says of a head.
+    """The results of a head on the test part.
 
     Attributes:
         baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the

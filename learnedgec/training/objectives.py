@@ -52,7 +52,7 @@ class HeadOptions:
 
 @dataclass
 class Targets:
-    """What one head is to learn from a batch, of whose texts M have the head's input.
+    """The target of one head in a batch with M texts that are the head's input.
 
     Attributes:
         ratings: (M,), NaN where unrated.
@@ -76,7 +76,7 @@ class Targets:
 
 
 class Objective(torch.nn.Module, ABC):
-    """What a head learns: a loss, a measure on the dev part, and what these need of the data.
+    """The objective of a head: a loss, a measure on the dev part, and their needs of the data.
 
     Parameters of an objective are trained with the model; they do not belong to the package.
 
@@ -272,7 +272,7 @@ class Difference(Objective):
 
 
 class Residual(Objective):
-    """What another score leaves wrong: log(1 + exp(low − high − m)), where m is the pair's own margin.
+    """The residual of another score: log(1 + exp(low − high − m)), where m is the pair's own margin.
 
     The margin is that score's difference, below 0 where it prefers the worse text, as `DistilledPairs` with
     `order: pairs` gives it. This is the logistic loss of the sum of the head and the score, and one step of

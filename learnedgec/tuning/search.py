@@ -1,8 +1,8 @@
-"""Tune a metric: compute statistics once, run trials that take milliseconds, and estimate the gain.
+"""The search for a metric's parameters, in trials that take milliseconds, with an estimate of the gain.
 
-The objective on the tuning data overestimates the gain. So the same search is run on parts of the judgements
-and its choice is evaluated on the others (`cross_validate`), and the tuned metric is compared with the given
-one on another benchmark if one is named (`compare`).
+The objective on the tuning data overestimates the gain. The same search is therefore run on parts of the
+judgements, and its choice is evaluated on the others (`cross_validate`). On another benchmark, if one is
+named, the tuned metric is compared with the given one (`compare`).
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from learnedgec.tuning.trials import (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A metric on a benchmark that it was not tuned on, and the gain of the tuned metric over it.
+    """The value of a metric on another benchmark than the tuning data, and the gain of the tuned metric.
 
     Attributes:
         label: `tuned`, `given` or `uniform`.
         value: the objective.
-        bounds: its interval by bootstrap over sentences.
-        gain: the tuned metric's value minus this one's.
-        gain_bounds: its interval, on the same resamples.
+        bounds: the interval of the value, by bootstrap over sentences.
+        gain: the tuned metric's value minus this value.
+        gain_bounds: the interval of the gain, on the same resamples.
     """
 
     label: str
@@ -69,20 +69,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        best: the tuned metric; on a tie the one tried first, so the given one if nothing is better.
-        references: `given`, the metric before tuning, and `uniform`, with equal weights, where weights
-            were tuned.
+        best: the tuned metric. Of equals, it is the one tried first, so the given metric if none is better.
+        references: `given`, the metric before tuning, and `uniform`, the metric with equal weights, if
+            weights were tuned.
         trials: every finished trial by number.
         folds: the same search on parts of the judgements, each evaluated on the others.
-        gain: over the given metric, on what the folds held out.
+        gain: the gain over the given metric on the held-out judgements of the folds.
         benchmark: name of the tuning data.
         notices: caveats about these data, one sentence each.
-        goal: what was maximised.
+        goal: the goal that was maximised.
         plan: the settings of the search.
-        settings: what the tuned metric's file says of them, and of the benchmark.
+        settings: the settings and the benchmark as the tuned metric's file describes them.
         tuned_on_test: whether the tuning data are test data.
         sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
     """
@@ -112,14 +112,14 @@ class Tuning:
 
     @property
     def given_held_out(self) -> tuple[float, float]:
-        """The same for the given metric on the same sentences."""
+        """The mean and the standard deviation of the given metric's values on the same judgements."""
         return _mean_and_deviation([fold.given for fold in self.folds])
 
     def record(self, comparisons: Mapping[str, Sequence[Comparison]] | None = None) -> TunedMetric:
         """Return the content of the tuned metric's file.
 
         Args:
-            comparisons: benchmark -> what `compare` found there.
+            comparisons: benchmark -> the result of `compare` there.
         """
         held_out, untuned = self.held_out, self.given_held_out
         study = {
@@ -178,17 +178,18 @@ def tune(
 
     Args:
         metric: the metric to tune, or its name.
-        benchmark: with human judgements.
-        goal: what is maximised.
+        benchmark: a benchmark with human judgements.
+        goal: the goal to maximise.
         plan: the settings of the search.
-        space: parameter -> range, as `read_space` reads it; weights on the simplex if absent.
+        space: parameter -> range, as `read_space` reads it; by default, weights on the simplex.
         name: the name of the study in a storage; by default, `tuned_name`.
         tuned_on_test: allow tuning on test data, and mark the result.
         resamples: bootstrap resamples of the held-out sentences.
         level: the level of the interval of the gain.
         runtime: how to run.
-        announce: gets a sentence on how long scoring takes, and one on the trials, each before they begin and
-            if it is long; to measure the speed, some sentences are scored first.
+        announce: function that gets a sentence about the time of scoring, and one about the time of the
+            trials, before these begin, if the time is long. To measure the speed, some sentences are scored
+            first.
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
@@ -291,12 +292,12 @@ def check_task(
     space: Mapping[str, Any] | None = None,
     tuned_on_test: bool = False,
 ) -> tuple[str, bool]:
-    """Raise unless `tune` can begin; return what the data allow to conclude, and whether they are test data.
+    """Raise unless `tune` can begin; return a caveat about the data, and whether they are test data.
 
     Args:
         metric: the metric to tune.
-        benchmark: with human judgements.
-        goal: what is maximised.
+        benchmark: a benchmark with human judgements.
+        goal: the goal to maximise.
         plan: the settings of the search.
         space: parameter -> range, as for `tune`.
         tuned_on_test: allow test data.
@@ -316,17 +317,17 @@ def check_task(
     read_space(metric.metric, space)
     benchmark = goal.judged(benchmark)
     check_validation(goal, benchmark, plan)
-    # Without TrueSkill, which takes long, and whose judgements are those of expected wins.
+    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
     Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
     return caveat, on_test
 
 
-# Seconds of work that are announced before they begin, and of a sampler's proposal.
+# The number of seconds from which work is announced, and that of a sampler's proposal.
 _LONG, _PROPOSAL = 10.0, 0.02
 
 
 def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) -> None:
-    """Announce how long the statistics take, from those of some sentences, if they take long."""
+    """Announce the time of the statistics, estimated from some sentences, if it is long."""
     benchmark = trials_of.benchmark
     size = len(benchmark.sources)
     if size < 64:
@@ -351,7 +352,7 @@ def _announce_trials(
     plan: SearchPlan,
     announce: Callable[[str], None],
 ) -> None:
-    """Announce how long the trials take, from one of them, if they take long."""
+    """Announce the time of the trials, estimated from one of them, if it is long."""
     start = time.monotonic()
     trials_of.tried(parameters, target)
     systems = len(trials_of.benchmark.systems)
@@ -383,12 +384,12 @@ def compare(
 
     Args:
         tuning: the result of a search.
-        benchmark: another one, such as `gjg15:test90` after `gjg15:dev10`.
+        benchmark: another benchmark, such as `gjg15:test90` after `gjg15:dev10`.
         resamples: bootstrap resamples of the sentences; all metrics share them.
         level: the level of the intervals.
         seed: the seed of the resamples.
         runtime: how to run.
-        announce: gets a sentence on how long scoring takes, before it begins and if it is long.
+        announce: function that gets a sentence about the time of scoring before it begins, if it is long.
 
     Raises:
         InputError: the benchmark lacks the judgements that the goal needs.
@@ -430,14 +431,14 @@ def tuned_name(
     """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
 
     The objective follows as `+OBJECTIVE` unless it is the default. A given name gets `+BENCHMARK` unless it
-    names the benchmark. Every name gets `+test` where the tuning data are test data, so that every table says
-    so.
+    names the benchmark. If the tuning data are test data, every name gets `+test`, so that every table shows
+    it.
 
     Args:
         metric: the metric to tune.
         benchmark: the tuning data's name, as the user wrote it.
         name: the name of the tuned metric, if one is given.
-        goal: what was maximised.
+        goal: the goal that was maximised.
         tuned_on_test: whether the tuning data are test data.
 
     Example:
@@ -450,7 +451,7 @@ def tuned_name(
     head, _, rest = benchmark.partition(":")
     if head.lower() == "jfleg" and rest.lower() != "references":
         benchmark = head
-    # The name of a folder such as `.` is in its full path; a folder without a usable letter has none.
+    # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
     if not name:
         name = f"{metric.metric.name}@{words}"

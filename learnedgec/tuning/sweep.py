@@ -1,4 +1,4 @@
-"""A sweep: training runs with other settings, in a study that continues after an interruption."""
+"""Sweeps: training runs with different settings, in a study that continues after an interruption."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from learnedgec.training.options import parse
 from learnedgec.tuning.space import Range, Space, parse_range
 from learnedgec.tuning.study import Sampler, explained_variance, next_trial, open_study, quiet
 
-# In the run's folder.
+# The name of the study's file in the folder of the run.
 _JOURNAL = "sweep.journal"
 
 _ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
-# Of three trials that reach a rung (1, 3, 9, ... epochs), one continues.
+# One of three trials that reach a rung (1, 3, 9, ... epochs) continues.
 _REDUCTION = 3
 
 
@@ -43,9 +43,9 @@ class SweepPlan:
     Attributes:
         trials: number of trials, each a training run.
         jobs: number of trials that are trained side by side.
-        sampler: what proposes the settings of a trial: `tpe`, `cma-es` or `gp`.
-        pruner: what ends trials with low dev scores early: `hyperband`; `asha`, which ends more of them and
-            sooner; or `none`.
+        sampler: the sampler of the settings of a trial: `tpe`, `cma-es` or `gp`.
+        pruner: the pruner that ends trials with low dev scores early: `hyperband`; `asha`, which ends more
+            trials and sooner; or `none`.
         seed: the seed of the sampler; that of training is `--seed_everything`.
     """
 
@@ -58,13 +58,12 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class SweptTrial:
-    """A trial.
+    """A trial of a sweep.
 
     Attributes:
         number: the number of the trial, from 0; trial 0 has the settings of the configuration.
         parameters: the settings that were tried.
-        state: `complete`, `pruned`, or `failed` for want of memory or because its settings do not suit each
-            other.
+        state: `complete`, `pruned`, or `failed` if memory was too small or settings did not suit each other.
         scores: the dev score after each epoch, by epoch.
     """
 
@@ -81,14 +80,14 @@ class SweptTrial:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep found.
+    """The result of a sweep.
 
     Attributes:
         trials: all trials, by number.
-        best: the one with the highest dev score.
-        package: its evaluator's folder.
-        results: its results, part -> head -> figures. The test part chose nothing.
-        saved: number of epochs that pruned trials were not trained.
+        best: the trial with the highest dev score.
+        package: the folder of the best trial's evaluator.
+        results: the results of the best trial, part -> head -> figures. No choice used the test part.
+        saved: number of epochs that pruning saved.
         importances: setting -> share of the dev score's variance that it explains (fANOVA).
     """
 
@@ -117,9 +116,9 @@ def sweep(
         arguments: as for `train`.
         space: key of the configuration -> its range, as `parse_range` reads it. A key of `model`, `data` or
             `trainer` may be named without its group.
-        plan: number of trials, and how they are chosen and ended.
+        plan: the settings of the sweep.
         progress: show progress bars on stderr.
-        notify: called with a line about each trial; with several jobs, a function that can be pickled.
+        notify: function that is called with a line about each trial; for several jobs, it must be picklable.
 
     Raises:
         ConfigError: the space, a setting or the study cannot be used; the message names it.
@@ -141,10 +140,10 @@ def sweep(
             threads=max(1, torch.get_num_threads() // plan.jobs),
         )
         study = work.study()
-        # Another process that works on this sweep is waited for; the lock ends with its process.
+        # The lock waits for another process that works on this sweep, and ends with that process.
         with FileLock(run.folder / "sweep.lock"):
             if plan.jobs > 1:
-                run.data.load()  # pairs are made once, before processes share them
+                run.data.load()  # This makes the pairs once, before processes share them.
             more = range(len(study.get_trials(False, _ENDED)), plan.trials)
             parallel_map(work, more, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         best = work.keep_best(study)
@@ -189,7 +188,7 @@ def _check(run: Run) -> None:
 
 
 def _read_space(space: Mapping[str, str], config: Any) -> Space:
-    """Return the space, with the values of the configuration as the given ones."""
+    """Return the space, whose given values are those of the configuration."""
     keys = list(config.keys())
     ranges: dict[str, Range] = {}
     for key, text in space.items():
@@ -202,7 +201,7 @@ def _read_space(space: Mapping[str, str], config: Any) -> Space:
 
 
 def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
-    """Return what the trials depend on."""
+    """Return everything on which the trials depend."""
     settings = yaml.safe_load(run.parser.dump(run.config, skip_none=False))
     parts = ("seed_everything", "model", "data", "trainer", "early_stopping")
     configuration = json.dumps({part: settings[part] for part in parts}, sort_keys=True)
@@ -212,7 +211,7 @@ def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """The work on one trial after the other; `epochs` is 0 if nothing limits their number."""
+    """The work on one trial after another; `epochs` is 0 if their number has no limit."""
 
     arguments: tuple[str, ...]
     space: Space
@@ -225,7 +224,7 @@ class _Work:
     threads: int
 
     def __call__(self, ended: int) -> None:
-        """Train a trial that was interrupted, or else the next one."""
+        """Train a trial that was interrupted, or otherwise the next one."""
         torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
             study, plan = self.study(), self.plan
@@ -259,7 +258,7 @@ class _Work:
             f"--{key}={value if isinstance(value, str) else json.dumps(value)}"
             for key, value in settings.items()
         ]
-        # A trial with a checkpoint continues, and one without any starts again.
+        # A trial with a checkpoint continues, and a trial without one starts again.
         words += ["--part", f"trial-{trial.number}", "--resume", "--overwrite"]
         state, value = TrialState.COMPLETE, None
         try:
@@ -299,7 +298,7 @@ class _Work:
 
 
 class _Pruning(lightning.Callback):
-    """Report the dev score after each epoch, and end a trial that the pruner gives up."""
+    """Reports the dev score after each epoch, and ends a trial that the pruner rejects."""
 
     def __init__(self, trial: optuna.Trial, epochs: int) -> None:
         self.trial, self.epochs = trial, epochs
@@ -307,7 +306,7 @@ class _Pruning(lightning.Callback):
         self.scores: dict[int, float] = dict(begun.intermediate_values)
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Report a score once: an epoch may be trained again after an interruption."""
+        """Report each score once, because an epoch may be trained again after an interruption."""
         epoch = trainer.current_epoch + 1
         if "dev/score" in trainer.callback_metrics and epoch not in self.scores:
             self.scores[epoch] = float(trainer.callback_metrics["dev/score"])

@@ -9,7 +9,7 @@ from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.applications.voting import _compatible, vote
+from learnedgec.applications.rerank import _compatible, vote
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import ConfigError, InputError

@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from torch.nn.functional import softplus
 from training_files import WORDS, arguments, batch_of, pairs_file, ranked_pairs, trained
 
+from learnedgec.applications.confidence import word_log_odds
 from learnedgec.data.catalog import Labelled
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
-from learnedgec.evaluators.words import word_log_odds
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples

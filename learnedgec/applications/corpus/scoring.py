@@ -45,7 +45,7 @@ from learnedgec.types import Array
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 """How the scores of sentences are written."""
 
-# What a damaged file of a block raises when it is read.
+# The errors of reading a damaged file of a block.
 _DAMAGED = (OSError, ValueError, zipfile.BadZipFile, zlib.error)
 
 

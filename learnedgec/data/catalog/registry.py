@@ -145,7 +145,7 @@ def dataset(name: str) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Reader(Generic[T]):
-    """How a dataset is read.
+    """The reader of a dataset.
 
     Attributes:
         read: the function that reads a part.

@@ -1,7 +1,7 @@
-"""Metric cards: what a metric measures, what it needs and costs, where it fails, and what to cite.
+"""Metric cards, with the purpose, needs, costs, known failures and citation of each metric.
 
-The class of a metric says how it is computed (its docstring) and with which parameters. `cards.yaml` has
-what a class cannot say: range, languages, cost, official implementation and known failures with an example.
+The docstring of a metric's class describes its computation and its parameters. `cards.yaml` has what a class
+cannot say: range, languages, cost, official implementation and known failures with an example.
 `references.bib` has the papers, and `agreement.tsv` the results of docs/results/leaderboard.json, from which
 `scripts/card_agreement.py` writes it. `learnedgec metrics NAME` and the documentation are made from these.
 """
@@ -30,12 +30,12 @@ class Failure:
     """A way in which a metric is known to fail.
 
     Attributes:
-        text: what happens, in one or two sentences.
-        metric: the name with which the example is scored, if it is.
+        text: a description in one or two sentences.
+        metric: the name of the metric that scores the example, if one does.
         source: the example's source, if there is an example.
-        hypothesis: its hypothesis.
-        reference: its reference, if the metric reads one.
-        score: the metric's score, to four decimals; `None` where a model would be needed for it.
+        hypothesis: the example's hypothesis.
+        reference: the example's reference, if the metric reads one.
+        score: the metric's score, to four decimals; `None` if it would need a model.
     """
 
     text: str
@@ -51,11 +51,11 @@ class Parameter:
     """A parameter of a metric.
 
     Attributes:
-        name: as in the metric's name.
-        default: written as there; `None` where the parameter is required, or its default depends on the
-            installation.
-        required: whether it has no default.
-        meaning: from the class's docstring.
+        name: the keyword in the metric's name.
+        default: the default as it is written in the name; `None` if the parameter is required, or its default
+            depends on the installation.
+        required: whether the parameter has no default.
+        meaning: the description in the class's docstring.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CardAgreement:
-    """Agreement of a metric with human judgements on one benchmark; `–` where nothing was measured.
+    """Agreement of a metric with human judgements on one benchmark; `–` marks what was not measured.
 
     Attributes:
         benchmark: name of the benchmark.
@@ -74,7 +74,7 @@ class CardAgreement:
         metric: name of the metric with its parameters.
         r: Pearson's r of systems, with 95 % intervals over systems and over sentences.
         rho: Spearman's ρ of systems, with the same intervals.
-        sentences: what was measured on sentences or outputs, with its interval over sentences.
+        sentences: the measure of sentences or outputs, with its interval over sentences.
     """
 
     benchmark: str
@@ -87,23 +87,23 @@ class CardAgreement:
 
 @dataclass(frozen=True, slots=True)
 class MetricCard:
-    """What to know of a metric before using it.
+    """Facts about a metric that users should know.
 
     Attributes:
         name: the name of the metric in the registry.
         aliases: other names there, such as `sentm2`.
-        summary: what it measures, in one line.
-        measures: the same in plain words.
-        inputs: what it reads.
+        summary: what the metric measures, in one line.
+        measures: what the metric measures, in plain words.
+        inputs: the inputs that the metric reads.
         range: the range of its scores; higher is better for every metric.
         languages: the languages that the metric is meant for.
-        cost: what it takes to compute.
-        official: the implementation whose scores it has, or why there is none.
-        failures: known ones.
-        parameters: with their defaults, from the class.
+        cost: the cost of computing the metric.
+        official: the implementation with the same scores, or the reason why there is none.
+        failures: known failures.
+        parameters: the parameters with their defaults, from the class.
         definition: formula, deviations and source, from the class's docstring.
         cite: keys in `references.bib`.
-        no_paper: why there is none to cite; empty if there is one.
+        no_paper: the reason why there is no paper to cite; empty if there is one.
         agreement: agreement with human judgements; empty if it was not measured.
     """
 
