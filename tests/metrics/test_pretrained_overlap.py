@@ -137,7 +137,7 @@ def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample
     extract = partial(extract_edits, annotator="en-ewt-sm", types=False, runtime=Runtime())
     proposed = extract(list(zip(sources, hypotheses, strict=True)))
     gold = extract(list(zip(sources, texts, strict=True)))
-    expected = []
+    expected, total = [], (0.0, 0.0, 0.0)
     for source, text, ours, theirs in zip(sources, texts, proposed, gold, strict=True):
         sides = [{(e.start, e.end, e.correction) for e in side} for side in (ours, theirs)]
         sums = tuple(
@@ -146,7 +146,12 @@ def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample
         )
         assert sums[1] + sums[2] > 0
         expected.append(f_score(*sums, 0.5))
+        total = add(total, sums)
     assert score.sentences == pytest.approx(expected, abs=1e-4)
+    # Goto et al. (2025) accumulate the weights of all sentences.
+    corpus = bind_one(dataclasses.replace(metric, level="corpus")).score_of(score.statistics)
+    assert corpus.value == pytest.approx(f_score(*total, 0.5), abs=1e-4)
+    assert abs(corpus.value - score.value) > 0.01
     assert 0 < score.value < 1
 
 

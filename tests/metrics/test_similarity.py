@@ -182,6 +182,27 @@ def test_bertscore_of_the_official_package(system: str) -> None:
         assert score.sentence_details[name] == pytest.approx(expected, abs=1e-5)
 
 
+# F of each sentence by `BERTScorer` of bert-score 0.3.13 with `idf=True` and the references as `idf_sents`.
+OFFICIAL_IDF = {
+    "A": """
+1.0000 0.9899 0.9545 1.0000 0.9753 1.0000 1.0000 0.9131 0.9178 0.9569 0.9516 1.0000 1.0000
+1.0000 0.9824 1.0000 0.8960 1.0000 0.9396 0.9829 0.9798 1.0000 0.9608 1.0000 1.0000 0.8752
+0.9344 0.9459 0.8996 0.9584 1.0000 1.0000 0.9803 0.8034 0.9292 0.9475""",
+    "B": """
+0.9242 0.9890 0.9303 0.9272 0.9495 0.9739 0.8714 0.9104 0.8908 0.9488 0.7865 0.6337 0.9442
+0.9718 0.8275 0.7410 0.8608 0.9333 0.8682 0.8126 0.9798 0.6904 0.8444 1.0000 0.8990 0.9677
+0.8618 0.8357 0.7906 0.9466 0.1061 0.7527 0.9723 0.8031 0.8568 0.6755""",
+}
+
+
+@pytest.mark.parametrize("system", ["A", "B"])
+def test_idf_of_the_official_package(system: str) -> None:
+    score = BertScore(encoder=MINI, layer=6, idf="references").score(*toy(system, 1))
+    assert score.sentences == pytest.approx(
+        [float(f) for f in OFFICIAL_IDF[system].split()], abs=1e-4
+    )
+
+
 @pytest.mark.parametrize("direction", ["ref->hyp", "hyp->ref", "ref<->hyp"])
 def test_bartscore_is_its_formula(tiny_sequence_model: Path, direction: str) -> None:
     precision = [bartscore_alone(tiny_sequence_model, ref, text) for text, ref in PAIRS]
