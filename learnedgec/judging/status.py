@@ -78,79 +78,96 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
 # -- the ranking -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Evidence:
+    """What the judgements say about S systems.
+
+    Attributes:
+        scores: float64 (1 + B, S): by all judgements, and on each of B resamples of the sentences.
+        games: float64 (S, S): how many judgements compare two systems.
+        mean: float64 (S, S): the mean outcome of such a judgement.
+        deviation: float64 (S, S): its standard deviation.
+    """
+
+    scores: Floats
+    games: Floats
+    mean: Floats
+    deviation: Floats
+
+
 def _rank(
     study: Study, judgements: Sequence[Judgement], resamples: int | None, level: float
 ) -> tuple[list[Row], list[Row]]:
-    """Return the ranking by people, and what would separate its neighbours.
-
-    Pairs and rankings give expected win rates of Bradley and Terry's model, ratings their mean.
-    """
-    names = list(study.systems)
-    number, size = {name: n for n, name in enumerate(names)}, len(names)
-    pairs = list(combinations(range(size), 2))
+    """Return the ranking by people, and what would separate its neighbours."""
+    names, sentences = list(study.systems), len(study.sources)
+    pairs = list(combinations(range(len(names)), 2))
     if not pairs:
         return [], []
-    count = resamples or enough_resamples(len(pairs), level)
-    samples = resample(len(study.sources), count, 0)
-    drawn = np.vstack([np.ones(len(study.sources)), multiplicities(samples, len(study.sources))])
-    compared = study.settings.task in ("pairs", "ranking")
-    games = np.zeros((size, size))
-    if compared:
-        wins = np.zeros((len(study.sources), size, size))
-        for each in counted(judgements):
-            wins[each.sentence] += count_wins(comparisons([each], number), size)
-            games += count_wins(((a, b, 0, 2.0) for a, b, *_ in comparisons([each], number)), size)
-        skills = bradley_terry(np.tensordot(drawn, wins, axes=1))[0]
-        scores = expected_win_rates(skills)
-        ties = _tie_share(judgements)
-        chance = 1 / (1 + np.exp(skills[0] - skills[0][:, None]))
-        mean = (1 - ties) * (2 * chance - 1)
-        spread = np.sqrt(np.maximum(1 - ties - mean**2, 0))
-    else:
-        sums, counts = _rating_sums(judgements, number, len(study.sources))
-        scores = quotient(drawn @ sums, drawn @ counts)
-        rated = quotient(sums, counts)
-        differences = rated[:, :, None] - rated[:, None]
-        games = (~np.isnan(differences)).sum(axis=0).astype(float)
-        mean = np.where(games > 0, np.nansum(differences, axis=0) / np.maximum(games, 1), 0.0)
-        squares = np.nansum((differences - mean) ** 2, axis=0)
-        spread = np.sqrt(squares / np.maximum(games - 1, 1))
-    if games.sum() == 0 or np.isnan(scores[0]).any():
+    samples = resample(sentences, resamples or enough_resamples(len(pairs), level), 0)
+    drawn = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
+    weigh = _compared if study.settings.task in ("pairs", "ranking") else _rated
+    seen = weigh(judgements, {name: number for number, name in enumerate(names)}, drawn)
+    scores = seen.scores[0]
+    if seen.games.sum() == 0 or np.isnan(scores).any():
         return [], []
-    many = np.where(np.isnan(scores[1:]), scores[0], scores[1:])
-    tested = [
-        paired_bootstrap(scores[0][a] - scores[0][b], many[:, a] - many[:, b]) for a, b in pairs
-    ]
-    adjusted = np.ones((size, size))
+    many = np.where(np.isnan(seen.scores[1:]), scores, seen.scores[1:])
+    tested = [paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b]) for a, b in pairs]
+    adjusted = np.ones((len(names), len(names)))
     for (a, b), p in zip(pairs, holm(np.array(tested)), strict=True):
         adjusted[a, b] = adjusted[b, a] = p
-    better = (scores[0][:, None] > scores[0]) & significant(adjusted, level)
-    cluster, ends = clusters(scores[0], better), intervals(many, level)
-    order = np.argsort(-scores[0], kind="stable").tolist()
+    better = (scores[:, None] > scores) & significant(adjusted, level)
+    cluster, ends = clusters(scores, better), intervals(many, level)
+    order = np.argsort(-scores, kind="stable").tolist()
     ranking: list[Row] = [
         {
             "system": names[n],
             "cluster": int(cluster[n]),
             "best": 1 + int(better[:, n].sum()),
-            "worst": size - int(better[n].sum()),
-            "score": float(scores[0, n]),
+            "worst": len(names) - int(better[n].sum()),
+            "score": float(scores[n]),
             "low": float(ends[n, 0]),
             "high": float(ends[n, 1]),
         }
         for n in order
     ]
-    separations: list[Row] = []
-    for a, b in pairwise(order):
-        needed = judgements_needed(mean[a, b], spread[a, b])
-        separations.append(
-            {
-                "better": names[a],
-                "worse": names[b],
-                "judged": int(games[a, b]),
-                "more": max(math.ceil(needed - games[a, b]), 0) if needed < 1e6 else None,
-            }
-        )
-    return ranking, separations
+    return ranking, [_separation(names, seen, a, b) for a, b in pairwise(order)]
+
+
+def _compared(
+    judgements: Sequence[Judgement], number: Mapping[str, int], drawn: Floats
+) -> _Evidence:
+    """Return expected win rates of Bradley and Terry's model, for pairs and rankings."""
+    size = len(number)
+    wins, games = np.zeros((drawn.shape[1], size, size)), np.zeros((size, size))
+    for each in counted(judgements):
+        wins[each.sentence] += count_wins(comparisons([each], number), size)
+        games += count_wins(((a, b, 0, 2.0) for a, b, *_ in comparisons([each], number)), size)
+    skills = bradley_terry(np.tensordot(drawn, wins, axes=1))[0]
+    ties = _tie_share(judgements)
+    chance = 1 / (1 + np.exp(skills[0] - skills[0][:, None]))
+    mean = (1 - ties) * (2 * chance - 1)
+    deviation = np.sqrt(np.maximum(1 - ties - mean**2, 0))
+    return _Evidence(expected_win_rates(skills), games, mean, deviation)
+
+
+def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], drawn: Floats) -> _Evidence:
+    """Return mean ratings, or the mean share of edits that were accepted."""
+    sums, counts = _rating_sums(judgements, number, drawn.shape[1])
+    rated = quotient(sums, counts)
+    differences = rated[:, :, None] - rated[:, None]
+    games = (~np.isnan(differences)).sum(axis=0).astype(float)
+    mean = np.nansum(differences, axis=0) / np.maximum(games, 1)
+    squares = np.nansum((differences - mean) ** 2, axis=0)
+    deviation = np.sqrt(squares / np.maximum(games - 1, 1))
+    return _Evidence(quotient(drawn @ sums, drawn @ counts), games, mean, deviation)
+
+
+def _separation(names: Sequence[str], seen: _Evidence, a: int, b: int) -> Row:
+    """Return how many more judgements would separate two systems, the better one first."""
+    needed = judgements_needed(seen.mean[a, b], seen.deviation[a, b])
+    more = max(math.ceil(needed - seen.games[a, b]), 0) if needed < 1e6 else None
+    judged = int(seen.games[a, b])
+    return {"better": names[a], "worse": names[b], "judged": judged, "more": more}
 
 
 def judgements_needed(mean: float, deviation: float) -> float:
