@@ -60,7 +60,8 @@ class _Evaluation:
 
     Attributes:
         benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
-            options such as seeda-s:+fluency; or a folder with your own benchmark.
+            options such as seeda-s:+fluency; or a folder with your own benchmark, FOLDER, or a half of it,
+            FOLDER:test.
         human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
             (default: TS if published, else EW, else every dimension).
         aggregation: how a metric's sentence scores become a system's score, one or several (default: mean,

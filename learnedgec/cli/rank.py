@@ -42,7 +42,7 @@ class _Ranking:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     about = "Rank systems by any metric, with intervals, clusters and significance."
-    common = "src hyp ref gold metric baseline by significance format out"
+    common = "src hyp ref gold metric baseline pool by format out"
     parser = flags.make_parser("rank", about, common)
     inputs.add_scoring(parser)
     flags.add_fields(parser, inputs.Baseline, inputs.Pool)

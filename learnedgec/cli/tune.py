@@ -28,9 +28,9 @@ class _Task:
         space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
             {weights: simplex}).
         benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, jfleg:references,
-            seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10 or a folder; the
-            evaluator joint-mpnet-3 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki (a half of
-            gmeg:dev) and JFLEG, so tune its metrics on others.
+            seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
+            of it, FOLDER:dev; the evaluator joint-mpnet-3 (some, impara, preference) has learned from
+            tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
