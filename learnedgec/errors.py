@@ -22,7 +22,7 @@ Every message says what was given, what was expected and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class LearnedgecError(Exception):
@@ -129,3 +129,15 @@ class MissingDependencyError(LearnedgecError):
             f"run: pip install 'learnedgec[{extra}]'"
         )
         self.package, self.extra = package, extra
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise `ConfigError` unless a value is one of the choices.
+
+    Args:
+        name: what it is the value of.
+        value: the value.
+        choices: what it may be.
+    """
+    if value not in choices:
+        raise ConfigError(f"{name} is {value!r}; one of {', '.join(choices)} was expected.")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, check_choice
 
 _Opened = TypeVar("_Opened")
 
@@ -61,8 +61,8 @@ class Runtime:
             raise ConfigError(
                 f"device is {self.device!r}; auto, cpu, cuda, cuda:1 or mps was expected."
             )
-        if self.tokenise not in ("none", "spacy"):
-            raise ConfigError(f"tokenise is {self.tokenise!r}; 'none' or 'spacy' was expected.")
+        check_choice("dtype", self.dtype, ("auto", "float32", "bfloat16"))
+        check_choice("tokenise", self.tokenise, ("none", "spacy"))
         if self.jobs < 0:
             raise ConfigError(f"jobs is {self.jobs}; give 0 (one per core) or a positive number.")
 

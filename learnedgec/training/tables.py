@@ -12,7 +12,7 @@ import os
 from argparse import ArgumentError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 from learnedgec.data.catalog.ratings import Rating
 from learnedgec.data.records import Columns
@@ -27,16 +27,23 @@ from learnedgec.training.pairs import RankedPair
 from learnedgec.training.result import TrainingResult
 
 if TYPE_CHECKING:
-    import datasets
-    import pandas
     from typing_extensions import Unpack
 
-Rows: TypeAlias = (
-    "pandas.DataFrame | datasets.Dataset | Sequence[Mapping[str, Any] | Rating | RankedPair]"
-)
-"""A table in memory: a data frame, a dataset, or a list of its rows."""
 
-Tables: TypeAlias = "Rows | PathLike | Sequence[PathLike | pandas.DataFrame | datasets.Dataset]"
+class Frame(Protocol):
+    """A data frame of pandas."""
+
+    def iterrows(self) -> Any:
+        """Return the rows."""
+
+    def to_dict(self, orient: Literal["records"]) -> Any:
+        """Return the rows as mappings."""
+
+
+Rows: TypeAlias = Frame | Iterable[Mapping[str, Any] | Rating | RankedPair]
+"""A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows."""
+
+Tables: TypeAlias = Rows | PathLike | Sequence[PathLike | Rows]
 """A table, the name of one (a file, a dataset of the catalog, `hf:OWNER/NAME`), or a list of these."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.contamination import count_shared
@@ -25,7 +25,7 @@ from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal, Objective
 from learnedgec.tuning.search import Comparison, Tuning
 from learnedgec.tuning.study import Sampler
-from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning.trials import SearchPlan, Validation
 
 
 @dataclass(frozen=True, repr=False)
@@ -295,7 +295,7 @@ def tune(
     human: str | None = None,
     aggregation: Aggregation = "mean",
     sampler: Sampler = "tpe",
-    validation: Literal["k-fold", "systems", "none"] = "k-fold",
+    validation: Validation = "k-fold",
     folds: int = 5,
     seed: int = 0,
     storage: str | None = None,

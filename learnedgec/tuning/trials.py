@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import optuna
@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, check_choice
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.runtime.progress import track
 from learnedgec.scoring import BoundMetric
@@ -32,6 +32,9 @@ from learnedgec.types import Floats, Indices
 
 # The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
 _HELD = 32
+
+
+Validation = Literal["k-fold", "systems", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,15 @@ class SearchPlan:
     trials: PositiveInt = 200
     sampler: Sampler = "tpe"
     seed: int = 0
-    validation: Literal["k-fold", "systems", "none"] = "k-fold"
+    validation: Validation = "k-fold"
     folds: int = 5
     storage: str | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("sampler", self.sampler, get_args(Sampler))
+        check_choice("validation", self.validation, get_args(Validation))
+        if self.trials < 1:
+            raise ConfigError(f"trials is {self.trials}; a number of at least 1 was expected.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import learnedgec
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.scoring import score
@@ -33,6 +34,36 @@ TAKEN: list[Callable[[], float]] = [
     lambda: score("gleu", TEXTS, {"x": TEXTS}, References.from_texts(TEXTS))["x"].value,
     lambda: score("gleu", TEXTS, TEXTS, [TEXTS], references_by="annotator").value,
 ]
+
+
+ROWS = [{"source": "a", "hypothesis": "b", "fluency": 1}]
+# Run time refuses them before it reads, trains or scores anything.
+MISUSED: list[Callable[[], object]] = [
+    lambda: learnedgec.train(ROWS),  # type: ignore[call-arg]
+    lambda: learnedgec.train(3, output="x"),  # type: ignore[arg-type]
+    lambda: learnedgec.train([3], output="x"),  # type: ignore[arg-type]
+    lambda: learnedgec.train(ROWS, output="x", epochs=3),  # type: ignore[call-arg]
+    lambda: learnedgec.train(ROWS, output="x", bits=3),  # type: ignore[arg-type]
+    lambda: learnedgec.tune("gleu", "sample", trial=3),  # type: ignore[call-arg]
+    lambda: learnedgec.tune("gleu", "sample", objective="bleu"),  # type: ignore[arg-type]
+    lambda: learnedgec.tune("gleu", "sample", validation="x"),  # type: ignore[arg-type]
+    lambda: learnedgec.tune("gleu", "sample", sampler="x"),  # type: ignore[arg-type]
+    lambda: learnedgec.reward("length", flor=-1.0),  # type: ignore[call-arg]
+    lambda: learnedgec.reward(3),  # type: ignore[arg-type]
+    lambda: learnedgec.compare("gleu", TEXTS, {"a": TEXTS}, TEXTS),  # type: ignore[call-arg]
+    lambda: learnedgec.edit_confidence("a", TEXTS),  # type: ignore[arg-type]
+    lambda: learnedgec.Runtime(dtype="float8"),  # type: ignore[arg-type]
+    lambda: learnedgec.References.from_texts("a"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("call", MISUSED)
+def test_what_is_misused(
+    call: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((learnedgec.LearnedgecError, TypeError)):
+        call()
 
 
 @pytest.mark.parametrize("call", REFUSED)
