@@ -212,7 +212,7 @@ def _shown(group: argparse._ArgumentGroup) -> list[argparse.Action]:
         lightnings = prefix in ("trainer", "best", "last", "early_stopping")
         whole = action.dest in ("model", "data", "trainer", "best", "last", "early_stopping")
         hidden = action.help is argparse.SUPPRESS or whole or key == "help"
-        if not hidden and (not lightnings or key in _OF_LIGHTNING):
+        if not hidden and (not lightnings or (key in _OF_LIGHTNING and prefix != "best")):
             kept.append(action)
     return kept
 

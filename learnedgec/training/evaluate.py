@@ -371,6 +371,19 @@ def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
     return outputs[int(np.argmax(np.nan_to_num(figures)))]
 
 
+def _with_sides(*numbers: float) -> str:
+    """Return a gain and its interval with two digits, or three where two hide on which side of 0 it is.
+
+    Example:
+        >>> _with_sides(0.031, -0.02, 0.08), _with_sides(0.012, 0.004, 0.02)
+        ('+0.03 [-0.02, +0.08]', '+0.012 [+0.004, +0.020]')
+    """
+    digits = 3 if any(0 < abs(number) < 0.005 for number in numbers) else 2
+    # Adding 0 makes a rounded −0 positive.
+    shown = [f"{round(number, digits) + 0.0:+.{digits}f}" for number in numbers]
+    return "{} [{}, {}]".format(*shown)
+
+
 def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Floats]) -> Verdict:
     """Return the verdict on a head with these values on the test part."""
     figures = test.figures(trained)
@@ -403,8 +416,7 @@ def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Fl
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
     if test.groups < test.size:
         about += f" from {test.groups} sources"
-    # Adding 0 makes a rounded −0 positive.
-    gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*np.round((gains[best], least, most), 2) + 0.0)
+    gain = _with_sides(gains[best], least, most)
     # As of a head that is not trained further; rounding differs with the batches.
     unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
     if low <= chance:

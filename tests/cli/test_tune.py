@@ -143,7 +143,10 @@ def test_tables_mark_a_metric_on_sentences_that_it_was_tuned_on(run: Any) -> Non
         assert (
             "ensemble@sample+sentence-accuracy*" in run(f"{meta} --show {shown} --format tsv").out
         )
-    err = run(f"{SCORE} ensemble@sample+sentence-accuracy").err
+    out, err = run(f"{SCORE} ensemble@sample+sentence-accuracy")
+    assert (
+        "ensemble@sample+sentence-accuracy is on a standardised scale: 0 is the mean score" in out
+    )
     assert "ensemble@sample+sentence-accuracy was tuned on 70 of the 72 sentences" in err
 
 
