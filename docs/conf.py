@@ -26,6 +26,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "reference",
     "leaderboard",
 ]
@@ -36,6 +37,7 @@ html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not what a program prints
 
 # -- Markdown --------------------------------------------------------------------------------
 # No mathematics: a browser would fetch the library for it.
