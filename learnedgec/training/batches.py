@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from datasets.fingerprint import Hasher
+from rapidfuzz.distance import Levenshtein
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Sampler
 
@@ -80,17 +81,17 @@ class Encoding:
             if "tokens" in marks:
                 marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
             read = [row if {*names}.intersection(row.heads) else None for row in examples]
-            texts = [(row, text) for row in read if row for text in row.texts]
+            texts = [(row, place) for row in read if row for place in range(len(row.texts))]
             # With one more, there is at least one.
-            pairs = [*(text for _, text in texts), ("", "")]
+            pairs = [*(row.texts[place] for row, place in texts), ("", "")]
             items: Sequence[Any] = pairs if kind == "pair" else [text for _, text in pairs]
             encoded, _ = encode(self.tokenizer, items, max_length=self.max_tokens, marks=marks)
             tokens = {key: encoded[key] for key in encoded if key != "offset_mapping"}
             if "tokens" in marks:
                 spans = zip(texts, encoded["offset_mapping"], strict=False)
                 tokens["wrong"] = [
-                    wrong_tokens(hypothesis, _labels(row, hypothesis), offsets)
-                    for (row, (_, hypothesis)), offsets in spans
+                    wrong_tokens(row.texts[place][1], _labels(row, place), offsets)
+                    for (row, place), offsets in spans
                 ]
             ends = [0, *itertools.accumulate(len(row.texts) if row else 0 for row in read)]
             for key, numbers in tokens.items():
@@ -148,7 +149,7 @@ class Encoding:
                 goal.details(head, Example(*(row[key] for key in ATTRIBUTES))) if detailed else ()
             )
             details += [torch.tensor(numbers, dtype=torch.float32)] * size
-            labels += [kind in ("pairs", "labelled")] * size
+            labels += [kind in ("pairs", "labelled", "cases")] * size
         tokens = None
         if wrong:
             tokens = pad_sequence(list(map(torch.tensor, wrong)), True, math.nan)
@@ -165,12 +166,37 @@ class Encoding:
             pad_sequence(details, True, math.nan) if details else torch.zeros((0, 0)),
             tokens,
             inputs.get("capitals") if goal.reads == "capitals" else None,
+            None if tokens is None else _aligned(inputs["input_ids"], tokens, cases),
         )
 
 
-def _labels(example: Example, hypothesis: str) -> Sequence[bool | None]:
+def _aligned(
+    tokens: torch.Tensor, wrong: torch.Tensor, cases: Sequence[Sequence[int]]
+) -> torch.Tensor:
+    """Return the tokens that the sources of a case and of its variant share, (K, 2, 2): rows and columns.
+
+    Args:
+        tokens: (M, T).
+        wrong: (M, T), NaN for tokens that are not compared.
+        cases: rows of each case, as in `Targets`.
+    """
+    places: list[tuple[tuple[int, int], tuple[int, int]]] = []
+    for _, original, _, variant in cases:
+        rows = [tokens[row][~wrong[row].isnan()].tolist() for row in (original, variant)]
+        columns = [(~wrong[row].isnan()).nonzero()[:, 0].tolist() for row in (original, variant)]
+        for block in Levenshtein.opcodes(*rows).as_matching_blocks():
+            for step in range(block.size):
+                here, there = columns[0][block.a + step], columns[1][block.b + step]
+                places.append(((original, here), (variant, there)))
+    return torch.tensor(places, dtype=torch.long).view(-1, 2, 2)
+
+
+def _labels(example: Example, place: int) -> Sequence[bool | None]:
     """Return for each word of a text, and for its end, whether it is wrong; `None` if that is unknown."""
-    words = hypothesis.split()
+    words = example.texts[place][1].split()
+    if example.kind == "cases":
+        # The correction comes before the source.
+        return wrong_words(words, example.texts[place // 2 * 2][1].split())
     if example.correct:
         return wrong_words(words, example.correct.split())
     # The label of the end may be missing.

@@ -46,8 +46,10 @@ class EvaluatorModule(lightning.LightningModule):
     over its examples in the batch. Heads that read the same input share one pass through the encoder. Where
     `data.cases` gives a head cases, `consistency` times this is added: the mean of ½·(KL(p ‖ q) + KL(q ‖ p)),
     where p = σ(value(correction) − value(source)) is the preference in the original context and q that in a
-    perturbed one; the values of a head with a scale are divided by it first. It is the regularisation of
-    Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair. A head without any
+    perturbed one; the values of a head with a scale are divided by it first. For `detection`, p and q are the
+    probabilities that a token is wrong, over the tokens that both sources share by edit distance: this is the
+    regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3) as it is there, per token; the
+    former is the same per pair. A head without any
     preference would minimise this term. Therefore a head that learns the order of pairs (`sigmoid`,
     `logistic`) also learns in both contexts that the correction is better, whatever `consistency` is.
 
@@ -196,7 +198,7 @@ class EvaluatorModule(lightning.LightningModule):
                     f"model.heads.{name}: its objective is {objective!r}, but data.pairs has no pairs for "
                     f"it; add data.pairs.{name}."
                 )
-            if goal.reads != "pooled" and data.cases.get(name):
+            if goal.reads == "capitals" and data.cases.get(name):
                 raise ConfigError(
                     f"data.cases.{name}: a head with the objective {objective} does not compare texts; name "
                     "another head."
@@ -249,7 +251,11 @@ class EvaluatorModule(lightning.LightningModule):
             self.log(f"train/{name}/loss", loss, batch_size=size)
             total = total + self.head_options[name].weight * loss
             if self.consistency and len(targets.cases):
-                loss = consistency_loss(values[targets.cases] / goal.scale)
+                if targets.aligned is None:
+                    loss = consistency_loss(values[targets.cases] / goal.scale)
+                else:
+                    rows, columns = targets.aligned.unbind(dim=2)
+                    loss = _divergence(*values[rows, columns].unbind(dim=1))
                 self.log(f"train/{name}/consistency", loss, batch_size=size)
                 total = total + self.consistency * loss
         self.log("train/loss", total, batch_size=size, prog_bar=True)
@@ -406,9 +412,15 @@ def consistency_loss(values: torch.Tensor) -> torch.Tensor:
         >>> consistency_loss(torch.tensor([[2.0, 1.0, 5.0, 4.0]]))
         tensor(0.)
     """
-    original, variant = (values[:, ::2] - values[:, 1::2]).float().unbind(dim=1)
+    return _divergence(*(values[:, ::2] - values[:, 1::2]).unbind(dim=1))
+
+
+def _divergence(original: torch.Tensor, variant: torch.Tensor) -> torch.Tensor:
+    """Return the mean of ½·(KL(p ‖ q) + KL(q ‖ p)) over logits of p and q, (K,); 0 if there are none."""
+    original, variant = original.float(), variant.float()
     # For Bernoulli distributions the two divergences sum to (p − q)·(logit p − logit q).
-    return 0.5 * ((original.sigmoid() - variant.sigmoid()) * (original - variant)).mean()
+    terms = (original.sigmoid() - variant.sigmoid()) * (original - variant)
+    return 0.5 * terms.sum() / max(len(terms), 1)
 
 
 def parameter_groups(

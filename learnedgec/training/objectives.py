@@ -63,6 +63,8 @@ class Targets:
         details: (M, D), the `Objective.details` of each text's example, NaN beyond their end.
         wrong: (M, T), 1 for a token of a wrong word, NaN where unknown; for objectives that read tokens.
         capitals: (M, T), the marks of `evaluators.capitals`; for objectives that read capitals.
+        aligned: (K, 2, 2), row and column of each token of a case's original source, and of the same token in
+            its variant; for objectives that read tokens.
     """
 
     ratings: torch.Tensor
@@ -73,6 +75,7 @@ class Targets:
     details: torch.Tensor | None = None
     wrong: torch.Tensor | None = None
     capitals: torch.Tensor | None = None
+    aligned: torch.Tensor | None = None
 
 
 class Objective(torch.nn.Module, ABC):
@@ -309,7 +312,8 @@ class Residual(Objective):
 class Detection(Objective):
     """The binary cross entropy of each token being part of a wrong word, where the correct text is known.
 
-    The head's value is the log-probability that no token is wrong, so the head also ranks.
+    The head's value is the log-probability that no token is wrong, so the head also ranks. It learns from
+    corrections and sources of cases, too, in both contexts.
     """
 
     reads = "tokens"

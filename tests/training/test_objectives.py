@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
-from torch.nn.functional import softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from training_files import (
     arguments,
     batch_of,
@@ -115,6 +115,52 @@ def test_consistency_is_the_mean_of_both_divergences() -> None:
 
         expected.append(0.5 * (divergence(p, q) + divergence(q, p)))
     assert consistency_loss(values).item() == pytest.approx(sum(expected) / 2, abs=1e-6)
+
+
+def test_detection_learns_from_the_tokens_that_both_contexts_share(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = {"wrong": HeadOptions(objective="detection")}
+    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
+    torch.nn.init.normal_(module.model.heads["wrong"].weight)
+    texts = ("We saw dogs .", "We saw dog .", "We all saw dogs .", "We all saw dog .")
+    batch = batch_of(module, [Example([("s", text) for text in texts], "cases", ["wrong"])])
+    with torch.inference_mode():
+        monkeypatch.setattr(module, "log", lambda *_, **__: None)
+        total = module.training_step(batch, 0).item()
+        logits, labels, ids = [], [], []
+        for text in texts:
+            inputs = module.tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+            spans = inputs.pop("offset_mapping")[0].tolist()
+            encoded = module.model.encode(inputs, "hypothesis")
+            logits.append(module.model.token_logits(encoded, "wrong")[0])
+            start = text.index("dog")
+            wrong = "dog " in text
+            labels += [float(wrong and start <= a < b <= start + 3) for a, b in spans]
+            ids.append(inputs["input_ids"][0].tolist())
+        size = len(ids[1]) - ids[1].index(module.tokenizer.convert_tokens_to_ids("saw"))
+        first = len(ids[1]) - size
+        p, q = (torch.cat((logits[row][:first], logits[row][-size:])).sigmoid() for row in (1, 3))
+        assert ids[1] == [*ids[3][:first], *ids[3][-size:]]
+        assert len(ids[3]) > len(ids[1])
+        divergence = p * (p / q).log() + (1 - p) * ((1 - p) / (1 - q)).log()
+        back = q * (q / p).log() + (1 - q) * ((1 - q) / (1 - p)).log()
+        consistency = (0.5 * (divergence + back)).mean()
+        loss = binary_cross_entropy_with_logits(torch.cat(logits), torch.tensor(labels))
+    assert sum(labels) > 0
+    assert consistency.item() > 1e-4
+    assert total == pytest.approx((loss + 0.7 * consistency).item(), abs=1e-4)
+
+
+def test_consistency_of_detection_is_trained(tmp_path: Path, tiny_encoder: Path) -> None:
+    data = {
+        "pairs": {"wrong": [pairs_file(tmp_path, ranked_pairs())]},
+        "cases": {"wrong": [cases_file(tmp_path)]},
+    }
+    heads = {"wrong": {"objective": "detection"}}
+    trained(arguments(tmp_path, data, encoder=tiny_encoder, heads=heads))
+    (log,) = (tmp_path / "runs").rglob("metrics.csv")
+    assert "train/wrong/consistency" in log.read_text().partition("\n")[0]
 
 
 def test_consistency_on_cases_is_trained(tmp_path: Path, tiny_encoder: Path) -> None:
