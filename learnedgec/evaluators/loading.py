@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -325,7 +326,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 class Uninitialised(TorchFunctionMode):
-    """Within this context new weights are 0 and not random numbers, since a model's stored ones replace them.
+    """Within this context new weights are no random numbers, since a model's stored ones replace them.
 
     Example:
         >>> before = torch.get_rng_state()
@@ -339,10 +340,10 @@ class Uninitialised(TorchFunctionMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):
-            # Loops that draw until all numbers are within bounds end with zeros.
             tensor = next(iter((*args, *(kwargs or {}).values())))
-            tensor.detach().zero_()
-            return tensor
+            # Loops that draw until all numbers are within bounds use the methods of tensors, and end with
+            # zeros. After functions of `torch.nn.init` memory stays untouched, which takes no time.
+            return tensor if isinstance(function, FunctionType) else tensor.detach().zero_()
         return function(*args, **(kwargs or {}))
 
 
