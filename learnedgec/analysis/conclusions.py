@@ -92,7 +92,10 @@ def leaders(rankings: Sequence[SystemRanking]) -> str:
     judges = [ranking for ranking in rankings if not is_sentinel(ranking.metric)]
     if not judges or len(judges[0].systems) == 1:
         return " ".join(conclusions(ranking)[0] for ranking in judges)
-    parts = [f"by {names[ranking.metric]}, {_leading(ranking)}" for ranking in judges]
+    by_result: dict[str, list[str]] = {}
+    for ranking in judges:
+        by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
+    parts = [f"by {_listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
     test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
     return f"{text[0].upper()}{text[1:]} ({test})."

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from learnedgec import load_metric
-from learnedgec.analysis.conclusions import conclusions, conflicts, guidance
+from learnedgec.analysis.comparison import compare_systems
+from learnedgec.analysis.conclusions import compared, conclusions, conflicts, guidance, leaders
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.base import Statistics
 from learnedgec.report.overview import rank_agreement
@@ -113,3 +116,48 @@ def test_guidance() -> None:
     ]
     # Of two systems, every second metric has this order.
     assert advice((3.0, 2.0), some=(9.0, 1.0)) == []
+
+
+def test_leaders_are_named_in_one_sentence() -> None:
+    def said(*scores: float, baseline: str | None = None) -> str:
+        return leaders([replace(ranked(*scores, baseline=baseline), metric="gleu")])
+
+    test = "(paired bootstrap, p < 0.05 after Holm's correction for"
+    assert said(9.0, 5.0, 5.0) == f"By gleu, s0 is best {test} all 3 pairs)."
+    assert said(5.0, 5.0, 1.0).startswith("By gleu, s0 is not significantly better than s1 (")
+    many = said(5.0, 5.01, 4.99, 5.0, 5.0, 5.01)
+    assert many.startswith("By gleu, s5 is not significantly better than s0, s2, s3 and 2 more (")
+    assert said(9.0, 5.0, 1.0, baseline="s1") == (
+        f"By gleu, s0 is significantly better than s1 {test} 2 comparisons with s1)."
+    )
+    assert said(1.0, 5.0, baseline="s1").startswith(
+        "By gleu, no system is significantly better than s1"
+    )
+    assert said(5.0) == "s0 scores 5.0153, 95% CI [4.8731, 5.1433]."
+    assert leaders([ranked(9.0, 5.0)]) == ""
+
+
+def test_comparisons_are_joined_by_their_result() -> None:
+    noise = np.random.default_rng(0).normal(size=(5, 200))
+    means = {"base": 5.0, "high": 9.0, "low": 1.0, "near": 5.0, "none": np.nan}
+    statistics = {
+        name: Statistics({"score": mean + row})
+        for (name, mean), row in zip(means.items(), noise, strict=True)
+    }
+    rows = compare_systems(load_metric("length"), statistics, "base", resamples=200)
+    said = compared(rows, "gleu")
+    assert said.startswith("By gleu, high (+")
+    for part in (
+        ") scores higher than base; low (-",
+        ") scores lower than base; near (",
+        "none cannot be",
+    ):
+        assert part in said
+    assert said.endswith("paired bootstrap over 200 sentences with 200 resamples).")
+    failures = {row.system: row.failure("gleu") for row in rows}
+    assert failures["none"] == "none has no score by gleu."
+    assert failures["low"].startswith("low is significantly worse than base by gleu (-4.")
+    assert failures["high"] == failures["near"] == ""
+    low = next(row for row in rows if row.system == "low")
+    assert low.failure("gleu", margin=3.0).endswith("; the margin is 3).")
+    assert low.failure("gleu", margin=5.0) == ""
