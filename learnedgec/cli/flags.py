@@ -40,6 +40,17 @@ _Fields = TypeVar("_Fields")
 _SHORT = {"src": "-s", "hyp": "-y", "ref": "-r", "metric": "-m"}
 
 
+# The argument with which a command gives its parser instead of running.
+PRINT_PARSER = "--print-parser"
+
+
+class FoundParser(BaseException):
+    """Carries a command's parser out of the command."""
+
+    def __init__(self, parser: ArgumentParser) -> None:
+        self.parser = parser
+
+
 class _Parser(ArgumentParser):
     """A parser whose errors are all either the package's or argparse's `ArgumentError`.
 
@@ -50,6 +61,8 @@ class _Parser(ArgumentParser):
     common: tuple[str, ...] = ()
 
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
+        if PRINT_PARSER in args:
+            raise FoundParser(self)
         if "--help-all" in args:
             self.common, args = (), ["--help"]
         try:

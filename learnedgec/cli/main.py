@@ -54,6 +54,8 @@ _USER_ERROR, _INTERRUPTED = 2, 130
 _OPTIONS = """\
   -h, --help  show this help; `learnedgec COMMAND --help` explains a command, and --help-all every option
   --version   show the version
+  --print-completion SHELL
+              print a script with which a shell (bash, zsh, …) completes commands, options and names
   --debug     after COMMAND: show the traceback of an error"""
 
 
@@ -94,6 +96,11 @@ def _run_command(words: Sequence[str]) -> int:
         return 0 if words else _USER_ERROR
     if words[0] == "--version":
         print(f"learnedgec {__version__}")
+        return 0
+    if words[0] == "--print-completion":
+        from learnedgec.cli.completion import completion
+
+        print(completion(words[1] if len(words) > 1 else "bash"))
         return 0
     if words[0] not in COMMANDS:
         raise UnknownNameError("command", words[0], COMMANDS, meant=_meant(words[0]))
