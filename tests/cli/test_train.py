@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import sys
+import time
 from pathlib import Path
 from statistics import fmean, stdev
 from types import SimpleNamespace
@@ -89,7 +90,9 @@ def test_what_is_learned_from_and_where_is_said_first(
 
 def test_every_phase_shows_progress(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(1, 61)
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    timers = {"perf_counter": time.perf_counter, "process_time": time.process_time}
+    fake = SimpleNamespace(monotonic=lambda: next(clock), **timers)
+    monkeypatch.setattr(progress, "time", fake)
     monkeypatch.setattr(ProgressLines, "_due", 1)
     err = train(f"{TRAIN} --trainer.max_epochs 1").err
     for phase in (
