@@ -339,10 +339,13 @@ def test_continuous_integration(installed: Shell, folder: Path) -> None:
     # The table is there although the comparison failed, and so is the comment's text.
     Path(folder, "gh").write_text("#!/bin/sh\necho $*\n")
     Path(folder, "gh").chmod(0o755)
-    done = installed(f"{compare.strip()} || true\nPATH=$PWD:$PATH NUMBER=7\n{comment}")
+    done = installed(
+        f"{compare.strip()} || true\nPATH=$PWD:$PATH NUMBER=7 GITHUB_STEP_SUMMARY=summary.md\n{comment}"
+    )
     assert done == "pr comment 7 --edit-last --body-file comment.md\n"
     first, *_, last = Path(folder, "comment.md").read_text(encoding="utf-8").splitlines()
     assert (first, last) == ("```text", "```")
+    assert Path(folder, "summary.md").read_bytes() == Path(folder, "comment.md").read_bytes()
 
 
 @pytest.fixture
