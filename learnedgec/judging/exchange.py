@@ -185,6 +185,15 @@ def read_judgements(
                 f"{path}: sentence {each.sentence} is judged, and the sentences are numbered from 0 to "
                 f"{len(sources) - 1}."
             )
+        texts: dict[tuple[str, ...], int] = {}
+        for (name,), rank in zip(each.groups, each.answer.ranks, strict=False):
+            # Appraise shows equal outputs once, so other ranks mean other sentences.
+            text = tuple(systems[name][each.sentence].split())
+            if texts.setdefault(text, rank) != rank and suffix(path) == ".xml":
+                raise FormatError(
+                    f"{path}: two systems with the same output have different ranks in sentence "
+                    f"{each.sentence}, so the sentences are not those of source.txt; number them from 0."
+                )
     return judgements
 
 

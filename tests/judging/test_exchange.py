@@ -314,6 +314,13 @@ def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> 
             "sentence 24 is judged, and the sentences are numbered from 0 to 23",
         ),
         (
+            "a.xml",
+            '<r><ranking-item src-id="0"><translation rank="1" system="good"/>'
+            '<translation rank="2" system="twin"/></ranking-item></r>',
+            FormatError,
+            "two systems with the same output have different ranks in sentence 0, so",
+        ),
+        (
             "a.csv",
             "id,better,worse,annotator\n0,good,fair,owner\n",
             InputError,
