@@ -311,7 +311,9 @@ def about_metric(cell: Mapping[str, Any]) -> dict[str, Any]:
         for package, datasets in cell["learned"].items()
     }
     licences = [open_package(name).manifest.get("license", "none stated") for name in learned]
-    english = bool(learned) or getattr(metric, "annotator", None) not in (None, "plain")
+    # The encoders that metrics name are English.
+    english = bool(learned) or hasattr(metric, "encoder")
+    english |= getattr(metric, "annotator", None) not in (None, "plain")
     return {
         "references": metric.needs_references,
         "language": "English" if english else "any",
