@@ -31,7 +31,7 @@ from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.notices import TextWarning
 from learnedgec.runtime.runtime import Runtime
 
-# Encoders batch differently; float32 then agrees to this.
+# Scores in float32 agree to this between different batches of an encoder.
 _TOLERANCE = 1e-5
 
 

@@ -179,7 +179,7 @@ def application(
         queue.append(own)
         try:
             async with turn:
-                # Whoever is first in the queue scores those behind it, too.
+                # The first request in the queue also scores the requests behind it.
                 while own.outcome is None:
                     await run_in_threadpool(_score, _first(queue, request_sentences))
         finally:

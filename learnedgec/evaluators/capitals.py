@@ -9,8 +9,8 @@ from torch.nn.functional import logsigmoid
 
 # Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
 UNMARKED, SMALL, CAPITAL = 0, 1, 2
-# Least log-probability of a word, so that one unusual name does not outweigh the rest of the sentence, and of
-# a text, so that a long one in another style is not worse than one that is no correction at all.
+# The smallest log-probability of a word, so that one unusual name does not outweigh the rest of the sentence;
+# and that of a text, so that a long text in another style is not worse than one that is no correction at all.
 _LEAST_OF_WORD, _LEAST_OF_TEXT = -4.0, -40.0
 
 

@@ -16,7 +16,7 @@ from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
-# The largest table of logits at a time, in numbers: 256 MiB in float32.
+# The largest number of logits at a time, which take 256 MiB in float32.
 _LOGITS = 1 << 26
 
 
@@ -46,7 +46,7 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
         runtime: device, precision, token budget, progress.
 
     Raises:
-        ModelError: the model cannot be loaded, or its tokenizer has no token to begin with.
+        ModelError: the model cannot be loaded, or its tokenizer has no beginning-of-sentence token.
     """
     tokenizer = load_tokenizer(name)
     model: Any = load_model(name, runtime, "AutoModelForCausalLM")
@@ -61,7 +61,7 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
     encoded = tokenizer(list(distinct), add_special_tokens=False, verbose=False)["input_ids"]
     scores = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
     context = getattr(model.config, "max_position_embeddings", None) or 1 << 30
-    # The text of each window, and what of it the window reads and scores.
+    # The text of each window, and the parts of it that the window reads and scores.
     places = [(n, *place) for n, ids in enumerate(encoded) for place in _windows(len(ids), context)]
     windows = [[start, *encoded[number]][first:end] for number, first, _, end in places]
     budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
@@ -84,10 +84,10 @@ def _windows(tokens: int, context: int) -> Iterator[tuple[int, int, int]]:
 
     Args:
         tokens: number of the text's tokens.
-        context: the most tokens of a window.
+        context: the largest number of tokens in a window.
 
     Yields:
-        The window's first position, how many tokens the windows before it score, and its end.
+        The window's first position, the number of tokens that earlier windows score, and its end.
     """
     first = scored = 0
     while scored < tokens:

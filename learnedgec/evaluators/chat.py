@@ -21,7 +21,7 @@ from learnedgec.errors import ConfigError, MissingDependencyError, ModelError
 OPENAI = "https://api.openai.com/v1"
 OutputFormat = Literal["json-schema", "json-object", "text"]
 
-# Characters of an endpoint's message that an error repeats.
+# The number of characters of an endpoint's message that an error repeats.
 _EXCERPT = 200
 
 _Request = TypeVar("_Request")
@@ -67,7 +67,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or re.search(r"[@?#;\s]", self.url):
-            # Whatever may hold a key is not repeated.
+            # A text that may hold a key is not repeated.
             shown = "the address given" if re.search(r"[@?#;]", self.url) else repr(self.url[:200])
             raise ConfigError(
                 f"{shown} is not an endpoint; an address such as {OPENAI} or http://localhost:8000/v1 was "

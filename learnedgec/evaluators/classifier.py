@@ -1,4 +1,4 @@
-"""Published sequence classifiers with one label, which metrics read as they read trained packages.
+"""Published sequence classifiers with one label, which metrics use like trained packages.
 
 predictor = find_predictor("org/quality")
 predictor.predict(sources, hypotheses, ["quality"], runtime)["quality"]
@@ -47,7 +47,7 @@ class PublishedClassifier:
         UnknownNameError: no model is named like this; a trained evaluator would be.
     """
 
-    # As IMPARA's authors use their classifier; SOME's has no gate.
+    # IMPARA's authors use their classifier with this gate and encoder; SOME's classifiers have no gate.
     gate: ClassVar[str] = "cosine"
     encoder: ClassVar[str] = "bert-base-cased"
     name: str
@@ -74,10 +74,10 @@ class PublishedClassifier:
         check_model(self.name)
 
     def range(self, weights: Mapping[str, float]) -> None:
-        """Return `None`: no file says on which ratings it was trained."""
+        """Return `None`, because no file says on which ratings it was trained."""
 
     def sums(self, outputs: Sequence[str]) -> dict[str, str]:
-        """Return the terms of sums, of which it has none."""
+        """Return no terms, because a classifier has no sums."""
         return {}
 
     def predict(
@@ -127,11 +127,11 @@ Predictor: TypeAlias = Package | PublishedClassifier
 
 
 def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
-    """Return what a model's name stands for: a package if there is one of this name, else a classifier.
+    """Return the predictor that a name denotes: a package if one has this name, else a classifier.
 
     Args:
         name: name, directory or hub ID.
-        reads: what a classifier reads; a package says so itself.
+        reads: the input of a classifier; a package records its own.
 
     Raises:
         UnknownNameError: no model is named like this.

@@ -43,7 +43,8 @@ from learnedgec.types import Floats
 
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
-# Inputs of one kind whose values stay in memory, unless more are asked for at once: several benchmarks.
+# The number of inputs of one kind whose values stay in memory, unless more are asked for at once. Several
+# benchmarks have fewer.
 _MOST_REMEMBERED = 100_000
 
 

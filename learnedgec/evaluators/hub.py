@@ -28,7 +28,7 @@ _WAYS = (
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[A-Za-z0-9][\w./-]*)?")
-# Seconds to wait for an answer of the hub; its library would wait much longer.
+# The number of seconds to wait for an answer of the hub, whose library would wait much longer.
 _SECONDS = 5.0
 
 
@@ -97,7 +97,7 @@ def fetch_files(name: str, files: Sequence[str], commit: str | None = None) -> P
     Raises:
         ModelError: a file does not exist, or the hub cannot be reached.
     """
-    # One quick question: the download would try for half a minute, or be content with the cache.
+    # Ask one quick question, because the download would try for half a minute, or accept the cache.
     commit = commit or hub_info(name).sha
     repository, revision = split_revision(name)
 
@@ -109,7 +109,7 @@ def fetch_files(name: str, files: Sequence[str], commit: str | None = None) -> P
     with reported(name):
         paths = [download(file, commit) for file in files]
         if revision != commit:
-            # The cache learns which commit a branch has from a file that is asked for by the branch.
+            # The cache records the commit of a branch when a file is requested by the name of the branch.
             download(files[0], revision)
     return paths[0].parent
 

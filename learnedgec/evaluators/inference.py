@@ -1,4 +1,4 @@
-"""Inference with a transformer: tokenise texts, pack them into batches of similar length, and run these.
+"""Inference with a transformer, which tokenises texts and runs them in batches of similar length.
 
 Every metric with an encoder or a language model passes its texts (or pairs of texts) to this module. Each
 distinct input of all systems is run once. Inputs are sorted by length and packed by a token budget, and each
@@ -102,7 +102,7 @@ def encode(
         `input_ids`, from some tokenizers `token_type_ids`, and the marks, one list for each item; and the
         number of tokens to which each item was truncated, or 0.
     """
-    # The texts; or the first texts, and the second texts.
+    # One list of texts, or the lists of the first and of the second texts of pairs.
     sides = (
         [list(items)] if isinstance(items[0], str) else list(map(list, zip(*items, strict=True)))
     )
@@ -122,7 +122,7 @@ def encode(
         if encoded.encodings is not None:
             cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
         else:
-            # Tokenizers that are written in Python do not say what they cut.
+            # Tokenizers that are written in Python do not report what they cut.
             cut = [len(ids) > limit for ids in call()["input_ids"]]
         limits = [limit * is_cut for is_cut in cut]
     columns = dict(encoded)
@@ -213,7 +213,7 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
         >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
         [[1], [2, 3, 0]]
     """
-    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    # With the longest inputs first, a lack of memory shows at once, and the progress bar is cautious.
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
     starts = [0]
     while starts[-1] < len(order):
@@ -287,9 +287,9 @@ def run(
         runtime: device, precision, token budget, progress bar and cache folder.
         width: K, the length of a row; needed only if rows are stored, or if there may be no items.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
-        depends_on: what a row depends on besides its input; if empty, no row is stored on disk.
-        options: `description`, what the progress bar says, and `max_length`, `special_tokens` and `marks` of
-            `encode`.
+        depends_on: everything besides the input on which a row depends; if empty, no row is stored on disk.
+        options: `description`, the label of the progress bar, and `max_length`, `special_tokens` and `marks`
+            of `encode`.
     """
     memory = {} if memory is None else memory
     store: RowStore | None = None
@@ -427,7 +427,7 @@ def sentence_vectors(
             includes [CLS] and [SEP].
         runtime: device, precision, batches and progress bar.
         max_length: maximum length of a text in tokens; longer texts are truncated.
-        description: what the progress bar says.
+        description: label of the progress bar.
 
     Returns:
         float64 (N, H).

@@ -36,7 +36,7 @@ from learnedgec.runtime.search_paths import local_path
 
 _ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
-# Files of which every model, or adapter of one, has one.
+# Every model or adapter has at least one of these weight files.
 _WEIGHTS = (
     "model.safetensors",
     _ADAPTER_WEIGHTS,
@@ -54,7 +54,7 @@ _UNUSABLE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
 # The prefix that PEFT puts before the names of a model's weights.
 _PREFIX = "base_model.model."
 
-# For each open block of `quiet_transformers`, what was before it: the verbosity, and whether bars were shown.
+# The verbosity, and whether bars were shown, before each open block of `quiet_transformers`.
 _FORMER: list[tuple[int, bool]] = []
 _QUIETING = threading.Lock()
 
@@ -131,7 +131,7 @@ def _folder(name: str) -> Path:
     files = [file.rfilename for file in info.siblings if "/" not in file.rfilename]
     texts = [file for file in files if Path(file).suffix in _TEXTS]
     weights = [file for file in files if file.endswith(".safetensors")]
-    # A pickle is downloaded only where there is nothing else.
+    # A pickle is downloaded only if there are no other weights.
     weights = weights or [file for file in files if file.endswith(".bin")]
     if not weights:
         raise ModelError(f"{name} has no weights (*.safetensors); name a model of transformers.")

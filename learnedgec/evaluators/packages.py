@@ -64,7 +64,7 @@ _KEYS = {
     "data": dict,
     "files": dict,
 }
-# Without these there is no evaluator. (Which files a tokenizer has besides, depends on its kind.)
+# The files that every evaluator has; further files of a tokenizer depend on its kind.
 _NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
 # The name of a visible file.
 _FILE = re.compile(r"[^./\\\0][^/\\\0]*")

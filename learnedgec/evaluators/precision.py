@@ -23,7 +23,7 @@ Precision: TypeAlias = Literal["float32", "bfloat16"]
 
 _OVERRIDE = "LEARNEDGEC_BFLOAT16"
 
-# Each multiplies matrices in bfloat16: of AVX-512, of AMX, and of ARM.
+# The instructions of AVX-512, AMX and ARM that multiply matrices in bfloat16.
 _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
 
 # The compute capability of the first NVIDIA GPUs whose tensor cores read bfloat16 (Ampere).

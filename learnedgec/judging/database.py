@@ -14,7 +14,7 @@ from learnedgec.data.m2 import Edit
 
 DATABASE = "study.sqlite"
 
-# Seconds that a thread or process waits for another that writes.
+# The number of seconds for which a thread or process waits while another one writes.
 _PATIENCE = 60.0
 
 TABLES = """

@@ -21,7 +21,7 @@ SETTINGS_FILE, GUIDELINES_FILE = "study.yaml", "guidelines.md"
 
 _HERE = files("learnedgec.judging")
 
-# The most outputs that a rater ranks at a time.
+# The largest number of outputs that a rater ranks at a time.
 RANKED = 5
 
 

@@ -36,71 +36,17 @@ import numpy.typing as npt
 from learnedgec.data.references import Reference, ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, PluginError
+from learnedgec.metrics.scores import Score, Scores
+from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
     from learnedgec.evaluators.packages import Package
-    from learnedgec.metrics.scores import Score, Scores
 
 
 _Own = TypeVar("_Own", bound="Metric")
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """The statistics of N sentences, from which a metric computes every later number.
-
-    Attributes:
-        arrays: named arrays whose first axis is the sentence. If the reference is chosen later, the second
-            axis is the reference, padded to the largest number of references, and the array `references`,
-            int (N,), has the number of real ones.
-        records: N explanations that JSON can represent (such as matched edits), or `()` if there are none.
-
-    Raises:
-        InputError: the arrays or the records differ in length.
-
-    Example:
-        >>> from learnedgec import load_metric
-        >>> length = load_metric("length")
-        >>> statistics = length.statistics(["He go .", "Yes ."], ["He goes home .", "Yes ."])
-        >>> len(statistics), statistics["score"].tolist()
-        (2, [4.0, 2.0])
-        >>> length.aggregate(statistics.take([0, 0, 1]))
-        3.33
-    """
-
-    arrays: Mapping[str, Array]
-    records: tuple[Any, ...] = ()
-
-    def __post_init__(self) -> None:
-        lengths = {name: len(array) for name, array in self.arrays.items()}
-        if self.records:
-            lengths["records"] = len(self.records)
-        if len(set(lengths.values())) != 1:
-            counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            raise InputError(
-                f"statistics have one row per sentence; {counts or 'there is no array'}."
-            )
-
-    def __repr__(self) -> str:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
-        return f"Statistics(sentences={len(self)}, {shapes})"
-
-    def __len__(self) -> int:
-        return len(next(iter(self.arrays.values())))
-
-    def __getitem__(self, name: str) -> Array:
-        return self.arrays[name]
-
-    def take(self, indices: Sequence[int] | Array) -> Statistics:
-        """Return the statistics of the given sentences, in that order, repeats allowed."""
-        index = np.asarray(indices, dtype=np.intp)
-        return Statistics(
-            {name: array[index] for name, array in self.arrays.items()},
-            tuple(self.records[i] for i in index) if self.records else (),
-        )
 
 
 @dataclass(frozen=True)

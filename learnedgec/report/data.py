@@ -160,7 +160,7 @@ def build_benchmark_report(
     return report
 
 
-# Warnings, each with what computed when it came.
+# Warnings, each with the name of the computation that caused it.
 _Caught: TypeAlias = list[tuple[str, warnings.WarningMessage]]
 
 

@@ -23,7 +23,7 @@ from learnedgec.scoring import BoundMetric
 from learnedgec.stats.correlation import kendall, spearman
 from learnedgec.types import Floats, Indices
 
-# Ranges of lengths and of numbers of edits, at most.
+# The largest number of ranges of lengths, and of numbers of edits.
 _BINS = 8
 
 

@@ -24,7 +24,7 @@ from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import BoundMetric, bind_one
 
-# Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement.
+# Missing, replacement, unnecessary, and no edit; types that are not ERRANT's count as replacement.
 _OPERATIONS = ("M", "R", "U", "")
 
 
@@ -51,7 +51,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Be
     """
     sources = benchmark.sources
     gold = list(zip(sources, benchmark.references or (), strict=False))
-    # By sentence, so that each source is parsed once.
+    # Ordered by sentence, each source is parsed once.
     pairs = [
         (source, text)
         for source, *texts in zip(sources, *benchmark.systems.values(), strict=True)

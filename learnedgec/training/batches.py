@@ -199,7 +199,7 @@ def _labels(example: Example, place: int) -> Sequence[bool | None]:
         return wrong_words(words, example.texts[place // 2 * 2][1].split())
     if example.correct:
         return wrong_words(words, example.correct.split())
-    # The label of the end may be missing.
+    # The label of the end of the sentence may be missing.
     return [*example.wrong, False] if example.kind == "labelled" else [None] * (len(words) + 1)
 
 
@@ -263,7 +263,7 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.seed = seed
         self.lists = lists
         self.epoch = 0
-        # Batches of the epoch that were handed over, and those that a checkpoint has had.
+        # The number of batches of the epoch that were handed over, and of those before the checkpoint.
         self.served = self.skipped = self.distinct = 0
 
     @property
@@ -291,13 +291,13 @@ class LengthBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)
         rank, world = _rank()
-        # Number of this process's batches that no other process has.
+        # The number of batches that only this process has.
         self.distinct = len(batches[rank::world])
         skipped, self.skipped = self.skipped, 0
         chosen = itertools.islice(itertools.cycle(batches), rank, len(self) * world, world)
         for number, batch in enumerate(chosen, 1):
             if number > skipped:
-                # Counted before it is handed over: a checkpoint is written while it is in use.
+                # Count the batch before it is handed over, because checkpoints are written while it is used.
                 self.served = number
                 yield self.places(batch)
         self.served = 0
@@ -320,7 +320,7 @@ class LengthBatchSampler(Sampler[list[int]]):
             texts = 0
             for number in chunk[np.argsort(self.lengths[chunk], kind="stable")].tolist():
                 texts += int(self.texts[number])
-                # The longest up to here, to which the others are padded.
+                # The longest example so far, to whose length the others are padded.
                 tokens = texts * int(self.lengths[number])
                 if not batch or tokens > self.batch_tokens or len(batch) == self.batch_size:
                     batches.append(batch := [])

@@ -26,7 +26,7 @@ class LastEvaluation(lightning.Callback):
             trainer.should_stop = True
 
 
-# The time of a run is estimated after so many steps. The first one is slow and does not count.
+# The time of a run is estimated after this many steps; the first step is slow and does not count.
 _TIMED = 10
 # A run of at least this time suggests how to shorten it.
 _LONG = timedelta(minutes=10)
@@ -37,7 +37,7 @@ class Announcement(lightning.Callback):
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
-        # When each of the first steps was done, by its number in the whole run.
+        # The times at which the first steps ended, by the number of the step in the whole run.
         self._done: dict[int, float] = {}
 
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
@@ -71,7 +71,7 @@ class Announcement(lightning.Callback):
             for stopping in trainer.early_stopping_callbacks
         )
         self.notify(f"At most {steps:,} steps{ends}.")
-        # A share of the weights cannot encode alone.
+        # A process that has only a share of the weights cannot encode.
         if isinstance(trainer.strategy, SingleDeviceStrategy | DDPStrategy):
             loader: Any = trainer.train_dataloader
             longest, share = loader.batch_sampler.largest()

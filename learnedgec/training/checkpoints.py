@@ -60,7 +60,7 @@ class LastCheckpoint(ModelCheckpoint):
         self.steps, self.interval = every_n_train_steps, train_time_interval
         # The settings of the run, which its checkpoints name.
         self.digest = ""
-        # Called when the first checkpoint of this run stands in the place of any earlier run's.
+        # This function is called when the first checkpoint has replaced those of an earlier run.
         self.on_first: Callable[[], None] = lambda: None
         self.saved = self.asked = False
         self._due, self._since = False, 0.0
@@ -96,7 +96,7 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Save a checkpoint, after the next step where the number of steps is given."""
-        # A run of so many steps that continued here would count the epoch twice.
+        # A run with a limit of steps that continued here would count the epoch twice.
         if trainer.max_steps != -1 and not (trainer.should_stop or trainer.fit_loop.done):
             self._due = True
             return

@@ -55,7 +55,7 @@ from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPa
 from learnedgec.training.pairs.judged import iterate_rated
 from learnedgec.training.pairs.referenced import LabelledOutputs
 
-# The training examples in which text that is not tokenised is looked for.
+# The number of training examples that are searched for text that is not tokenised.
 _SAMPLE = 1000
 
 
@@ -174,7 +174,7 @@ class TrainingData(lightning.LightningDataModule):
         self.parts: dict[str, Examples] = {}
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
-        # Part -> the examples that heads learn from, with their tokens.
+        # part -> the examples from which heads learn, with their tokens
         self.learned: dict[str, Examples] = {}
         self._sampler: LengthBatchSampler | None = None  # of the training part
         self._skipped = 0
@@ -390,7 +390,7 @@ class TrainingData(lightning.LightningDataModule):
             )
         for part in ("train", "dev") if not self.learned else ():
             learners = {kind: {*heads} for kind in get_args(Kind)}
-            # Cases measure nothing on dev. Heads with ratings learn from them only by `consistency`.
+            # No measure on dev uses cases. Heads with ratings learn from cases only by `consistency`.
             learners["cases"] = {
                 name
                 for name, goal in module.objectives.items()
@@ -425,7 +425,7 @@ class TrainingData(lightning.LightningDataModule):
             rows,
             batch_sampler=sampler,
             collate_fn=self.encoding.collate,
-            # Otherwise it draws from the state that dropout has.
+            # Without its own generator, it would draw from the state of dropout.
             generator=torch.Generator(),
         )
 
@@ -434,7 +434,7 @@ class TrainingData(lightning.LightningDataModule):
         seed = torch.initial_seed() % 2**32
         loader = self._loader("train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens)
         sampler: Any = loader.batch_sampler
-        # In the epoch that continues; later epochs have new loaders if the Trainer makes them.
+        # Resume the current epoch; later epochs get new loaders if the Trainer makes them.
         sampler.skipped, self._skipped = self._skipped, 0
         self._sampler = sampler
         return loader

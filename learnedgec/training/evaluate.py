@@ -30,12 +30,12 @@ from learnedgec.types import Floats, Indices
 
 Figures = dict[str, float | int | None]
 
-# The value of each main figure that chance gives.
+# The value of each main figure by chance.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
 _RESAMPLES = 1000
 # With fewer ratings there is no correlation, and with fewer sources there is no test.
 _FEWEST = 4
-# Fewer examples have intervals as wide as what separates a good evaluator from a poor one.
+# With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
 
 
@@ -388,7 +388,7 @@ def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Fl
     """Return the verdict on a head with these values on the test part."""
     figures = test.figures(trained)
     measure, _ = main_figure(figures)
-    # The test can test it, so that none of these is missing.
+    # All these figures exist if the test can test the head.
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
     chance = _CHANCE[measure]
     whole = np.arange(test.size)
@@ -397,7 +397,7 @@ def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Fl
     def figure(scores: Floats, rows: Indices = whole) -> float:
         return float(np.nan_to_num(test.statistic(scores)(rows), nan=chance))
 
-    # What counts words may be right the other way round.
+    # A count of words may be right in the opposite direction.
     rivals = {name: max(scores, -scores, key=figure) for name, scores in values.items()}
     # Equal orders may differ in the last bits.
     gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
@@ -417,7 +417,7 @@ def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Fl
     if test.groups < test.size:
         about += f" from {test.groups} sources"
     gain = _with_sides(gains[best], least, most)
-    # As of a head that is not trained further; rounding differs with the batches.
+    # A head that is not trained further has equal values up to rounding, which depends on the batches.
     unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
     if low <= chance:
         sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."

@@ -49,10 +49,10 @@ _NOT_EVALUATED = (
     "validation on."
 )
 
-# How an error says in Python, and on the command line, to start again.
+# The words of errors for starting again, in Python and on the command line.
 _ANEW = {"hint": "overwrite=True.", "flag": "--overwrite."}
 
-# In a run's folder, once it came to its end: what ended it.
+# The file in a run's folder that records, after its end, why it ended.
 _FINISHED = "finished.json"
 
 
@@ -262,7 +262,7 @@ class Run:
         except MisconfigurationException as error:
             raise ConfigError(f"trainer: {error}") from None
         finally:
-            # Lightning may leave Ctrl-C ignored after the first one.
+            # After the first Ctrl-C, Lightning may keep ignoring it.
             if handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, handler)
         if trainer.interrupted:
@@ -309,7 +309,7 @@ class Run:
         device = self.trainer.strategy.root_device
         name = f"evaluation of {config.name}"
         evaluator = Evaluator(model.to(device), module.tokenizer, name=name)
-        # In float32, so that the results on a card are the same on every machine.
+        # With float32, the results on a card are the same on every machine.
         runtime = Runtime(device=str(device), dtype="float32", progress=self.data.progress)
         parts = self.data.load()
         results = {
@@ -391,7 +391,7 @@ class Run:
                 "model or data; use the same values, or start again with ",
                 **_ANEW,
             )
-        # The epoch that the checkpoint lies in, counted from 0, or that it ends.
+        # The epoch, from 0, in which the checkpoint lies or which it ends.
         epochs = state["epoch"] + 1
         for key, asked, done in (
             ("max_epochs", self.trainer.max_epochs, epochs),
@@ -449,7 +449,7 @@ def quiet_lightning() -> Iterator[None]:
         warnings.filterwarnings("ignore", category=PossibleUserWarning)
         for pattern in (
             ".*LightningCLI's args parameter is intended.*",
-            # LightningCLI's own use of jsonargparse.
+            # This warning is about LightningCLI's own use of jsonargparse.
             r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
             ".*Checkpoint directory .* exists and is not empty.*",
             ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",

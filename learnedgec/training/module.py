@@ -164,7 +164,7 @@ class EvaluatorModule(lightning.LightningModule):
                 "model.compile: low-rank weights (model.lora) are not compiled; leave one of the keys out."
             )
         if compile:
-            # Batches have many shapes.
+            # Compile for dynamic shapes, because batches have many shapes.
             encoder_model.compile(backend=compile, dynamic=True)
         self.encoding = Encoding(self.tokenizer, max_tokens, heads, self.objectives)
         self.learning_rate = float(learning_rate)
@@ -242,7 +242,7 @@ class EvaluatorModule(lightning.LightningModule):
         _, outputs = self._outputs(batch)
         self._tokens += sum(inputs["input_ids"].numel() for inputs in batch["inputs"].values())
         size = sum(len(inputs["input_ids"]) for inputs in batch["inputs"].values())
-        # Several processes wait for the gradient of every head, also where a batch has nothing for it.
+        # Several processes wait for the gradient of every head, even if a batch has nothing for the head.
         waited = [*self.model.heads.parameters(), *self.goals.parameters()]
         total = 0.0 * torch.stack([weight.sum() for weight in waited]).sum()
         for name, values in outputs.items():
@@ -294,7 +294,8 @@ class EvaluatorModule(lightning.LightningModule):
                 losses[f"dev/{name}/loss"] = loss.compute().nan_to_num()
             measure.reset()
             loss.reset()
-        # Computed over all processes already; the mean of equal numbers keeps the loggers content.
+        # The number already covers all processes; loggers require a mean, which leaves equal numbers as they
+        # are.
         self.log_dict(values | losses, sync_dist=True)
         weights = [head.weight for head in self.head_options.values()]
         total = sum(weight * loss for weight, loss in zip(weights, losses.values(), strict=True))

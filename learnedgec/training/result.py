@@ -78,7 +78,7 @@ def read_history(folder: Path) -> list[dict[str, float]]:
     for log in reversed(logs):
         cells = (record for _, record in read_table(log))
         rows = [{name: float(cell) for name, cell in row.items() if cell} for row in cells]
-        # A run that was not continued from this one, but started anew, logged the same steps.
+        # An earlier run that did not lead to this one may have logged the same steps.
         if logged and rows and rows[0]["step"] >= logged[0]["step"]:
             break
         logged = [row for row in rows if not logged or row["step"] < logged[0]["step"]] + logged

@@ -312,7 +312,7 @@ def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
             shutil.copyfileobj(sys.stdin.buffer, target)
         else:
             system, place = _place(path)
-            # Arrow decompresses by the ending of the name.
+            # Arrow decompresses a file by the suffix of its name.
             with system.open_input_stream(place) as content:
                 shutil.copyfileobj(content, target)
     return str(copy)
