@@ -332,7 +332,7 @@ def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     if plot:
         add_fields(parser, Figures)
     add_runtime(parser)
-    add_output_flags(parser)
+    add_output_flags(parser, explained=True)
 
 
 def read_metrics(options: Namespace) -> list[NamedMetric]:

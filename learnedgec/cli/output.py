@@ -63,7 +63,9 @@ class Bold(float):
 # -- options ---------------------------------------------------------------------------------------
 
 
-def add_output_flags(parser: Any, formats: Sequence[str] = FORMATS) -> None:
+def add_output_flags(
+    parser: Any, formats: Sequence[str] = FORMATS, *, explained: bool = False
+) -> None:
     """Add `--format` (default: the first of `formats`), `--out` and, for tables, what is shown of them."""
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -75,7 +77,8 @@ def add_output_flags(parser: Any, formats: Sequence[str] = FORMATS) -> None:
     group.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     if "table" in formats:
         for flag, about in _BELOW.items():
-            group.add_argument(f"--{flag}", action="store_true", help=about)
+            if explained or flag == "wide":
+                group.add_argument(f"--{flag}", action="store_true", help=about)
 
 
 def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespace:

@@ -110,7 +110,7 @@ def _build_parser() -> ArgumentParser:
     add_inputs(parser)
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Shown)
-    output.add_output_flags(parser)
+    output.add_output_flags(parser, explained=True)
     flags.add_fields(parser, _SingleMetrics, title="options of single metrics")
     flags.add_runtime(parser)
     score_corpus.add_corpus(parser)
