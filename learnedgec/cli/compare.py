@@ -90,14 +90,17 @@ def main(arguments: Sequence[str]) -> int:
         signatures=signatures.values(),
     )
     output.notice(*too_few)
-    if not options.fail_if_worse:
-        return 0
+    return _gate(rows, names, options) if options.fail_if_worse else 0
+
+
+def _gate(rows: Sequence[BaselineComparison], names: Mapping[str, str], options: Namespace) -> int:
+    """Print why `--fail-if-worse` fails and return 1, or say that it passes and return 0."""
     judges = [row for row in rows if not is_sentinel(row.metric)]
     failures = [row.failure(names[row.metric], options.margin) for row in judges]
     output.notice(*(f"failed: {failure}" for failure in failures if failure))
     if any(failures):
         return 1
-    output.remark(f"passed: no system is significantly worse than {baseline}.", options)
+    output.remark(f"passed: no system is significantly worse than {rows[0].baseline}.", options)
     return 0
 
 
