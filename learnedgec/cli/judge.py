@@ -12,7 +12,7 @@ from jsonargparse import Namespace
 from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_free, format_table, notice, remark
 from learnedgec.data.rows import Row, plain
-from learnedgec.data.text import write_text
+from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import OWNER, Study
@@ -59,7 +59,8 @@ def main(arguments: Sequence[str]) -> None:
         nargs="+",
         metavar="FILE",
         help="add judgements to the study, or to a folder with source.txt and systems/: what Label Studio "
-        "exports as JSON, XML of Appraise, or CSV tables like rankings.csv and ratings.csv",
+        "exports as JSON, XML of Appraise, or CSV tables like rankings.csv and ratings.csv, whose ids number "
+        "the lines of --src from 0",
     )
     inputs.add_inputs(parser)
     flags.add_fields(parser, StudySettings, title="study")
@@ -97,8 +98,9 @@ def _import(options: Namespace) -> None:
 
     if len(options.names) != 1:
         raise InputError("--import adds judgements to a study or a benchmark; name its folder.")
+    numbered = read_lines(options.src) if options.src else None
     for path in options["import"]:
-        new = import_judgements(options.names[0], path)
+        new = import_judgements(options.names[0], path, numbered)
         remark(f"{path}: {new} new judgements in {options.names[0]}.", options)
 
 

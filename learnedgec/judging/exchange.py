@@ -13,12 +13,13 @@ their outputs. Thus it also reads other projects of Label Studio whose tasks hav
                     of `accept`, `reject` and `unsure` with the names `edit_0`, `edit_1`, …
 
 Other files are those of a benchmark (`learnedgec.data.benchmarks.folder`): `.xml` of Appraise, and tables
-with the columns of `rankings.csv` or `ratings.csv`, whose ids number the sentences of the folder from 0.
+with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines of a file of sources from 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.records import suffix
 from learnedgec.data.tables import read_table, whole_number
 from learnedgec.data.text import read_json, read_lines, write_json, write_text
-from learnedgec.errors import FormatError, MissingDependencyError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.judging import tables
 from learnedgec.judging.items import Answer, Judgement
 from learnedgec.judging.sampling import group_equal
@@ -119,7 +120,9 @@ def _task(
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def import_judgements(folder: PathLike, path: PathLike) -> int:
+def import_judgements(
+    folder: PathLike, path: PathLike, numbered: Sequence[str] | None = None
+) -> int:
     """Add the judgements of a file to a study or to the folder of a benchmark, and return how many are new.
 
     A study stores them in its database. In a benchmark, they are rows of its tables, such as `rankings.csv`,
@@ -128,20 +131,29 @@ def import_judgements(folder: PathLike, path: PathLike) -> int:
     Args:
         folder: the study, or a folder with `source.txt` and `systems/`.
         path: as for `read_judgements`.
+        numbered: as for `read_judgements`. A study has a sample of the sentences, so that files with ids need
+            it.
 
     Raises:
-        InputError: the folder lacks the texts, or a judgement does not fit the study's task.
+        InputError: the folder lacks the texts, a judgement does not fit the study's task, or `numbered` is
+            needed.
         FormatError, UnknownNameError: as for `read_judgements`.
     """
     folder = Path(folder)
     if (folder / SETTINGS_FILE).is_file():
         study = Study(folder)
-        new = study.add(read_judgements(path, study.sources, study.systems))
+        if numbered is None and suffix(path) != ".json":
+            raise InputError(
+                f"the ids in {path} number sentences, of which {folder} has a sample; name the sentences ",
+                hint="that they number (numbered).",
+                flag="that they number with --src.",
+            )
+        new = study.add(read_judgements(path, study.sources, study.systems, numbered))
         study.write_tables()
         return new
     sources = read_lines(folder / "source.txt")
     systems = {**read_outputs(folder / "systems", sources), "source": sources}
-    judgements = read_judgements(path, sources, systems)
+    judgements = read_judgements(path, sources, systems, numbered)
     task: Task = "pairs"
     if any(each.answer.edits for each in judgements):
         task = "edits"
@@ -151,7 +163,10 @@ def import_judgements(folder: PathLike, path: PathLike) -> int:
 
 
 def read_judgements(
-    path: PathLike, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+    path: PathLike,
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    numbered: Sequence[str] | None = None,
 ) -> list[Judgement]:
     """Read judgements of systems' outputs from a file of Label Studio, of Appraise, or a table.
 
@@ -161,6 +176,7 @@ def read_judgements(
             `system`, a column for each dimension).
         sources: N sentences.
         systems: system -> N outputs.
+        numbered: the sentences that ids number, `sources` by default. Judgements of others are left out.
 
     Raises:
         FormatError: the file is none of these, or a text in it is not among the sources or outputs.
@@ -168,33 +184,42 @@ def read_judgements(
     """
     if suffix(path) == ".json":
         return list(_read_label_studio(path, sources, systems))
+    numbered = sources if numbered is None else numbered
     if suffix(path) == ".xml":
         judgements = [_ranked(ranking) for ranking in read_appraise(path)]
     else:
         _, first = next(read_table(path), ("", {}))
         if "better" in first:
-            judgements = [_ranked(ranking) for ranking in read_pairs(path, len(sources))]
+            judgements = [_ranked(ranking) for ranking in read_pairs(path, len(numbered))]
         else:
-            judgements = list(_read_ratings(path, len(sources)))
+            judgements = list(_read_ratings(path, len(numbered)))
+    place = {tuple(text.split()): number for number, text in reversed(list(enumerate(sources)))}
+    found = []
     for each in judgements:
         for name in (name for group in each.groups for name in group):
             if name not in systems:
                 raise UnknownNameError("output", name, systems, hint=f"{path} judges it.")
-        if not 0 <= each.sentence < len(sources):
+        if not 0 <= each.sentence < len(numbered):
             raise FormatError(
                 f"{path}: sentence {each.sentence} is judged, and the sentences are numbered from 0 to "
-                f"{len(sources) - 1}."
+                f"{len(numbered) - 1}."
             )
+        sentence: int | None = each.sentence
+        if numbered is not sources:
+            sentence = place.get(tuple(numbered[each.sentence].split()))
+        if sentence is None:
+            continue
+        found.append(replace(each, sentence=sentence))
         texts: dict[tuple[str, ...], int] = {}
         for (name,), rank in zip(each.groups, each.answer.ranks, strict=False):
             # Appraise shows equal outputs once, so other ranks mean other sentences.
-            text = tuple(systems[name][each.sentence].split())
+            text = tuple(systems[name][sentence].split())
             if texts.setdefault(text, rank) != rank and suffix(path) == ".xml":
                 raise FormatError(
                     f"{path}: two systems with the same output have different ranks in sentence "
                     f"{each.sentence}, so the sentences are not those of source.txt; number them from 0."
                 )
-    return judgements
+    return found
 
 
 def _ranked(ranking: Ranking) -> Judgement:

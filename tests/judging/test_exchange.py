@@ -254,16 +254,20 @@ def test_tables_and_appraise_are_read_into_a_study(make: Make, tmp_path: Path) -
     )
     # The rows of the two systems with one text are one judgement, and good against twin is none. The
     # third row is a second judgement of the first pair.
-    assert import_judgements(study.folder, table) == 3
-    assert import_judgements(study.folder, table) == 0
+    assert import_judgements(study.folder, table, SOURCES) == 3
+    assert import_judgements(study.folder, table, SOURCES) == 0
+    source = tmp_path / "source.txt"
+    # The study has the last 24 of the 25 sentences that the file numbers.
+    write_lines(source, ["A sentence that nobody changed .", *SOURCES])
     xml = tmp_path / "appraise.xml"
     xml.write_text(
-        '<set><ranking-item src-id="3" user="bob"><translation rank="4" system="poor"/>'
+        '<set><ranking-item src-id="0" user="bob"><translation rank="1" system="fair"/>'
+        '</ranking-item><ranking-item src-id="4" user="bob"><translation rank="4" system="poor"/>'
         '<translation rank="1" system="good twin"/><translation rank="2" system="fair"/>'
         "</ranking-item></set>",
         encoding="utf-8",
     )
-    assert main(["judge", str(study.folder), "--import", str(xml)]) == 0
+    assert main(["judge", str(study.folder), "--src", str(source), "--import", str(xml)]) == 0
     said = {(each.rater, each.sentence): each for each in Study(study.folder).judgements()}
     assert said["bob", 3].groups == (("fair",), ("good", "twin"), ("poor",))
     assert said["bob", 3].answer.ranks == [2, 1, 3]
@@ -272,11 +276,24 @@ def test_tables_and_appraise_are_read_into_a_study(make: Make, tmp_path: Path) -
     assert said["ann", 0].answer.ranks == [2, 1]
 
 
+def test_ids_of_a_study_need_the_sentences_that_they_number(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make(sentences=5)
+    table = tmp_path / "old.csv"
+    table.write_text("id,better,worse\n0,good,fair\n", encoding="utf-8")
+    assert main(["judge", str(study.folder), "--import", str(table)]) == 2
+    assert (
+        "has a sample; name the sentences that they number with --src." in capsys.readouterr().err
+    )
+    assert study.judgements() == []
+
+
 def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> None:
     study = make(task="ratings", scale="0-100", sentences=24)
     table = tmp_path / "old.csv"
     table.write_text("id,system,quality,annotator\n0,twin,80,ann\n1,poor,,ann\n", encoding="utf-8")
-    assert import_judgements(study.folder, table) == 1
+    assert import_judgements(study.folder, table, study.sources) == 1
     assert study.benchmark().official["quality"]["good"] == 80
 
 
@@ -338,7 +355,7 @@ def test_what_cannot_be_read_gets_one_sentence(
     file = tmp_path / name
     file.write_text(content, encoding="utf-8")
     with pytest.raises(error, match=message):
-        import_judgements(study.folder, file)
+        import_judgements(study.folder, file, study.sources)
     assert study.judgements() == []
     assert "rater-1" in study.raters
 
