@@ -49,7 +49,7 @@ COMPUTES = (
     "learnedgec.scoring._compute",
     "learnedgec.cli.edits.extract_edits",
     "learnedgec.cli.edit_text.extract_edits",
-    "learnedgec.applications.voting.extract_edits",
+    "learnedgec.applications.rerank.extract_edits",
     "learnedgec.applications.confidence.extract_edits",
     "learnedgec.evaluators.evaluator.Evaluator.load",
 )
