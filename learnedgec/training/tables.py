@@ -40,11 +40,11 @@ class Frame(Protocol):
         """Return the rows as mappings."""
 
 
+# A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows.
 Rows: TypeAlias = Frame | Iterable[Mapping[str, Any] | Rating | RankedPair]
-"""A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows."""
 
+# A table, the name of one (a file, a dataset of the catalog, `hf:OWNER/NAME`), or a list of these.
 Tables: TypeAlias = Rows | PathLike | Sequence[PathLike | Rows]
-"""A table, the name of one (a file, a dataset of the catalog, `hf:OWNER/NAME`), or a list of these."""
 
 
 class Settings(TypedDict, total=False):
@@ -87,6 +87,9 @@ def train(
     `trainer={"max_epochs": 3}` is what `trainer: {max_epochs: 3}` is there. A table in memory is kept in
     `runs/tables`, under a name that depends on its content.
 
+    A table is a data frame, a `datasets.Dataset`, a list of its rows, the name of a file or dataset, or a
+    list of such tables.
+
     Args:
         ratings: rated outputs, with the columns `hypothesis`, one for each rated dimension and perhaps
             `source`, `system` and `group` (`read_ratings`).
@@ -108,9 +111,9 @@ def train(
         InputError, FormatError: a table cannot be used; the message names the row.
         LearnedgecError: the data, the encoder or the output cannot be used.
 
-    Example: `train(frame, output="checkpoints/mine", heads={"fluency": "hypothesis"},
-    encoder="joint-mpnet-3").results["test"]["fluency"]["pearson"]` is the agreement with ratings of sources
-    that the evaluator has not seen, where `frame` has the columns `source`, `hypothesis` and `fluency`.
+    Example: `train(frame, output="checkpoints/mine", heads={"fluency": "hypothesis"}).results["test"]` is the
+    agreement with ratings of sources that the evaluator has not seen, where `frame` has the columns `source`,
+    `hypothesis` and `fluency`.
     """
     runs = os.fspath(settings.get("runs", "runs"))
     folder = Path(runs, "tables")
