@@ -56,7 +56,7 @@ class BadNameError(LearnedgecError):
 
 
 class UnknownNameError(BadNameError):
-    """No such metric, dataset, evaluator or benchmark.
+    """The name of a metric, dataset, evaluator or benchmark that does not exist.
 
     Args:
         kind: kind of thing, such as `metric`.

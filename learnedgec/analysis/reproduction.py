@@ -37,7 +37,7 @@ from learnedgec.scoring import BoundMetric, bind_one
 from learnedgec.stats.correlation import rank_distance
 
 STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
-"""What a figure can be; `learnedgec.report.papers.page` says what each means."""
+"""The states of a figure, which `learnedgec.report.papers.page` explains."""
 
 _MET, _NEAR = 0.005, 0.05
 
@@ -52,7 +52,7 @@ _MINI: Mapping[str, Any] = {"encoder": _STAND_INS["MiniLM"], "layer": 6}
 _MPNET: Mapping[str, Any] = {"encoder": _STAND_INS["MPNet"]}
 _SMOL: Mapping[str, Any] = {"model": _STAND_INS["SmolLM2-135M"]}
 
-# What the papers' metrics read, and what takes its place where it is not at hand.
+# The models that the papers' metrics read, and those that replace them if they are not at hand.
 _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "pt-m2": ("bert-base-uncased", (_MINI, _MPNET)),
     "pt-errant": ("bert-base-uncased", (_MINI, _MPNET)),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""What a policy wrote: a text, or the messages of a chat."""
+"""The completion of a policy, a text or the messages of a chat."""
 
 _TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)

@@ -131,7 +131,7 @@ def wrong_value(message: str) -> str | None:
     return f"{': '.join(parts[::2])}{value} {expected} was expected."
 
 
-# What other tools call these options.
+# The names that other tools give to these options.
 _OTHER_NAMES = {
     "--references": "--ref",
     "--reference": "--ref",

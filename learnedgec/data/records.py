@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 HUB = "hf:"
-"""How the name of a dataset on the Hugging Face hub begins."""
+"""The prefix of the names of datasets on the Hugging Face hub."""
 
 
 Columns: TypeAlias = Mapping[str, str | list[str]]

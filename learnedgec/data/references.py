@@ -249,7 +249,7 @@ def references_of_record(value: object, place: str) -> list[str]:
 
 
 ReferencesBy: TypeAlias = Literal["sentence", "annotator"]
-"""Whether a row holds the references of one sentence or those of one annotator."""
+"""The unit whose references one row holds, a sentence or an annotator."""
 
 
 def as_references(

@@ -80,7 +80,7 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What the judgements say about S systems.
+    """The evidence of the judgements about S systems.
 
     Attributes:
         scores: float64 (1 + B, S): by all judgements, and on each of B resamples of the sentences.

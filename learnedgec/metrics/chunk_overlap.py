@@ -1,4 +1,4 @@
-"""What CLEME and CLEME2.0 share: chunks, their counts and their weights.
+"""The chunks of CLEME and CLEME2.0, with their counts and weights.
 
 Annotators divide the same correction into edits in different ways, so edits of two annotators are hard to
 compare. Chunks are the same for the source, the hypothesis and all references. Edits of any of them that

@@ -22,9 +22,10 @@ _CELLS = 4_000_000
 _ROUNDING = 1e-12
 
 FEW = 30
-"""With at most so many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
+"""The largest number of sentences from which a percentile bootstrap finds too many differences
+(docs/lab/levels.md)."""
 EXACT = 10
-"""With at most so many sentences, all swaps are tried."""
+"""The largest number of sentences for which all swaps are tried."""
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:

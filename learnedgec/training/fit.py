@@ -254,8 +254,8 @@ class Run:
         try:
             trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
         except SystemExit as error:
-            # How Lightning ends after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
-            # decides what is said and returned.
+            # Lightning exits so after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
+            # decides which message is printed and which status is returned.
             if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
                 raise self._interrupted(resumed) from None
             raise

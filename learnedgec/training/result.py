@@ -1,4 +1,4 @@
-"""What a training run returns: its package, results, history and evaluator."""
+"""The result of a training run: its package, results, history and evaluator."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Lora:
 
 @dataclass
 class Start:
-    """Where a run starts.
+    """The model and the tokenizer with which a run starts.
 
     Attributes:
         model: the model with its heads; parameters that are not trained need no gradient.

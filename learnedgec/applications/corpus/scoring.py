@@ -43,7 +43,7 @@ from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
 from learnedgec.types import Array
 
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
-"""How the scores of sentences are written."""
+"""The formats of files with the scores of sentences."""
 
 # The errors of reading a damaged file of a block.
 _DAMAGED = (OSError, ValueError, zipfile.BadZipFile, zlib.error)
@@ -260,7 +260,8 @@ class BlockScorer:
 
 
 Runner: TypeAlias = Callable[[BlockScorer, Sequence[int]], Iterable[tuple[int, str]]]
-"""What calls the scorer with the number of each block and yields its results: `map`, or `RayBlocks`."""
+"""A function such as `map` or `RayBlocks`, which calls the scorer with the number of each block and yields
+its results."""
 
 
 def score_corpus(
