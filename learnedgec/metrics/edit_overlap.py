@@ -93,6 +93,11 @@ class EditOverlap(ChoosingMetric):
         """F."""
         return f"f{self.beta:g}"
 
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """More correct edits are better, and fewer proposed and gold ones, which do not count for β = 0."""
+        return (1, -1, -1) if self.beta else ()
+
     def counts(
         self, statistics: Statistics, samples: Indices | None = None, *, alone: bool = False
     ) -> Floats:

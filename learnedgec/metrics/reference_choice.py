@@ -54,6 +54,14 @@ class ChoosingMetric(ResampledMetric):
         level: Literal["corpus", "sentence"]
 
     @property
+    def directions(self) -> tuple[int, ...]:
+        """For each count, whether a larger (1) or a smaller one (-1) is better; empty if that depends.
+
+        A reference that is at least as good in every count, and better in one, must be ranked higher.
+        """
+        return ()
+
+    @property
     @abstractmethod
     def score_name(self) -> str:
         """The name of the score among the figures."""
@@ -125,7 +133,11 @@ class ChoosingMetric(ResampledMetric):
                 keys = self.preference(after, own)
                 return [-key for key in keys] if worst else keys
 
-            best, sums = best_along(counts[:, which, samples], real[samples], prefer, guess)
+            whole = counts.shape[1] == 1 and bool((counts == np.rint(counts)).all())
+            if self.directions and whole and not worst:
+                best, sums = self._best_of_open(counts[:, 0], real, samples, prefer, guess)
+            else:
+                best, sums = best_along(counts[:, which, samples], real[samples], prefer, guess)
             return Choice(best, self.figures(sums), sums)
         keys = self.sentence_preference(counts)
         alone = first_best(
@@ -137,6 +149,47 @@ class ChoosingMetric(ResampledMetric):
             for name, figure in self.sentence_figures(chosen).items()
         }
         return Choice(alone[which, samples], means, _sums(chosen[:, which, samples])[..., -1])
+
+    def _best_of_open(
+        self,
+        counts: Floats,
+        real: Mask,
+        samples: Indices,
+        prefer: Callable[[Floats, Floats], Sequence[Array]],
+        guess: Indices | None,
+    ) -> tuple[Indices, Floats]:
+        """Return what `best_along` does, which sees only the sentences whose choice depends on the others.
+
+        Most have one reference that is at least as good in every count, and so the best whatever the sums.
+        Whole numbers have the same sums in any order.
+
+        Args:
+            counts: the counts of N sentences, float (C, N, R).
+            real: bool (N, R).
+            samples: int (B, M).
+            prefer: as for `best_along`.
+            guess: as for `best_along`.
+        """
+        signed = counts * np.reshape(self.directions, (-1, 1, 1))
+        no_worse = (signed[..., :, None] >= signed[..., None, :]).all(axis=0) | ~real[:, None]
+        best_of_all = no_worse.all(axis=-1) & real
+        settled = best_of_all.any(axis=-1)
+        usual = best_of_all.argmax(axis=-1)
+        best = usual[samples]
+        unsettled = ~settled[samples]
+        size = max(int(unsettled.sum(axis=1).max(initial=0)), 1)
+        # The places of the unsettled sentences of each sample, in their order, and then some others.
+        places = np.argsort(settled[samples], axis=1, kind="stable")[:, :size]
+        of_places = np.take_along_axis(samples, places, axis=1)
+        valid = np.take_along_axis(unsettled, places, axis=1)
+        sums = _sums(np.where(settled, take_references(counts, usual[None]), 0)[:, samples])
+        left = np.where(valid[..., None], counts[:, of_places], 0)
+        guess = None if guess is None else np.take_along_axis(guess, places, axis=1)
+        before = np.take_along_axis(sums, places[None], axis=-1)
+        choices, more = best_along(left, real[of_places], prefer, guess, before)
+        kept = np.take_along_axis(best, places, axis=1)
+        np.put_along_axis(best, places, np.where(valid, choices, kept), axis=1)
+        return best, sums[..., -1] + more
 
     def resample(
         self,
@@ -256,6 +309,7 @@ def best_along(
     real: Mask,
     preference: Callable[[Floats, Floats], Sequence[Array]],
     guess: Indices | None = None,
+    others: Floats | None = None,
 ) -> tuple[Indices, Floats]:
     """Choose references along B samples of M sentences.
 
@@ -271,6 +325,7 @@ def best_along(
             reference wins if all are equal.
         guess: choices to start from, int (B, M), such as those of another order. Better guesses take fewer
             rounds.
+        others: the sums of other sentences before each, float (C, B, M).
 
     Returns:
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
@@ -278,12 +333,14 @@ def best_along(
     choices = np.zeros(real.shape[:2], dtype=np.intp) if guess is None else guess.copy()
     open_ = np.arange(len(real))
     left, left_real = counts, real
+    earlier = np.zeros_like(counts[..., 0]) if others is None else others
     while len(open_):
-        before = _sums(take_references(left, choices[None, open_]))[..., :-1]
+        before = _sums(take_references(left, choices[None, open_]))[..., :-1] + earlier
         best = first_best(preference(before[..., None] + left, left), left_real)
         moved = (best != choices[open_]).any(axis=1)
         choices[open_] = best
         open_, left, left_real = open_[moved], left[:, moved], left_real[moved]
+        earlier = earlier[:, moved]
     sums: Floats = _sums(take_references(counts, choices[None]))[..., -1]
     return choices, sums
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.reference_choice import best_along
+from learnedgec.metrics.registry import load_metric
 from learnedgec.types import Array, Floats
 
 
@@ -44,3 +48,27 @@ def test_is_the_choice_from_sentence_to_sentence(
                 assert choices[sample, place] == best
                 total = after[:, best]
             assert sums[:, sample] == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["m2", "errant(annotator='plain')", "errant(annotator='plain', beta=2.0)", "m2(beta=0.0)"],
+)
+def test_a_reference_that_is_best_in_every_count_is_chosen_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric: Any = load_metric(name)
+    random = np.random.default_rng(0)
+    for alternatives in (1, 2, 4):
+        proposed, gold = random.integers(0, 4, (2, 1, 40, alternatives))
+        correct = random.integers(0, 4, (1, 40, alternatives)).clip(max=np.minimum(proposed, gold))
+        counts = np.stack([correct, proposed, gold]).astype(float)
+        real = np.arange(alternatives) < random.integers(1, alternatives + 1, (40, 1))
+        samples = random.integers(0, 40, (9, 40))
+        for sampled in (None, samples):
+            quick = metric.choose(counts, real, sampled)
+            with monkeypatch.context() as plainly:
+                plainly.setattr(EditOverlap, "directions", ())
+                slow = metric.choose(counts, real, sampled)
+            assert quick.references.tolist() == slow.references.tolist()
+            assert quick.sums.tolist() == slow.sums.tolist()
