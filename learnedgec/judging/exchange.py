@@ -18,6 +18,7 @@ with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -193,23 +194,32 @@ def read_judgements(
             judgements = [_ranked(ranking) for ranking in read_pairs(path, len(numbered))]
         else:
             judgements = list(_read_ratings(path, len(numbered)))
-    place = {tuple(text.split()): number for number, text in reversed(list(enumerate(sources)))}
-    found = []
+    lines: list[int | None] = list(range(len(numbered)))
+    if numbered is not sources:
+        place = {tuple(t.split()): number for number, t in reversed(list(enumerate(sources)))}
+        lines = [place.get(tuple(text.split())) for text in numbered]
+    return list(_placed(judgements, lines, systems, os.fspath(path)))
+
+
+def _placed(
+    judgements: Sequence[Judgement],
+    lines: Sequence[int | None],
+    systems: Mapping[str, Sequence[str]],
+    path: str,
+) -> Iterator[Judgement]:
+    """Yield checked judgements with the number that their line has among our sentences, if it has one."""
     for each in judgements:
         for name in (name for group in each.groups for name in group):
             if name not in systems:
                 raise UnknownNameError("output", name, systems, hint=f"{path} judges it.")
-        if not 0 <= each.sentence < len(numbered):
+        if not 0 <= each.sentence < len(lines):
             raise FormatError(
                 f"{path}: sentence {each.sentence} is judged, and the sentences are numbered from 0 to "
-                f"{len(numbered) - 1}."
+                f"{len(lines) - 1}."
             )
-        sentence: int | None = each.sentence
-        if numbered is not sources:
-            sentence = place.get(tuple(numbered[each.sentence].split()))
-        if sentence is None:
+        if (sentence := lines[each.sentence]) is None:
             continue
-        found.append(replace(each, sentence=sentence))
+        yield replace(each, sentence=sentence)
         texts: dict[tuple[str, ...], int] = {}
         for (name,), rank in zip(each.groups, each.answer.ranks, strict=False):
             # Appraise shows equal outputs once, so other ranks mean other sentences.
@@ -219,7 +229,6 @@ def read_judgements(
                     f"{path}: two systems with the same output have different ranks in sentence "
                     f"{each.sentence}, so the sentences are not those of source.txt; number them from 0."
                 )
-    return found
 
 
 def _ranked(ranking: Ranking) -> Judgement:
