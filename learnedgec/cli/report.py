@@ -63,7 +63,6 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
     flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
-    parser.set_defaults(dtype="auto")
     options = parser.parse_args(arguments)
     check_report()
     check_out(options.out)

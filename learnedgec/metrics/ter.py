@@ -47,7 +47,7 @@ class Ter(ResampledMetric):
             MissingDependencyError: sacreBLEU is not installed.
         """
         try:
-            from sacrebleu.metrics import TER
+            from sacrebleu.metrics.ter import TER
         except ImportError:
             raise MissingDependencyError("sacrebleu", "ter", "the metric ter") from None
         assert references is not None
