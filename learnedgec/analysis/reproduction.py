@@ -127,7 +127,7 @@ class Figure:
         human: the human score.
         measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, …; `test pearson` of a head on
             the test part of its training data.
-        needs: what it needs that learnedgec does not have, after `MODEL: ` or `data: `; with a metric, only
+        needs: what it needs that learnedgec does not have, after `MODEL:` or `data:`; with a metric, only
             where its packages are not there.
         source: where it was read, if not in the paper.
     """
