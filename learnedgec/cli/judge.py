@@ -137,7 +137,7 @@ def _open(options: Namespace) -> Study:
     )
     settings = study.settings
     remark(
-        f"{study.folder}: {settings.different} questions about {settings.sentences} sentences, "
+        f"{study.folder}: {settings.different} questions about up to {settings.sentences} sentences, "
         f"{settings.total} items for each rater ({settings.raters}); guidelines.md can be edited.",
         options,
     )
@@ -157,7 +157,10 @@ def _print_status(study: Study, options: Namespace) -> None:
     if not status.ranking:
         notice("There are too few judgements to rank the systems.")
     parts: list[tuple[str, Sequence[Row]]] = [
-        ("Systems", status.ranking),
+        (
+            f"Systems, by judgements of {status.sentences} of {len(study.sources)} sentences",
+            status.ranking,
+        ),
         ("How many more judgements of two systems separate them", status.separations),
         (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),

@@ -47,8 +47,9 @@ class StudySettings:
     Attributes:
         task: question: pairs, which of two outputs is better; ranking, of up to five; ratings, of one output;
             edits, which changes of an output to accept.
-        sentences: number of sentences that are asked about, drawn from those where it makes a difference.
-        questions: number of different questions, over all raters (default: one for each sentence).
+        sentences: number of sentences that questions are about, drawn from those where it makes a difference.
+        questions: number of different questions, over all raters (default: as many as sentences). The order
+            chooses them, so some sentences come several times and others never.
         raters: number of raters; each has a link.
         overlap: share of the questions that all raters answer, for their agreement.
         repeats: share of a rater's questions that come twice, for the rater's consistency.

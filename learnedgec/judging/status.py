@@ -36,6 +36,7 @@ class StudyStatus:
     """The status of a study.
 
     Attributes:
+        sentences: how many sentences have judgements.
         ranking: for each `system`, best first, its `cluster`, `best` and `worst` rank, `score` and the ends
             `low` and `high` of its interval, as for `rank`; empty as long as there are too few judgements.
         separations: for each two systems that are neighbours in the ranking, `more`: how many more judgements
@@ -47,6 +48,7 @@ class StudyStatus:
             the agreement with everyone else, of mean 0 and deviation 1 for random answers) and `random`.
     """
 
+    sentences: int
     ranking: list[Row]
     separations: list[Row]
     agreement: Row
@@ -68,6 +70,7 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
     ranking, separations = _rank(study, judgements, resamples, level)
     values = values_of(judgements)
     return StudyStatus(
+        len({each.sentence for each in counted(judgements)}),
         ranking,
         separations,
         agreement(values, study.raters, study.settings),

@@ -60,7 +60,7 @@ def test_from_outputs_to_a_benchmark(
     for name, token in study.tokens.items():
         assert f"/{token}\n" in said
         assert f"{name.replace('owner', 'status')}  http://127.0.0.1:" in said
-    assert "12 questions about 12 sentences, 8 items for each rater (2)" in said
+    assert "12 questions about up to 12 sentences, 8 items for each rater (2)" in said
     assert "Everyone who can reach" not in said
     # The same links go on with it.
     again = serve(str(folder), "--port", "0", "--host", "0.0.0.0", answers=1, folder=folder)
@@ -69,8 +69,12 @@ def test_from_outputs_to_a_benchmark(
     assert main(["judge", str(folder), "--status", "--json"]) == 0
     status = json.loads(capsys.readouterr().out)
     assert [row["done"] for row in status["raters"]] == [4, 4]
+    judged = len({each.sentence for each in study.judgements()})
+    assert status["sentences"] == judged < 8
     assert main(["judge", str(folder), "--status"]) == 0
-    assert "rater-2" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"Systems, by judgements of {judged} of 12 sentences" in shown
+    assert "rater-2" in shown
     assert main(["meta", "--benchmark", str(folder), "--metric", "gleu", "--resamples", "20"]) == 0
     assert "gleu" in capsys.readouterr().out
 
