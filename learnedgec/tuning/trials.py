@@ -267,7 +267,11 @@ def cross_validate(
     if plan.validation == "systems":
         systems = resample(len(gains), resamples, plan.seed + 1)
         resampled = np.take_along_axis(resampled, systems.T, axis=0)
-    return folds, Estimate(float(whole.mean()), *interval(resampled.mean(axis=0), level))
+    # As above, folds without a value are left out: where the only sentence on which both differ is not drawn,
+    # there is no gain.
+    with np.errstate(invalid="ignore"):
+        means = np.nansum(resampled, axis=0) / (~np.isnan(resampled)).sum(axis=0)
+    return folds, Estimate(float(whole.mean()), *interval(means, level))
 
 
 def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:

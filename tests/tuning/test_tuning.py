@@ -222,6 +222,19 @@ def test_gain_is_paired(planted: Benchmark) -> None:
     assert tuning.record().study["gain"]["low"] == tuning.gain.low
 
 
+def test_a_fold_whose_judgements_are_not_drawn_has_no_gain(planted: Benchmark) -> None:
+    # One judged sentence in each fold: where it is not drawn, the others alone speak.
+    plan = SearchPlan(trials=6)
+    judged = {int(held_out[n]) for n, (_, _, held_out) in enumerate(_splits(planted, plan))}
+    few = tuple(ranking for ranking in planted.rankings if ranking.sentence in judged)
+    benchmark = dataclasses.replace(planted, rankings=few)
+    goal = Goal("sentence-accuracy")
+    tuning = tune(Parts((0.1, 0.1, 0.8)), benchmark, goal, plan, resamples=200)
+    gains = [fold.held_out - fold.given for fold in tuning.folds]
+    assert min(gains) < max(gains)
+    assert min(gains) <= tuning.gain.low < tuning.gain.value < tuning.gain.high <= max(gains)
+
+
 def test_expected_time_is_announced(planted: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_LONG", 0.0)
     said: list[str] = []
