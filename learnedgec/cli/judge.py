@@ -100,8 +100,13 @@ def _import(options: Namespace) -> None:
         raise InputError("--import adds judgements to a study or a benchmark; name its folder.")
     numbered = read_lines(options.src) if options.src else None
     for path in options["import"]:
-        new = import_judgements(options.names[0], path, numbered)
-        remark(f"{path}: {new} new judgements in {options.names[0]}.", options)
+        done = import_judgements(options.names[0], path, numbered)
+        parts = [f"{done.new} new judgements in {options.names[0]}", f"{done.known} already known"]
+        if done.absent:
+            parts.append(f"{done.absent} left out (the sentence is not there)")
+        if done.unasked:
+            parts.append(f"{done.unasked} left out (the study does not ask about their texts)")
+        remark(f"{path}: {', '.join(parts)}.", options)
 
 
 def _export(study: Study, options: Namespace) -> None:

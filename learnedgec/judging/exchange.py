@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,27 @@ def _task(
 # -- reading ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of the judgements of a file.
+
+    Attributes:
+        new: how many were added; for a benchmark, rows of its first table.
+        known: how many were there before.
+        absent: how many are left out because their sentence is not in the folder.
+        unasked: how many are left out as the study does not ask about their texts, such as equal outputs.
+    """
+
+    new: int
+    known: int
+    absent: int
+    unasked: int = 0
+
+
 def import_judgements(
     folder: PathLike, path: PathLike, numbered: Sequence[str] | None = None
-) -> int:
-    """Add the judgements of a file to a study or to the folder of a benchmark, and return how many are new.
+) -> Imported:
+    """Add the judgements of a file to a study or to the folder of a benchmark.
 
     A study stores them in its database. In a benchmark, they are rows of its tables, such as `rankings.csv`,
     which may be absent before.
@@ -147,20 +164,22 @@ def import_judgements(
             raise InputError(
                 f"the ids in {path} number sentences, of which {folder} has a sample; name the sentences ",
                 hint="that they number (numbered).",
-                flag="that they number with --src.",
+                flag=f"that they number with --src (for its own tables, --src {folder / 'source.txt'}).",
             )
-        new = study.add(read_judgements(path, study.sources, study.systems, numbered))
+        judgements, absent = _read(path, study.sources, study.systems, numbered)
+        new, known = study.add(judgements)
         study.write_tables()
-        return new
+        return Imported(new, known, absent, len(judgements) - new - known)
     sources = read_lines(folder / "source.txt")
     systems = {**read_outputs(folder / "systems", sources), "source": sources}
-    judgements = read_judgements(path, sources, systems, numbered)
+    judgements, absent = _read(path, sources, systems, numbered)
     task: Task = "pairs"
     if any(each.answer.edits for each in judgements):
         task = "edits"
     elif any(each.answer.values for each in judgements):
         task = "ratings"
-    return tables.write(folder, task, sources, systems, judgements, keep=True)
+    new, known = tables.write(folder, task, sources, systems, judgements, keep=True)
+    return Imported(new, known, absent)
 
 
 def read_judgements(
@@ -183,8 +202,18 @@ def read_judgements(
         FormatError: the file is none of these, or a text in it is not among the sources or outputs.
         UnknownNameError: the file names a system without outputs.
     """
+    return _read(path, sources, systems, numbered)[0]
+
+
+def _read(
+    path: PathLike,
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    numbered: Sequence[str] | None,
+) -> tuple[list[Judgement], int]:
+    """Return the judgements of a file, and how many others are left out."""
     if suffix(path) == ".json":
-        return list(_read_label_studio(path, sources, systems))
+        return list(_read_label_studio(path, sources, systems)), 0
     numbered = sources if numbered is None else numbered
     if suffix(path) == ".xml":
         judgements = [_ranked(ranking) for ranking in read_appraise(path)]
@@ -198,7 +227,8 @@ def read_judgements(
     if numbered is not sources:
         place = {tuple(t.split()): number for number, t in reversed(list(enumerate(sources)))}
         lines = [place.get(tuple(text.split())) for text in numbered]
-    return list(_placed(judgements, lines, systems, os.fspath(path)))
+    placed = list(_placed(judgements, lines, systems, os.fspath(path)))
+    return placed, len(judgements) - len(placed)
 
 
 def _placed(

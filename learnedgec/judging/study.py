@@ -232,8 +232,10 @@ class Study:
                 answer = replace(answer, ranks=[rank for _, rank in ranked])
             self._store(database, row, answer, key, seconds)
 
-    def add(self, judgements: Iterable[Judgement]) -> int:
-        """Store judgements that were collected elsewhere, and return how many are new.
+    def add(self, judgements: Iterable[Judgement]) -> tuple[int, int]:
+        """Store judgements that were collected elsewhere; return how many are new, and how many were known.
+
+        Judgements of texts that the study does not ask about, such as equal outputs, are neither.
 
         Raters are added by their names. The n-th judgement of the same texts by a rater replaces the n-th
         that the study has of it, so that a file may be read again.
@@ -244,7 +246,7 @@ class Study:
         Raises:
             InputError: a judgement is no answer to what the study asks.
         """
-        stored, seen = 0, Counter[tuple[Any, ...]]()
+        stored, known, seen = 0, 0, Counter[tuple[Any, ...]]()
         with self._transaction() as database:
             for each in judgements:
                 groups, answer = self._asked.canonical(each)
@@ -262,8 +264,10 @@ class Study:
                 if row["answer"] != json.dumps(asdict(answer)):
                     self._store(database, row, answer, secrets.token_hex(16), each.seconds, each.at)
                     stored += 1
+                else:
+                    known += 1
         self.__dict__.pop("tokens", None)
-        return stored
+        return stored, known
 
     # -- what was said -----------------------------------------------------------------------------
 

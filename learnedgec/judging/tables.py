@@ -35,8 +35,8 @@ def write(
     judgements: Sequence[Judgement],
     *,
     keep: bool = False,
-) -> int:
-    """Write the tables that a task has into a folder, and return how many rows are new in the first of them.
+) -> tuple[int, int]:
+    """Write the tables that a task has; return how many rows of the first are new, and how many known.
 
     Args:
         folder: the folder of the study, or a benchmark.
@@ -141,23 +141,26 @@ def pair_rows(
                 yield {"source": source, "better": better, "worse": worse}
 
 
-def _write(path: Path, rows: Iterable[Row], keep: bool) -> int:
-    """Write a table, and return how many of its rows it did not have before if they are kept."""
+def _write(path: Path, rows: Iterable[Row], keep: bool) -> tuple[int, int]:
+    """Write a table; return how many of the rows are new, if others are kept, and how many it had."""
     kept = [row for _, row in read_table(path)] if keep and path.is_file() else []
     known = Counter(tuple(sorted(row.items())) for row in kept)
     new: list[Row] = []
+    had = 0
     for row in rows:
         cells = tuple(sorted((name, str(cell)) for name, cell in row.items()))
         known[cells] -= 1
         if known[cells] < 0:
             new.append(row)
+        else:
+            had += 1
     columns = dict.fromkeys(name for row in (*kept, *new) for name in row)
     if not columns:
         path.unlink(missing_ok=True)
-        return 0
+        return 0, 0
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows([*kept, *new])
     write_text(path, buffer.getvalue())
-    return len(new)
+    return len(new), had

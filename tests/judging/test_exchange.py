@@ -15,7 +15,7 @@ from learnedgec import load_benchmark
 from learnedgec.cli.main import main
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, LearnedgecError, UnknownNameError
-from learnedgec.judging.exchange import import_judgements, read_judgements, write_project
+from learnedgec.judging.exchange import Imported, import_judgements, read_judgements, write_project
 from learnedgec.judging.items import Answer
 from learnedgec.judging.study import Study
 
@@ -133,9 +133,9 @@ def test_what_label_studio_collects_comes_back(kind: str, make: Make, tmp_path: 
         if (value := element.get("value", "")).startswith("$"):
             assert all(value[1:].partition("[")[0] in task["data"] for task in tasks)
     file = exported(tasks, annotate, tmp_path / "export.json", (7, {"id": 8, "email": "b@c.org"}))
-    assert import_judgements(study.folder, file) == 2 * count
+    assert import_judgements(study.folder, file).new == 2 * count
     # Reading it again changes nothing.
-    assert import_judgements(study.folder, file) == 0
+    assert import_judgements(study.folder, file).new == 0
     study = Study(study.folder)
     assert study.raters == ["rater-1", "rater-2", "annotator-7", "b@c.org"]
     judgements = study.judgements()
@@ -173,9 +173,9 @@ def test_a_benchmark_folder_without_a_study_gets_tables(
     for name, lines in SYSTEMS.items():
         write_lines(folder / "systems" / f"{name}.txt", lines)
     file = exported(tasks, annotate, tmp_path / "export.json")
-    new = import_judgements(folder, file)
+    new = import_judgements(folder, file).new
     assert new >= len(tasks)
-    assert import_judgements(folder, file) == 0
+    assert import_judgements(folder, file).new == 0
     assert main(["judge", str(folder), "--import", str(file)]) == 0
     study.add(read_judgements(file, study.sources, study.systems))
     ours, theirs = load_benchmark(str(folder)), study.benchmark()
@@ -193,9 +193,9 @@ def test_a_changed_annotation_replaces_the_earlier_one(make: Make, tmp_path: Pat
     study = make(questions=6, repeats=0)
     tasks = json.loads((_project(study, tmp_path) / "tasks.json").read_text(encoding="utf-8"))
     file = exported(tasks, annotate_pair, tmp_path / "export.json")
-    assert study.add(read_judgements(file, study.sources, study.systems)) == 6
+    assert study.add(read_judgements(file, study.sources, study.systems))[0] == 6
     changed = exported(tasks[:1], lambda _: [result("better", "choices", ["bad"])], file)
-    assert study.add(read_judgements(changed, study.sources, study.systems)) == 1
+    assert study.add(read_judgements(changed, study.sources, study.systems))[0] == 1
     judgements = study.judgements()
     assert len(judgements) == 6
     assert [each.answer for each in judgements if each.answer.bad] == [Answer([1, 1], bad=True)]
@@ -254,8 +254,8 @@ def test_tables_and_appraise_are_read_into_a_study(make: Make, tmp_path: Path) -
     )
     # The rows of the two systems with one text are one judgement, and good against twin is none. The
     # third row is a second judgement of the first pair.
-    assert import_judgements(study.folder, table, SOURCES) == 3
-    assert import_judgements(study.folder, table, SOURCES) == 0
+    assert import_judgements(study.folder, table, SOURCES) == Imported(3, 1, 0, unasked=1)
+    assert import_judgements(study.folder, table, SOURCES) == Imported(0, 4, 0, unasked=1)
     source = tmp_path / "source.txt"
     # The study has the last 24 of the 25 sentences that the file numbers.
     write_lines(source, ["A sentence that nobody changed .", *SOURCES])
@@ -283,17 +283,37 @@ def test_ids_of_a_study_need_the_sentences_that_they_number(
     table = tmp_path / "old.csv"
     table.write_text("id,better,worse\n0,good,fair\n", encoding="utf-8")
     assert main(["judge", str(study.folder), "--import", str(table)]) == 2
+    own = study.folder / "source.txt"
     assert (
-        "has a sample; name the sentences that they number with --src." in capsys.readouterr().err
+        "has a sample; name the sentences that they number with --src (for its own tables, "
+        f"--src {own})." in capsys.readouterr().err
     )
     assert study.judgements() == []
+    assert main(["judge", str(study.folder), "--src", str(own), "--import", str(table)]) == 0
+    assert [each.sentence for each in study.judgements()] == [0]
+
+
+def test_judgements_of_sentences_that_a_study_lacks_are_counted(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make(sentences=5)
+    absent = next(n for n, source in enumerate(SOURCES) if source not in study.sources)
+    write_lines(tmp_path / "all.txt", SOURCES)
+    table = tmp_path / "old.csv"
+    table.write_text(f"id,better,worse\n{absent},good,fair\n", encoding="utf-8")
+    words = ["judge", str(study.folder), "--src", str(tmp_path / "all.txt"), "--import", str(table)]
+    assert main(words) == 0
+    assert capsys.readouterr().err == (
+        f"{table}: 0 new judgements in {study.folder}, 0 already known, 1 left out (the sentence is not "
+        "there).\n"
+    )
 
 
 def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> None:
     study = make(task="ratings", scale="0-100", sentences=24)
     table = tmp_path / "old.csv"
     table.write_text("id,system,quality,annotator\n0,twin,80,ann\n1,poor,,ann\n", encoding="utf-8")
-    assert import_judgements(study.folder, table, study.sources) == 1
+    assert import_judgements(study.folder, table, study.sources).new == 1
     assert study.benchmark().official["quality"]["good"] == 80
 
 
@@ -374,7 +394,9 @@ def test_the_command_exports_once_and_imports(
     file = exported(tasks, annotate_pair, tmp_path / "export.json")
     capsys.readouterr()
     assert main(["judge", str(study.folder), "--import", str(file)]) == 0
-    assert f"{file}: 5 new judgements in {study.folder}." in capsys.readouterr().err
+    assert (
+        f"{file}: 5 new judgements in {study.folder}, 0 already known." in capsys.readouterr().err
+    )
     assert main(["judge", "--import", str(file)]) == 2
     assert "name its folder" in capsys.readouterr().err
     assert read_lines(study.folder / "rankings.csv")[0] == "id,better,worse,tie,annotator"
