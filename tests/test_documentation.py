@@ -333,7 +333,7 @@ def test_continuous_integration(installed: Shell, folder: Path) -> None:
     installed(compare)
     # The other way round, the new version is the worse one.
     installed("mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt")
-    *_, reason, last = installed(f"exec 2>&1\n{typed.strip()} || echo $?").splitlines()
+    *_, reason, last = installed(f"{typed.strip()} || echo $?").splitlines()
     assert reason.startswith("failed: ours is significantly worse than baseline by gleu (-0.")
     assert last == "1"
     # The table is there although the comparison failed, and so is the comment's text.
@@ -343,8 +343,8 @@ def test_continuous_integration(installed: Shell, folder: Path) -> None:
         f"{compare.strip()} || true\nPATH=$PWD:$PATH NUMBER=7 GITHUB_STEP_SUMMARY=summary.md\n{comment}"
     )
     assert done == "pr comment 7 --edit-last --body-file comment.md\n"
-    first, *_, last = Path(folder, "comment.md").read_text(encoding="utf-8").splitlines()
-    assert (first, last) == ("```text", "```")
+    first, *_, verdict, last = Path(folder, "comment.md").read_text(encoding="utf-8").splitlines()
+    assert (first, verdict, last) == ("```text", reason, "```")
     assert Path(folder, "summary.md").read_bytes() == Path(folder, "comment.md").read_bytes()
 
 

@@ -71,10 +71,12 @@ def main(arguments: Sequence[str]) -> int:
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
+    failures = _failures(rows, names, options)
+    gate = {"margin": options.margin, "failures": failures} if options.fail_if_worse else {}
     output.emit(
         records,
         options,
-        payload={"comparisons": records},
+        payload={"comparisons": records, **gate},
         title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
         caption=_caption(rows, names),
         table_rows=[
@@ -82,7 +84,10 @@ def main(arguments: Sequence[str]) -> int:
         ],
         groups=("metric",),
         metrics=list(names),
-        conclusions=[compared(of_metric, names[of_metric[0].metric]) for of_metric in of_metrics],
+        conclusions=[
+            *(compared(of_metric, names[of_metric[0].metric]) for of_metric in of_metrics),
+            *(_verdict(failures, baseline, options.margin) if gate else ()),
+        ],
         notes=[
             "Wins, ties and losses count sentences; p is two-sided"
             f"{first.correction}.{_uncorrected(first)}",
@@ -90,18 +95,22 @@ def main(arguments: Sequence[str]) -> int:
         signatures=signatures.values(),
     )
     output.notice(*too_few)
-    return _gate(rows, names, options) if options.fail_if_worse else 0
+    return int(bool(gate) and bool(failures))
 
 
-def _gate(rows: Sequence[BaselineComparison], names: Mapping[str, str], options: Namespace) -> int:
-    """Print why `--fail-if-worse` fails and return 1, or say that it passes and return 0."""
+def _failures(
+    rows: Sequence[BaselineComparison], names: Mapping[str, str], options: Namespace
+) -> list[str]:
+    """Return why `--fail-if-worse` fails; sentinels cannot tell."""
     judges = [row for row in rows if not is_sentinel(row.metric)]
-    failures = [row.failure(names[row.metric], options.margin) for row in judges]
-    output.notice(*(f"failed: {failure}" for failure in failures if failure))
-    if any(failures):
-        return 1
-    output.remark(f"passed: no system is significantly worse than {rows[0].baseline}.", options)
-    return 0
+    return [why for row in judges if (why := row.failure(names[row.metric], options.margin))]
+
+
+def _verdict(failures: Sequence[str], baseline: str, margin: float) -> list[str]:
+    """Return what `--fail-if-worse` says, a sentence for each failure."""
+    beyond = f" by more than the margin of {margin:g}" if margin else ""
+    passed = f"passed: no system is significantly worse than {baseline}{beyond}."
+    return [f"failed: {failure}" for failure in failures] or [passed]
 
 
 def _check_gate(options: Namespace, task: inputs.Task) -> None:
