@@ -149,6 +149,33 @@ _OTHER_NAMES = {
 }
 
 
+# The names that transformers, sentence-transformers and SetFit give to keys of a training configuration, and
+# to arguments of `learnedgec.train`.
+OTHER_KEYS = {
+    "ratings": "train_dataset train_data dataset df examples",
+    "output": "output_dir output_path save_path",
+    "encoder": "model_name model_name_or_path base_model pretrained pretrained_model_name_or_path",
+    "heads": "labels label_columns targets dimensions",
+    "columns": "column_mapping",
+    "seed_everything": "seed random_state",
+    "resume": "resume_from_checkpoint",
+    "overwrite": "overwrite_output_dir",
+    "max_epochs": "epochs num_epochs num_train_epochs",
+    "accumulate_grad_batches": "gradient_accumulation_steps",
+    "gradient_clip_val": "max_grad_norm",
+    "accelerator": "device use_cpu",
+    "precision": "bf16 fp16 use_amp",
+    "learning_rate": "lr body_learning_rate head_learning_rate",
+    "warmup": "warmup_steps warmup_ratio warmup_proportion",
+    "schedule": "scheduler lr_scheduler_type",
+    "batch_size": "train_batch_size per_device_train_batch_size",
+    "evaluation_batch_size": "eval_batch_size per_device_eval_batch_size",
+    "split": "eval_dataset validation_data test_size",
+    "patience": "early_stopping_patience",
+}
+OTHER_KEYS = {other: key for key, others in OTHER_KEYS.items() for other in others.split()}
+
+
 def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
     """Raise `UnknownNameError` for a name with one dash, such as ERRANT's `-hyp`, and suggest the option.
 
@@ -189,4 +216,7 @@ def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None
     group, key = match.groups()
     defaults = parser.get_defaults()
     known = vars(defaults[group] if group else defaults)
-    return UnknownNameError(f"key of {group}" if group else "key", key, known)
+    meant = OTHER_KEYS.get(key, "")
+    return UnknownNameError(
+        f"key of {group}" if group else "key", key, known, meant=meant if meant in known else ""
+    )

@@ -129,7 +129,9 @@ def check_required(place: str, columns: Iterable[str], required: Iterable[str]) 
     if missing := [column for column in required if column not in found]:
         raise FormatError(
             f"{place}: no column {missing[0]!r}; found {', '.join(found)[:200] or 'nothing'}. Rename a "
-            "column, or say under data.columns of the configuration (`columns` in Python) what it is called."
+            "column, or say what it is called ",
+            hint=f"by columns={{{missing[0]!r}: NAME}}.",
+            flag="under data.columns of the configuration.",
         )
 
 

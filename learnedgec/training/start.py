@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from operator import attrgetter
 from typing import Any
 
 import torch
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.catalog.licences import check_permissive
-from learnedgec.errors import ConfigError
+from learnedgec.data.catalog.licences import ENCODERS, check_permissive
+from learnedgec.errors import ConfigError, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
 from learnedgec.evaluators.lora import (
@@ -24,9 +25,11 @@ from learnedgec.evaluators.lora import (
     widen_lora,
 )
 from learnedgec.evaluators.packages import (
+    RELEASES,
     check_package,
     find_evaluator,
     is_evaluator,
+    list_evaluators,
     manifest_datasets,
     manifest_tools,
     open_package,
@@ -92,16 +95,20 @@ def start_model(
 
     Raises:
         ConfigError: the options do not suit each other or the encoder.
+        ModelError: the encoder cannot be loaded; the message suggests a similar name.
     """
     inputs = sorted({head.input for head in heads.values()})
     settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
-    continues = is_evaluator(encoder)
+    continues = encoder in RELEASES or is_evaluator(encoder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if continues:
             start = _continued(heads, encoder, layer, frozen_layers, settings)
         else:
-            pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
+            try:
+                pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
+            except ModelError as error:
+                raise ModelError(f"{error}{_suggestion(encoder)}") from None
             model = _model(pretrained, encoder, heads, settings)
             start = Start(model, load_tokenizer(encoder), encoder)
     model = start.model
@@ -114,6 +121,16 @@ def start_model(
         freeze_layers(model.encoder, frozen_layers)
     model.train()
     return start
+
+
+def _suggestion(encoder: str) -> str:
+    """Return a question about the evaluator or encoder whose name is most like one that cannot be loaded."""
+    known = [*list_evaluators(), *RELEASES, *ENCODERS, *ENCODERS.values()]
+    # Many leave out the owner of a model.
+    names = {name.rpartition("/")[2].lower(): name for name in known if not name.startswith("pkg:")}
+    names |= {name.lower(): name for name in known}
+    nearest = [names[name] for name in get_close_matches(encoder.lower(), names, n=1, cutoff=0.75)]
+    return "".join(f" Did you mean {name!r}?" for name in nearest if name != encoder)
 
 
 def check_start(encoder: str) -> None:

@@ -7,23 +7,34 @@ the same parser checks it, its configuration is in its package, and it can be co
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import os
+import re
 from argparse import ArgumentError
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
-from learnedgec.data.catalog.ratings import Rating
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import EarlyStopping
+
+from learnedgec.data.catalog.ratings import Rating, read_ratings
+from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.records import Columns
 from learnedgec.data.rows import plain
 from learnedgec.data.text import write_lines
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.quantization import Bits
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.writing import PathLike
 from learnedgec.training import fit
+from learnedgec.training.data import TrainingData
+from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import RankedPair
+from learnedgec.training.pairs.judged import JUDGEMENTS, read_ranked_pairs
 from learnedgec.training.result import TrainingResult
 
 if TYPE_CHECKING:
@@ -40,8 +51,15 @@ class Frame(Protocol):
         """Return the rows as mappings."""
 
 
+class ColumnFrame(Protocol):
+    """A data frame of Polars."""
+
+    def to_dicts(self) -> Any:
+        """Return the rows as mappings."""
+
+
 # A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows.
-Rows: TypeAlias = Frame | Iterable[Mapping[str, Any] | Rating | RankedPair]
+Rows: TypeAlias = Frame | ColumnFrame | Iterable[Mapping[str, Any] | Rating | RankedPair]
 
 # A table, the name of one (a file, a dataset of the catalog, `hf:OWNER/NAME`), or a list of these.
 Tables: TypeAlias = Rows | PathLike | Sequence[PathLike | Rows]
@@ -72,7 +90,9 @@ def train(
     ratings: Tables | None = None,
     *,
     output: PathLike,
-    heads: Mapping[str, Literal["hypothesis", "pair"] | Mapping[str, Any]] | None = None,
+    heads: Mapping[str, Literal["hypothesis", "pair"] | Mapping[str, Any]]
+    | Sequence[str]
+    | None = None,
     encoder: PathLike | None = None,
     pairs: Mapping[str, Tables] | None = None,
     columns: Columns | None = None,
@@ -87,15 +107,16 @@ def train(
     `trainer={"max_epochs": 3}` is what `trainer: {max_epochs: 3}` is there. A table in memory is kept in
     `runs/tables`, under a name that depends on its content.
 
-    A table is a data frame, a `datasets.Dataset`, a list of its rows, the name of a file or dataset, or a
-    list of such tables.
+    A table is a data frame of pandas or Polars, a `datasets.Dataset`, a list of its rows, the name of a file
+    or dataset, or a list of such tables.
 
     Args:
         ratings: rated outputs, with the columns `hypothesis`, one for each rated dimension and perhaps
             `source`, `system` and `group` (`read_ratings`).
         output: the folder of the package. Its last part is the evaluator's name.
-        heads: name of each head -> what it reads (`hypothesis` or `pair`), or its options (`HeadOptions`). A
-            regression head learns the dimension with its name.
+        heads: name of each head -> what it reads (`hypothesis` or `pair`), or its options (`HeadOptions`); or
+            the names alone, of heads that read the hypothesis. A regression head learns the dimension with
+            its name.
         encoder: a pretrained encoder, or an evaluator to continue, such as `joint-mpnet-3`.
         pairs: head -> ranked pairs, with the columns `source`, `better` and `worse`, or other judgements
             (`read_ranked_pairs`).
@@ -107,7 +128,8 @@ def train(
 
     Raises:
         ConfigError: an unusable value; the message names the key path. Several devices need the command.
-        UnknownNameError: an unknown key; the message suggests the nearest.
+        UnknownNameError: an unknown argument or key; the message suggests what has its meaning, or the
+            nearest.
         InputError, FormatError: a table cannot be used; the message names the row.
         LearnedgecError: the data, the encoder or the output cannot be used.
 
@@ -115,40 +137,127 @@ def train(
     agreement with ratings of sources that the evaluator has not seen, where `frame` has the columns `source`,
     `hypothesis` and `fluency`.
     """
+    _check_settings(settings)
     runs = os.fspath(settings.get("runs", "runs"))
     folder = Path(runs, "tables")
     model: dict[str, Any] = {} if encoder is None else {"encoder": os.fspath(encoder)}
     if heads is not None:
-        model["heads"] = {
-            name: {"input": head} if isinstance(head, str) else dict(head)
-            for name, head in heads.items()
-        }
+        model["heads"] = _options_of(heads)
     data: dict[str, Any] = {} if columns is None else {"columns": columns}
-    if ratings is not None:
-        data["ratings"] = _named(ratings, folder, "ratings")
-    if pairs is not None:
-        data["pairs"] = {head: _named(tables, folder, "pairs") for head, tables in pairs.items()}
+    held: dict[str, str] = {}
     path = Path(output)
-    given = {
-        **settings,
-        "model": model | dict(settings.get("model", {})),
-        "data": data | dict(settings.get("data", {})),
-        "name": path.name,
-        "output": str(path.parent),
-        "runs": runs,
-    }
-    words = [] if config is None else ["--config", os.fspath(config)]
-    words += ["--config", json.dumps(plain(given), default=str)]
     try:
+        if ratings is not None:
+            data["ratings"] = _named(ratings, folder, "ratings", held)
+        if pairs is not None:
+            data["pairs"] = {
+                head: _named(tables, folder, "pairs", held)
+                for head, tables in _mapping("pairs", pairs).items()
+            }
+        if config is None or columns is not None:
+            # The tables are read before the encoder, which may have to be downloaded.
+            _check_tables(held, columns or {})
+        given = {
+            **settings,
+            "model": model | dict(settings.get("model", {})),
+            "data": data | dict(settings.get("data", {})),
+            "name": path.name,
+            "output": str(path.parent),
+            "runs": runs,
+        }
+        words = [] if config is None else ["--config", os.fspath(config)]
+        words += ["--config", json.dumps(plain(given), default=str)]
         result = fit.train(words, progress=progress, notify=notify, alone=True)
     except ArgumentError as error:
         raise ConfigError(str(error)) from None
+    except LearnedgecError as error:
+        # The files of tables in memory are unknown to the user.
+        for file, table in held.items():
+            text = re.sub(rf"{re.escape(file)}:(\d+)", rf"{table}, row \1", str(error))
+            error.args = (text.replace(file, table),)
+        raise
     assert result is not None
     return result
 
 
-def _named(tables: Tables, folder: Path, kind: str) -> list[str]:
-    """Return the names of tables; those in memory become files in the folder."""
+_GROUPS = {
+    "model": EvaluatorModule,
+    "data": TrainingData,
+    "trainer": Trainer,
+    "early_stopping": EarlyStopping,
+}
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise unless settings are arguments of `train`, and groups of keys are mappings.
+
+    Raises:
+        UnknownNameError: an argument does not exist; the message says what has its meaning.
+        ConfigError: a group is something else.
+    """
+    arguments = [*inspect.signature(train).parameters, *Settings.__annotations__]
+    places = {
+        key: f"{group}={{{key!r}: …}}"
+        for group, kind in _GROUPS.items()
+        for key in inspect.signature(kind).parameters
+    }
+    places |= {name: f"{name}=…" for name in arguments if name != "settings"}
+    for name, value in settings.items():
+        if name not in Settings.__annotations__:
+            names = [OTHER_KEYS.get(name, name), *get_close_matches(name, places, n=1)]
+            meant = next((places[other] for other in names if other in places), "")
+            known = [argument for argument in arguments if argument != "settings"]
+            raise UnknownNameError("argument of train", name, known, meant=meant)
+        if name in (*_GROUPS, "best", "last"):
+            _mapping(name, value)
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Return an argument that must be a mapping, or raise `ConfigError`."""
+    if isinstance(value, Mapping):
+        return value
+    examples = {
+        "model": "learning_rate': 1e-5",
+        "pairs": "quality': table",
+        "trainer": "max_epochs': 3",
+    }
+    advice = " An encoder is named by encoder=…." if name == "model" else ""
+    raise ConfigError(
+        f"{name} is of type {type(value).__name__}; a mapping was expected, such as "
+        f"{{'{examples.get(name, 'KEY: VALUE')}}}.{advice}"
+    )
+
+
+def _options_of(heads: Any) -> Any:
+    """Return the options of each head, which may be given by its name alone, or by what it reads."""
+    if isinstance(heads, Mapping):
+        return {
+            name: {"input": head} if isinstance(head, str) else head for name, head in heads.items()
+        }
+    return {name: {} for name in ([heads] if isinstance(heads, str) else heads)}
+
+
+def _check_tables(held: Mapping[str, str], columns: Columns) -> None:
+    """Raise what reading the tables in memory raises."""
+    texts = ("source", "group")
+    judged = {key: name for key, name in columns.items() if key in (*JUDGEMENTS, *texts)}
+    rated = {key: name for key, name in columns.items() if key not in JUDGEMENTS}
+    for file, table in held.items():
+        if table.startswith("pairs"):
+            read_ranked_pairs(file, judged)
+        else:
+            deque(read_ratings(file, rated), 0)
+
+
+def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> list[str]:
+    """Return the names of tables; those in memory become files in the folder.
+
+    Args:
+        tables: one or more tables, or their names.
+        folder: the folder.
+        kind: the argument that holds the tables.
+        held: file -> the table that it holds, for messages; the files of these tables are added.
+    """
     several: Any = tables
     if not isinstance(tables, list | tuple) or not tables or any(map(_is_row, tables)):
         several = [tables]
@@ -157,13 +266,15 @@ def _named(tables: Tables, folder: Path, kind: str) -> list[str]:
         if isinstance(table, str | os.PathLike):
             named.append(os.fspath(table))
             continue
-        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in _rows(table)]
+        about = f"{kind} ({type(table).__name__})"
+        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in _rows(table, about)]
         if not lines:
-            raise InputError(f"a table of {kind} is empty; give one with rows.")
+            raise InputError(f"{about} is empty; give a table with rows.")
         path = folder / f"{kind}-{key_of(lines)[:12]}.jsonl"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(path, lines)
+        held[str(path)] = about
         named.append(str(path))
     return named
 
@@ -172,18 +283,23 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, Mapping | Rating | RankedPair)
 
 
-def _rows(table: Any) -> Iterable[dict[str, Any]]:
-    """Yield the rows of a table in memory as plain values."""
+def _rows(table: Any, about: str) -> Iterable[dict[str, Any]]:
+    """Yield the rows of a table in memory as plain values; `about` names it in messages."""
     if hasattr(table, "iterrows"):
-        table = table.to_dict("records")
-    if not isinstance(table, Iterable):
-        table = [table]
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise InputError(f"{about}: two columns are named {twice!r}; rename one of them.")
+        # pandas has several values for a missing one.
+        table = table.astype(object).where(table.notna(), None).to_dict("records")
+    for method in ("to_dicts", "to_pylist"):  # of Polars and of Arrow
+        if hasattr(table, method):
+            table = getattr(table, method)()
+    expected = "a data frame, a dataset or a list of mappings from columns to values was expected"
+    if not isinstance(table, Iterable) or isinstance(table, Mapping):
+        raise InputError(f"{about}: {expected}.")
     for number, row in enumerate(table, 1):
         if not _is_row(row):
-            raise InputError(
-                f"row {number} of a table is of type {type(row).__name__}; a data frame, a dataset or a list "
-                "of mappings from columns to values was expected."
-            )
+            raise InputError(f"{about}: row {number} is of type {type(row).__name__}; {expected}.")
         record = dict(row) if isinstance(row, Mapping) else dataclasses.asdict(row)
         if isinstance(row, Rating):
             del record["raters"]

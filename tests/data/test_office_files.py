@@ -276,7 +276,7 @@ REFUSED: dict[str, tuple[Read, str, bytes, str]] = {
         rated,
         "r.csv",
         b"Satz;Korrektur;Note\na;b;1\n",
-        ":1: no column 'hypothesis'; found Satz, Korrektur, Note. Rename a column, or say under data.columns",
+        ":1: no column 'hypothesis'; found Satz, Korrektur, Note. Rename a column, or say what it is called",
     ),
     "a workbook": (rated, "r.xlsx", b"PK\x03\x04", SHEET),
     "a workbook of pairs": (judged, "p.ods", b"PK\x03\x04", SHEET),

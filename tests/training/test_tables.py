@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import datasets
 import pandas
+import pyarrow
 import pytest
 from training_files import arguments, ranked_pairs, trained
 
 import learnedgec
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import ConfigError, FormatError, InputError, UnknownNameError
+from learnedgec.errors import ConfigError, FormatError, InputError, ModelError, UnknownNameError
 
 HEADS = {"fluency": "hypothesis", "meaning": {"input": "pair"}}
 SHORT = {"max_epochs": 1, "accelerator": "cpu"}
@@ -110,26 +112,120 @@ def test_pairs_columns_and_a_configuration(tiny_encoder: Path) -> None:
     ("options", "kind", "message"),
     [
         ({"trainer": {"max_epoch": 1}}, UnknownNameError, "did you mean 'max_epochs'"),
-        ({"epochs": 3}, UnknownNameError, "no key is named 'epochs'"),
+        ({"trainer": {"epochs": 1}}, UnknownNameError, "did you mean 'max_epochs'"),
+        ({"trainer": 3}, ConfigError, r"trainer is of type int; .* such as \{'max_epochs': 3\}"),
+        ({"model": "bert-base-cased"}, ConfigError, "An encoder is named by encoder="),
+        ({"encoder": "joint-mpnet3"}, ModelError, "Did you mean 'joint-mpnet-3'"),
+        ({"encoder": "bert-base-case"}, ModelError, "Did you mean 'bert-base-cased'"),
+        ({"encoder": "all-minilm-l6-v2"}, ModelError, "mean 'sentence-transformers/all-MiniLM"),
         ({"bits": 3}, ConfigError, "bits is '3'; one of 16, 4 was expected"),
         ({"heads": {"flu": "hypothesis"}}, ConfigError, "rates fluency, grammaticality, meaning"),
         ({"heads": None}, ConfigError, "model.heads is missing"),
         ({"ratings": None}, ConfigError, "neither ratings nor pairs"),
-        ({"ratings": []}, InputError, "a table of ratings is empty"),
-        ({"ratings": [3]}, InputError, "row 1 of a table is of type int"),
-        (
-            {"ratings": [{"hypothesis": "a", "fluency": "x"}]},
-            FormatError,
-            "jsonl:1: .* must hold a number",
-        ),
+        ({"ratings": []}, InputError, r"ratings \(list\) is empty"),
+        ({"ratings": [3]}, InputError, r"ratings \(int\): a data frame, a dataset or a list"),
+        ({"ratings": {"hypothesis": ["a"]}}, InputError, r"\(dict\): a data frame, a dataset"),
+        ({"heads": {"fluency": 3}}, ConfigError, "model.heads is"),
+        ({"pairs": [{"source": "a"}]}, ConfigError, r"list; .* such as \{'quality': table\}"),
         ({"ratings": "absent.csv"}, InputError, "absent.csv"),
         ({"trainer": {"devices": 2, "accelerator": "cpu"}}, ConfigError, "uses one device"),
     ],
 )
-def test_what_the_command_refuses_is_refused(
+def test_what_cannot_be_trained_is_refused(
     tiny_encoder: Path, options: dict[str, object], kind: type[Exception], message: str
 ) -> None:
     given = {"ratings": rows(), "heads": HEADS, "encoder": tiny_encoder, "output": "out/mine"}
     with pytest.raises(kind, match=message):
         learnedgec.train(**{**given, "progress": False, **options})
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("epochs", "trainer={'max_epochs': …}"),
+        ("num_train_epochs", "trainer={'max_epochs': …}"),
+        ("lr", "model={'learning_rate': …}"),
+        ("learning_rates", "model={'learning_rate': …}"),
+        ("batch_size", "data={'batch_size': …}"),
+        ("per_device_train_batch_size", "data={'batch_size': …}"),
+        ("train_dataset", "ratings=…"),
+        ("seed", "seed_everything=…"),
+        ("early_stopping_patience", "early_stopping={'patience': …}"),
+        ("column_mapping", "columns=…"),
+    ],
+)
+def test_the_names_of_other_libraries_lead_to_ours(name: str, meant: str) -> None:
+    message = f"no argument of train is named '{name}'; did you mean \"{meant}\"?"
+    if "'" not in meant:
+        message = message.replace('"', "'")
+    with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
+        learnedgec.train(rows(), output="out/mine", heads=HEADS, **{name: 1})
+
+
+def test_heads_may_be_names(tiny_encoder: Path) -> None:
+    options = {"encoder": tiny_encoder, "trainer": SHORT, "progress": False}
+    several = learnedgec.train(rows(), output="several", heads=["fluency", "meaning"], **options)
+    one = learnedgec.train(rows(), output="one", heads="fluency", **options)
+    assert several.evaluator.outputs == ("fluency", "meaning")
+    assert one.evaluator.outputs == ("fluency",)
+
+
+MADE = {
+    "DataFrame": pandas.DataFrame,
+    "list": list,
+    "Dataset": datasets.Dataset.from_list,
+    "Table": pyarrow.Table.from_pylist,
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_messages_name_the_table_and_the_row(kind: str) -> None:
+    """No encoder is needed for them: `absent` is none."""
+    given = {"output": "out", "heads": HEADS, "encoder": "./absent"}
+    table = rows()
+
+    def message(changed: list[dict[str, object]]) -> str:
+        with pytest.raises(FormatError) as error:
+            learnedgec.train(MADE[kind](changed), **given)
+        return str(error.value)
+
+    renamed = [{"source": r["source"], "correction": r["hypothesis"], "fluency": 1} for r in table]
+    assert message(renamed) == (
+        f"ratings ({kind}), row 1: no column 'hypothesis'; found source, correction, fluency. Rename a "
+        "column, or say what it is called by columns={'hypothesis': NAME}."
+    )
+    missing = [*table[:6], {**table[6], "hypothesis": None}, *table[7:]]
+    expected = f"ratings ({kind}), row 7: 'hypothesis' is missing; a text was expected."
+    assert message(missing) == expected
+    words = [{**row, "fluency": "good"} for row in table]
+    assert message(words).startswith(f"ratings ({kind}), row 1: the column 'fluency' must hold a")
+    unrated = [{"hypothesis": "a", "fluency": None} for _ in range(3)]
+    assert message(unrated) == f"ratings ({kind}): no row has a rating; numbers were expected."
+    pairs = [{"source": "a", "chosen": "b", "rejected": "c"}]
+    with pytest.raises(
+        FormatError, match=rf"^pairs \({kind}\), row 1: the column 'better' is missing"
+    ):
+        learnedgec.train(pairs={"quality": MADE[kind](pairs)}, **given)
+
+
+def test_every_missing_value_of_pandas_is_missing() -> None:
+    frame = pandas.DataFrame(rows()).convert_dtypes()
+    assert frame["fluency"].isna().sum() == 4
+    frame.loc[2, "hypothesis"] = pandas.NA
+    with pytest.raises(
+        FormatError, match=r"^ratings \(DataFrame\), row 3: 'hypothesis' is missing"
+    ):
+        learnedgec.train(frame, output="out", heads=HEADS, encoder="./absent")
+    twice = pandas.concat([frame, frame[["source"]]], axis=1)
+    with pytest.raises(InputError, match=r"^ratings \(DataFrame\): two columns are named 'source'"):
+        learnedgec.train(twice, output="out", heads=HEADS, encoder="./absent")
+
+
+def test_a_frame_of_polars_has_rows() -> None:
+    class Frame:  # as Polars has it, which is no dependency
+        def to_dicts(self) -> list[dict[str, object]]:
+            return [{"hypothesis": "a"}]
+
+    with pytest.raises(FormatError, match=r"^ratings \(Frame\), row 1: no rating"):
+        learnedgec.train(Frame(), output="out", heads=HEADS, encoder="./absent")
