@@ -151,6 +151,52 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
     )
 
 
+def verdict(
+    comparisons: Sequence[BaselineComparison], names: Mapping[str, str], margin: float = 0.0
+) -> str:
+    """Return in one sentence whether any comparison stops a release (`BaselineComparison.failure`).
+
+    Args:
+        comparisons: comparisons of systems with one baseline, by any number of metrics.
+        names: the metrics' labels -> their names in the sentence.
+        margin: a significant difference of at most this much is no reason.
+    """
+    first = comparisons[0]
+    failures = {row: why for row in comparisons if (why := row.failure(names[row.metric], margin))}
+    if len(failures) == 1:
+        return f"failed: {next(iter(failures.values()))}"
+    beyond = f" by more than the margin of {margin:g}" if margin else ""
+    if not failures:
+        return f"passed: no system is significantly worse than {first.baseline}{beyond}."
+    worse = _by_metrics([row for row in failures if not np.isnan(row.difference)], names)
+    unscored = _by_metrics([row for row in failures if np.isnan(row.difference)], names)
+    parts = []
+    for number, (metrics, systems) in enumerate(worse.items()):
+        verb = "are" if len(systems) > 1 else "is"
+        than = "" if number else f" {verb} significantly worse than {first.baseline}{beyond}"
+        parts.append(f"{_few(systems)}{than} by {metrics}")
+    if parts:
+        parts[-1] += f" (p < {1 - first.level:.2g}{first.correction})"
+    for metrics, systems in unscored.items():
+        parts.append(
+            f"{_few(systems)} {'have' if len(systems) > 1 else 'has'} no score by {metrics}"
+        )
+    return f"failed: {'; '.join(parts)}."
+
+
+def _by_metrics(
+    comparisons: Sequence[BaselineComparison], names: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the systems by the metrics of their comparisons, those of most metrics first."""
+    metrics_of: dict[str, list[str]] = {}
+    for row in comparisons:
+        metrics_of.setdefault(row.system, []).append(names[row.metric])
+    systems_of: dict[str, list[str]] = {}
+    for system, metrics in sorted(metrics_of.items(), key=lambda item: -len(item[1])):
+        systems_of.setdefault(_listed(metrics), []).append(system)
+    return systems_of
+
+
 def _differs(ranking: SystemRanking, first: int, other: int) -> bool:
     return is_significant(ranking.adjusted[first, other], ranking.level)
 

@@ -11,10 +11,12 @@ from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
-from learnedgec.analysis.conclusions import compared
+from learnedgec.analysis.conclusions import compared, verdict
 from learnedgec.cli import flags, inputs, output
 from learnedgec.errors import InputError
+from learnedgec.metrics.protocols import Reannotates
 from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.scoring import BoundMetric
 from learnedgec.stats.significance import (
     describe_test,
     sentences_needed,
@@ -29,7 +31,8 @@ class _Comparison(inputs.Baseline):
 
     Attributes:
         fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
-            (other than edit-count, length, constant and random), or has no score.
+            (other than edit-count, length, constant and random), or has no score, and with 2 if that depends
+            on gold edits that errant does not extract itself (see --reannotate).
         margin: --fail-if-worse: allow a difference of so much, even if it is significant.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
@@ -41,7 +44,7 @@ class _Comparison(inputs.Baseline):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return 1 if `--fail-if-worse` is given and a system is worse, else 0."""
+    """Run the command; return the exit code, which is that of the gate with `--fail-if-worse`."""
     about = "Compare systems with a baseline by one or more metrics."
     common = "src hyp ref gold metric baseline fail_if_worse margin format out"
     parser = flags.make_parser("compare", about, common)
@@ -71,12 +74,13 @@ def main(arguments: Sequence[str]) -> int:
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
-    failures = _failures(rows, names, options)
-    gate = {"margin": options.margin, "failures": failures} if options.fail_if_worse else {}
+    code, verdicts, fields = (
+        _gate(task, of_metrics, options, resampling) if options.fail_if_worse else (0, [], {})
+    )
     output.emit(
         records,
         options,
-        payload={"comparisons": records, **gate},
+        payload={"comparisons": records, **fields},
         title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
         caption=_caption(rows, names),
         table_rows=[
@@ -86,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
         metrics=list(names),
         conclusions=[
             *(compared(of_metric, names[of_metric[0].metric]) for of_metric in of_metrics),
-            *(_verdict(failures, baseline, options.margin) if gate else ()),
+            *verdicts,
         ],
         notes=[
             "Wins, ties and losses count sentences; p is two-sided"
@@ -95,22 +99,74 @@ def main(arguments: Sequence[str]) -> int:
         signatures=signatures.values(),
     )
     output.notice(*too_few)
-    return int(bool(gate) and bool(failures))
+    return code
 
 
-def _failures(
-    rows: Sequence[BaselineComparison], names: Mapping[str, str], options: Namespace
-) -> list[str]:
-    """Return why `--fail-if-worse` fails; sentinels cannot tell."""
-    judges = [row for row in rows if not is_sentinel(row.metric)]
-    return [why for row in judges if (why := row.failure(names[row.metric], options.margin))]
+def _gate(
+    task: inputs.Task,
+    of_metrics: Sequence[Sequence[BaselineComparison]],
+    options: Namespace,
+    resampling: Mapping[str, Any],
+) -> tuple[int, list[str], dict[str, Any]]:
+    """Return what `--fail-if-worse` decides: the exit code, the verdict in words, and fields for programs.
+
+    Sentinels have no say.
+    """
+    margin, names = options.margin, short_labels(task.labels)
+    decided, undecided = [], []
+    for metric, rows in zip(task.metrics, of_metrics, strict=True):
+        if not is_sentinel(metric.label):
+            others = _with_own_edits(task, metric, rows, margin, resampling)
+            decided += [row for row in rows if row.system not in others]
+            if others:
+                undecided.append(_undecided(rows, others, metric.metric.name))
+    failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
+    sentences = [verdict(decided, names, margin)] if failures or not undecided else []
+    return (
+        1 if failures else 2 if undecided else 0,
+        [*sentences, *(f"not decided: {why}" for why in undecided)],
+        {"margin": margin, "failures": failures, "undecided": undecided},
+    )
 
 
-def _verdict(failures: Sequence[str], baseline: str, margin: float) -> list[str]:
-    """Return what `--fail-if-worse` says, a sentence for each failure."""
-    beyond = f" by more than the margin of {margin:g}" if margin else ""
-    passed = f"passed: no system is significantly worse than {baseline}{beyond}."
-    return [f"failed: {failure}" for failure in failures] or [passed]
+def _with_own_edits(
+    task: inputs.Task,
+    metric: BoundMetric,
+    rows: Sequence[BaselineComparison],
+    margin: float,
+    resampling: Mapping[str, Any],
+) -> dict[str, BaselineComparison]:
+    """Return the comparisons, by system, that decide otherwise if the references' edits are extracted again.
+
+    The texts have been parsed for the notice about gold edits, so this takes little time.
+    """
+    references = task.inputs.references
+    again = metric.metric.reannotated() if isinstance(metric.metric, Reannotates) else metric.metric
+    if again == metric.metric or references is None or not references.annotated:
+        return {}
+    anew = metric.replaced(again)
+    others = compare_systems(anew, anew.compute(task.inputs), rows[0].baseline, **resampling)
+    return {
+        row.system: other
+        for row, other in zip(rows, others, strict=True)
+        if bool(row.failure("", margin)) != bool(other.failure("", margin))
+    }
+
+
+def _undecided(
+    rows: Sequence[BaselineComparison], others: Mapping[str, BaselineComparison], metric: str
+) -> str:
+    """Return in one sentence why the gate cannot decide about some systems by a metric of this name."""
+    differences = (
+        f"{row.system} {row.difference:+.4f} ({row.p}) and {other.difference:+.4f} ({other.p})"
+        for row in rows
+        if (other := others.get(row.system))
+    )
+    return (
+        f"by {metric}, the verdict depends on who marked the edits of the references; differences from "
+        f"{rows[0].baseline} by the given gold edits, and by those that {metric} extracts from the same "
+        f"texts: {'; '.join(differences)}; give --reannotate to decide by the latter."
+    )
 
 
 def _check_gate(options: Namespace, task: inputs.Task) -> None:

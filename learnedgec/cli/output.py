@@ -8,9 +8,11 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,8 +238,22 @@ def emit(
         columns = shutil.get_terminal_size().columns if terminal else _WIDTH
         width = None if getattr(options, "wide", False) else columns
         table = format_table(table_rows, width, groups=groups, metrics=metrics)
-        text = "\n".join(filter(None, [title, table])) + "".join(f"{c}\n" for c in conclusions)
-        emit_text(text, options, notes=notes, signatures=signatures)
+        wrap = partial(_wrapped, width=min(columns, _WIDTH))
+        text = "\n".join(filter(None, [title, table])) + "".join(
+            f"{wrap(c)}\n" for c in conclusions
+        )
+        emit_text(text, options, notes=[wrap(note) for note in notes], signatures=signatures)
+
+
+def _wrapped(sentence: str, width: int) -> str:
+    """Return a sentence on lines of this width, which break at spaces."""
+    filled = textwrap.fill(_glued(sentence), width, break_long_words=False, break_on_hyphens=False)
+    return filled.replace(_GLUE, " ")
+
+
+def _glued(text: str) -> str:
+    """Return a text in which no line breaks within an interval."""
+    return re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), text)
 
 
 def emit_text(
@@ -381,8 +397,7 @@ def _table(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> Tabl
     from rich.text import Text
 
     def text(value: Any) -> Text:
-        # The words of an interval stay on one line.
-        return Text(re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), cell(value)))
+        return Text(_glued(cell(value)))
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=widths is not None)
     columns = columns_of(rows)

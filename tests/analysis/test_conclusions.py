@@ -8,7 +8,14 @@ import numpy as np
 
 from learnedgec import load_metric
 from learnedgec.analysis.comparison import compare_systems
-from learnedgec.analysis.conclusions import compared, conclusions, conflicts, guidance, leaders
+from learnedgec.analysis.conclusions import (
+    compared,
+    conclusions,
+    conflicts,
+    guidance,
+    leaders,
+    verdict,
+)
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.base import Statistics
 from learnedgec.report.overview import rank_agreement
@@ -161,3 +168,25 @@ def test_comparisons_are_joined_by_their_result() -> None:
     low = next(row for row in rows if row.system == "low")
     assert low.failure("gleu", margin=3.0).endswith("; the margin is 3).")
     assert low.failure("gleu", margin=5.0) == ""
+
+
+def test_failures_are_joined_by_their_kind() -> None:
+    noise = np.random.default_rng(0).normal(size=(8, 200))
+    means = {"base": 5.0, "high": 9.0, "none": np.nan, **{f"low{n}": 1.0 for n in range(5)}}
+    statistics = {
+        name: Statistics({"score": mean + row})
+        for (name, mean), row in zip(means.items(), noise, strict=True)
+    }
+    rows = compare_systems(load_metric("length"), statistics, "base", resamples=400)
+    names = {"length": "gleu", "m2": "m2"}
+    *_, low = rows
+    both = [*rows, replace(low, metric="m2")]
+    after = "(p < 0.05 after Holm's correction for 7 comparisons with base)"
+    assert verdict(both, names) == (
+        "failed: low4 is significantly worse than base by gleu and m2; low0, low1, low2 and low3 by gleu "
+        f"{after}; none has no score by gleu."
+    )
+    assert verdict([low], names) == f"failed: {low.failure('gleu')}"
+    passed = "passed: no system is significantly worse than base"
+    assert verdict([row for row in rows if row.system == "high"], names) == f"{passed}."
+    assert verdict([low], names, 9) == f"{passed} by more than the margin of 9."

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from learnedgec.data.text import write_lines
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.m2 import M2
 
@@ -105,6 +106,45 @@ def test_the_lines_of_a_pool_are_found_among_other_sources(run: Any) -> None:
 )
 def test_what_cannot_be_a_pool_is_refused(run: Any, words: str, message: str) -> None:
     assert message in run(f"rank {words} --metric gleu", code=2).err
+
+
+def test_the_gate_decides_nothing_by_edits_that_errant_does_not_make(run: Any) -> None:
+    """A human edit that spans more than that of ERRANT makes the worse of two systems the better one."""
+    texts: dict[str, list[str]] = {"source": [], "better": [], "worse": []}
+    gold = []
+    for number in range(30):
+        source = f"He have went home and she go out {number} ."
+        texts["source"].append(source)
+        texts["better"].append(f"He went home and she goes out {number} .")
+        texts["worse"].append(f"He have went home and she goes out {number} .")
+        edits = ("1 3|||R:VERB:TENSE|||went", "6 7|||R:VERB:SVA|||goes")
+        gold.append("\n".join([f"S {source}", *(f"A {e}|||REQUIRED|||-NONE-|||0" for e in edits)]))
+    Path("gold.m2").write_text("\n\n".join(gold) + "\n")
+    for name, lines in texts.items():
+        write_lines(f"{name}.txt", lines)
+    files = "--src source.txt --gold gold.m2 --baseline worse.txt --hyp better.txt"
+    gate = f"compare {files} --fail-if-worse --metric \"errant(annotator='plain')\""
+    out, err = run(gate, code=2)
+    assert "30 of 60 gold edits differ from those that plain extracts" in err
+    said = " ".join(out.split())
+    assert said.endswith(
+        "not decided: by errant, the verdict depends on who marked the edits of the references; differences "
+        "from worse by the given gold edits, and by those that errant extracts from the same texts: better "
+        "-0.3333 (p ≤ .001) and +0.1667 (p ≤ .001); give --reannotate to decide by the latter."
+    )
+    assert "passed" not in out
+    [reason] = run(f"{gate} --format json", code=2).json["undecided"]
+    assert said.endswith(reason)
+    assert "passed: no system is significantly worse" in run(f"{gate} --reannotate").out
+    # Another metric that fails decides.
+    reverse = (
+        gate.replace("worse.txt", "@").replace("better.txt", "worse.txt").replace("@", "better.txt")
+    )
+    out, _ = run(f"{reverse} m2", code=1)
+    assert "failed: worse is significantly worse than better by m2 (-0.1667" in " ".join(
+        out.split()
+    )
+    assert "not decided: by errant" in out
 
 
 @pytest.mark.realdata

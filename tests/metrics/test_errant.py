@@ -19,6 +19,7 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
+from learnedgec.runtime.notices import TextWarning
 from learnedgec.scoring import bind_one
 
 NAME = "en-ewt-sm"
@@ -186,21 +187,50 @@ PLAIN = "errant(annotator='plain')"
 
 
 @pytest.mark.parametrize(
-    ("kind", "mode", "message"),
+    ("mode", "tp"), [("span-correction", 0), ("type-correction", 0), ("span-detection", 1)]
+)
+def test_gold_edits_without_corrections_are_noticed(mode: str, tp: int) -> None:
+    metric, message = replace(load_metric(PLAIN), mode=mode), "every gold edit has the type UNK"
+    with nullcontext() if tp else pytest.warns(UserWarning, match=message):
+        score = metric.score(["He go home ."], ["He goes home ."], gold_of("UNK"))
+    assert score.details["tp"] == tp
+
+
+@pytest.mark.filterwarnings("error::learnedgec.runtime.notices.TextWarning")
+@pytest.mark.parametrize(
+    ("mode", "edits", "notice"),
     [
-        ("UNK", "span-correction", "every gold edit has the type UNK, which counts in detection"),
-        ("SVA", "span-correction", r"not ERRANT's \('SVA' is not one of its types\), so scores"),
-        ("SVA", "token-detection", "not ERRANT's"),
-        ("R:VERB:SVA", "span-correction", None),
-        ("R", "span-correction", None),
-        ("UNK", "span-detection", None),
+        ("span-correction", [Edit(1, 2, "", "SVA"), Edit(3, 4, "!", "Mec")], None),
+        (
+            "span-correction",
+            [Edit(1, 3, "went", "U"), Edit(3, 4, "!", "R")],
+            "1 of 2 gold edits differ",
+        ),
+        ("span-correction", [Edit(1, 2, "has", "R", ("",))], None),
+        (
+            "type-correction",
+            [Edit(1, 2, "", "SVA"), Edit(3, 4, "!", "R")],
+            "1 of 2 gold edits differ",
+        ),
+        ("token-detection", [Edit(1, 3, "went", "U")], "1 of 1 gold edits differ"),
     ],
 )
-def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str | None) -> None:
+def test_gold_edits_that_the_annotator_does_not_make_are_counted(
+    mode: str, edits: list[Edit], notice: str | None
+) -> None:
     metric = replace(load_metric(PLAIN), mode=mode)
-    with pytest.warns(UserWarning, match=message) if message else nullcontext():
-        score = metric.score(["He go home ."], ["He goes home ."], gold_of(kind))
-    assert score.details["tp"] == (kind != "UNK" or mode == "span-detection")
+    texts = ["He have went ."], ["He went ."], references_of("He have went .", edits)
+    with pytest.warns(TextWarning, match=notice) if notice else nullcontext():
+        metric.score(*texts)
+    metric.reannotated().score(*texts)
+
+
+def test_gold_edits_are_counted_by_annotator() -> None:
+    edits = {0: (Edit(1, 2, "", "U"),), 2: (Edit(1, 3, "went", "R"), Edit(3, 4, "!", "R"))}
+    references = References.from_annotated([AnnotatedSentence("He have went .", edits)])
+    message = r"^errant: 1 of 3 gold edits \(of annotator 0: 0 of 1\) differ from those that plain"
+    with pytest.warns(TextWarning, match=message):
+        load_metric(PLAIN).score(["He have went ."], ["He went ."], references)
 
 
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
