@@ -262,11 +262,11 @@ class Reproduction:
             if not figure.measure.startswith("test ")
             for metric in self.metrics_of(figure)
         }
-        order = ["", "MiniLM", "the paper's, or a package", *_STAND_INS]
+        order = ["", "the paper's, or a package", *_STAND_INS]
 
         def cost(item: tuple[_Job, BoundMetric]) -> int:
             name = item[1].metric.name
-            return order.index(_stand_in(item[1]) or (order[2] if name in _MODELS else ""))
+            return order.index(_stand_in(item[1]) or (order[1] if name in _MODELS else ""))
 
         return dict(sorted(found.items(), key=cost))
 

@@ -8,9 +8,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
-from learnedgec.analysis.reproduction import Figure, Reproduction, read_figures
+from learnedgec.analysis.reproduction import Answer, Figure, Reproduction, read_figures
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import main as run_command
 from learnedgec.data.catalog.files import cache_folder
@@ -91,15 +92,15 @@ def main(arguments: Sequence[str]) -> None:
     )
     if options.estimate:
         return
-    for number, done in enumerate(reproduction.run(), 1):
-        output.remark(f"{number} of {pending}: {done}", options)
-    answers = reproduction.answers()
     pages = options.pages or ("" if own or options.table else "docs/results")
-    for paper in dict.fromkeys(figure.paper for figure in figures) if pages else ():
-        Path(pages).mkdir(parents=True, exist_ok=True)
-        file = Path(pages) / f"{paper}.md"
-        write_lines(file, page(paper, [a for a in answers if a.figure.paper == paper]))
-        output.tell_written([file], options)
+    # A run that is stopped writes what it has.
+    try:
+        for number, done in enumerate(reproduction.run(), 1):
+            output.remark(f"{number} of {pending}: {done}", options)
+    finally:
+        answers = reproduction.answers()
+        if pages:
+            _write_pages(Path(pages), answers, options)
     summary = counts(answers)
     rows = [
         {"paper": answer.figure.paper, **row}
@@ -118,6 +119,15 @@ def main(arguments: Sequence[str]) -> None:
             ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
         ],
     )
+
+
+def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) -> None:
+    """Write a page of each paper into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    papers = groupby(answers, key=lambda answer: answer.figure.paper)
+    for paper, of_paper in papers:
+        write_lines(folder / f"{paper}.md", page(paper, list(of_paper), options.dtype))
+        output.tell_written([folder / f"{paper}.md"], options)
 
 
 def _train(figures: Sequence[Figure], options: Namespace) -> None:

@@ -57,10 +57,11 @@ def _shown(answer: Answer) -> str:
     return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
 
 
-def page(paper: str, answers: Sequence[Answer]) -> Iterator[str]:
-    """Yield the lines of a paper's page."""
+def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Iterator[str]:
+    """Yield the lines of a paper's page; `dtype` is the precision of the models."""
     yield from (f"# {paper}: published figures, and ours", "")
-    yield f"Written by `learnedgec reproduce {paper}` from `data/papers/{paper}.csv`."
+    command = f"learnedgec reproduce {paper}{'' if dtype == 'float32' else f' --dtype {dtype}'}"
+    yield f"Written by `{command}` from `data/papers/{paper}.csv`."
     yield ""
     [summary] = counts(answers)
     del summary["paper"]
