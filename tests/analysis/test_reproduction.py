@@ -150,6 +150,30 @@ def test_the_command_takes_own_metrics_and_writes_pages(
     assert "--with gleu is not NAME=METRIC" in printed("--with", "gleu", code=2)[1]
 
 
+def test_a_run_that_is_stopped_writes_what_it_has(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    papers(
+        mine="1,GLEU,a,0.9,gleu,sample,EW,mean pearson,,\n1,GREEN,a,0.9,green,sample,EW,mean pearson,,\n"
+    )
+    compute = reproduction._record
+
+    def stop_at_the_second(job: Any, *rest: Any) -> Any:
+        if job.metric == "green":
+            raise KeyboardInterrupt
+        return compute(job, *rest)
+
+    monkeypatch.setattr(reproduction, "_record", stop_at_the_second)
+    words = ["reproduce", "mine", "--resamples", "9", "--cache-dir", "cache", "--dtype", "bfloat16"]
+    assert main(words) == 130
+    text = Path("docs/results/mine.md").read_text(encoding="utf-8")
+    assert "`learnedgec reproduce mine --dtype bfloat16`" in text
+    assert [line.split(" | ")[4] for line in text.splitlines() if "| a | 0.9 |" in line] == [
+        "not met",
+        "not run",
+    ]
+
+
 @pytest.mark.filterwarnings("ignore:the spaCy package")
 def test_the_papers_of_learnedgec_can_be_read() -> None:
     figures = read_figures(["all"])
