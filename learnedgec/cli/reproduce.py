@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+
+from jsonargparse import Namespace
 
 from learnedgec.analysis.reproduction import Answer, Figure, Reproduction, read_figures
 from learnedgec.cli import flags, output
