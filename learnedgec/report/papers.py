@@ -58,7 +58,13 @@ def _shown(answer: Answer) -> str:
 
 
 def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Iterator[str]:
-    """Yield the lines of a paper's page; `dtype` is the precision of the models."""
+    """Yield the lines of a paper's page.
+
+    Args:
+        paper: its name.
+        answers: its figures with ours.
+        dtype: the precision of the models.
+    """
     yield from (f"# {paper}: published figures, and ours", "")
     command = f"learnedgec reproduce {paper}{'' if dtype == 'float32' else f' --dtype {dtype}'}"
     yield f"Written by `{command}` from `data/papers/{paper}.csv`."
