@@ -83,7 +83,9 @@ _STUDIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_KOBAYASHI = "not known; τ fits accuracy there if a metric's ties are left out of τ, as SEEDA's script does not"
+_KOBAYASHI = (
+    "not known; τ fits accuracy there if ties are left out of τ, which SEEDA's script does not"
+)
 
 # Why ours may differ from a paper's where the models are the same.
 _REASONS = {
