@@ -11,7 +11,7 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References, references_of_record
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.learned import kept_shares
@@ -204,6 +204,10 @@ class Reward:
         self.__name__ = self.metric.metric.name
         if self.edit_penalty < 0:
             raise ConfigError("edit_penalty is charged; give 0 or more.")
+        if not isinstance(self.meaning, MeaningPenalty | None):
+            raise ConfigError(
+                f"meaning is {self.meaning!r}; MeaningPenalty(), perhaps with another weight, was expected."
+            )
         for metric in filter(None, (self.metric, self.watch)):
             metric.metric.check_alone()
             if metric.metric.needs_references and self.references is None:
@@ -227,10 +231,12 @@ class Reward:
     def __call__(
         self,
         prompts: Sequence[Completion] | None = None,
-        completions: Sequence[Completion] = (),
+        completions: Sequence[Completion] | None = None,
         **columns: Any,
     ) -> list[float]:
         """Return the reward of each completion of one step.
+
+        Outside a trainer, call it with two lists: `completions=[…], source=[…]`.
 
         Args:
             prompts: unused; trainers give them.
@@ -240,13 +246,20 @@ class Reward:
                 `impara/floored`, and of the watched metric `gleu/watched`.
 
         Raises:
-            InputError: the column of the sources is not there, or not parallel to the completions, or
-                references are `None`.
+            InputError: the completions or the column of the sources are not there, are no lists, or are not
+                parallel, or references are `None`.
         """
-        texts = [self.extract(_text(completion)) for completion in completions]
+        texts = [
+            self.extract(_text(completion, f"completions[{place}]"))
+            for place, completion in enumerate(self._listed("completions", completions))
+        ]
         if not texts:
             return []
         sources = self._column(columns, self.source, len(texts))
+        for place, source in enumerate(sources):
+            if not isinstance(source, str):
+                given = f"{self.source}[{place}] is {str(source)[:60]!r}"
+                raise InputError(f"{given}; a text was expected, the sentence to correct.")
         references = None
         if self.references is not None:
             rows = self._column(columns, self.references, len(texts))
@@ -304,18 +317,33 @@ class Reward:
         charged: Floats = penalty.weight * np.maximum(0, before - after - penalty.slack)
         return charged
 
-    def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
+    def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:
         """Return a column of the data set, or raise `InputError`."""
         if name not in columns:
             names = ", ".join(sorted(columns)) or "none"
             raise InputError(
-                f"the data set has no column {name!r} (it has {names}); name the right one by source=… "
-                "or references=… of reward."
+                f"there is no column {name!r} (given: {names}); {self._call}, or name the data set's column "
+                "by source=… or references=… of learnedgec.reward."
             )
-        column: Sequence[Any] = columns[name]
+        column = self._listed(name, columns[name])
         if len(column) != size:
-            raise InputError(f"the column {name!r} has {len(column)} rows for {size} completions.")
+            raise InputError(
+                f"{name} has {len(column)} rows, and completions has {size}; give one for each."
+            )
         return column
+
+    def _listed(self, name: str, values: Any) -> list[Any]:
+        """Return an argument as a list, or raise `InputError` if it is a single text or something else."""
+        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+            given = "missing" if values is None else f"of type {type(values).__name__}"
+            raise InputError(f"{name} is {given}; a list was expected: {self._call}.")
+        return list(values)
+
+    @property
+    def _call(self) -> str:
+        """How to call it, for messages."""
+        references = f", {self.references}=[…]" if self.references else ""
+        return f"call it with completions=[…], {self.source}=[…]{references}"
 
 
 # Chosen on attacks, as the weight of the meaning: docs/explanation/hacking.md. Accepted texts earn more.
@@ -354,7 +382,7 @@ def reward(
     Raises:
         ConfigError: an option cannot be used.
         InputError: the metric's score of a sentence depends on other sentences.
-        UnknownNameError, ParameterError, BadNameError: no metric has this name.
+        UnknownNameError, ParameterError, BadNameError: no metric or option has this name.
 
     Example:
         >>> shorter = reward("length", centre=True, watch="edit-count")
@@ -367,6 +395,8 @@ def reward(
         True
     """
     given: dict[str, Any] = dict(options)
+    for name in given.keys() - Options.__annotations__:
+        raise UnknownNameError("option of reward", name, Options.__annotations__)
     if metric is None:
         metric = _METRIC
         given = {"centre": True, "floor": _FLOOR, "meaning": MeaningPenalty(), **given}
@@ -380,11 +410,23 @@ def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:
     return np.asarray(metric.metric.sentence_scores(statistics), dtype=np.float64)
 
 
-def _text(completion: Completion) -> str:
-    """Return a completion's text: itself, or the content of a chat's last message."""
+def _text(completion: Completion, place: str) -> str:
+    """Return a completion's text: itself, or the content of a chat's last message.
+
+    Raises:
+        InputError: it is neither; the message names the place.
+    """
     if isinstance(completion, str):
         return completion
-    content = completion[-1].get("content") if completion else ""
+    if isinstance(completion, Sequence) and not completion:
+        return ""
+    last = completion[-1] if isinstance(completion, Sequence) else None
+    if not isinstance(last, Mapping):
+        raise InputError(
+            f"{place} is {str(completion)[:60]!r}; a text, or a list of messages such as "
+            "[{'role': 'assistant', 'content': TEXT}], was expected."
+        )
+    content = last.get("content")
     if isinstance(content, str):
         return content
     # Messages may hold a list of parts, of which some are texts.

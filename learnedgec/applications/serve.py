@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,7 +25,7 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
+from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.registry import METRICS, REGISTRY
 from learnedgec.metrics.scores import Score
@@ -34,10 +35,12 @@ from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics, shar
 try:
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
+    from fastapi.exception_handlers import http_exception_handler
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
     from fastapi_offline import FastAPIOffline
     from pydantic import BaseModel, ConfigDict, Field
+    from starlette.exceptions import HTTPException as StarletteHTTPException
 except ImportError as error:
     raise MissingDependencyError(str(error.name), "serve", "the service") from None
 
@@ -313,9 +316,15 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:])
-        return JSONResponse({"detail": f"{place or 'the body'}: {first['msg']}."}, 422)
+        # A field that does not exist explains why another one is missing.
+        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        return JSONResponse({"detail": _sentence(errors[0])}, 422)
+
+    @app.exception_handler(StarletteHTTPException)
+    async def unreadable(request: Request, error: StarletteHTTPException) -> Response:
+        if error.status_code == 400:
+            return JSONResponse({"detail": f"the body cannot be read; {_BODY}"}, 422)
+        return await http_exception_handler(request, error)
 
     @app.exception_handler(LearnedgecError)
     async def refused(_: Request, error: LearnedgecError) -> Response:
@@ -325,6 +334,27 @@ def _answer_errors(app: FastAPI) -> None:
     async def failed(_: Request, error: Exception) -> Response:
         detail = f"scoring failed ({type(error).__name__}); the service's log has more."
         return JSONResponse({"detail": detail}, 500)
+
+
+_BODY = "an object in JSON with sources and hypotheses was expected, as application/json in UTF-8."
+# What a request has at each depth of a field.
+_DEPTHS = {"references": ("a list of lists of texts", "a list of texts", "a text")}
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a request by pydantic's first error, as one sentence."""
+    field, *places = error["loc"][1:] or ("",)
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON ({error['ctx']['error']}, character {field}); {_BODY}"
+    if not field:
+        return f"the body is not an object; {_BODY}"
+    if error["type"] == "extra_forbidden":
+        return str(UnknownNameError("field", field, ScoreRequest.model_fields))
+    place = field + "".join(f"[{place}]" for place in places)
+    expected = _DEPTHS.get(field, ("a list of texts", "a text"))[len(places)]
+    if error["type"] == "missing":
+        return f"{field} is missing; {expected} was expected."
+    return f"{place} is {json.dumps(error['input'])[:60]}; {expected} was expected."
 
 
 def _check_size(request: ScoreRequest, sentences: int, characters: int) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
 from learnedgec.data.rows import Row, as_frame, as_html, as_text, plain
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ class Scores(dict[str, Entry]):
     ) -> None:
         super().__init__(scores)
         self.names = names
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise KeyError(str(UnknownNameError(self.names, str(name), self)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON: each entry's `to_dict` under its name."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from embedded import Sample
 from hypothesis import given
@@ -287,10 +288,51 @@ def test_options_that_cannot_be_used(options: dict[str, object], message: str) -
         reward("length", **options)
 
 
-def test_columns_that_are_not_there() -> None:
-    with pytest.raises(InputError, match=r"no column 'source' \(it has text\)"):
-        reward("length")(completions=["a"], text=["a"])
-    with pytest.raises(InputError, match="1 rows for 2 completions"):
-        reward("length")(completions=["a", "b"], source=["a"])
+CALL = r"call it with completions=\[…\], source=\[…\]"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"completions": ["a"], "text": ["a"]}, rf"no column 'source' \(given: text\); {CALL}"),
+        ({"completions": ["a", "b"], "source": ["a"]}, "source has 1 rows, and completions has 2"),
+        ({"sources": ["a"], "hypotheses": ["a"]}, f"completions is missing; a list .*: {CALL}"),
+        ({}, "completions is missing"),
+        ({"completions": "a", "source": ["a"]}, f"completions is of type str; a list .*: {CALL}"),
+        ({"completions": ["a"], "source": "a"}, "source is of type str; a list was expected"),
+        (
+            {"completions": ["a", None], "source": ["a"] * 2},
+            r"completions\[1\] is 'None'; a text, or",
+        ),
+        (
+            {"completions": [{"content": "a"}], "source": ["a"]},
+            r"completions\[0\] .* list of messages",
+        ),
+        ({"completions": [["a"]], "source": ["a"]}, r"completions\[0\] is .* list of messages"),
+        ({"completions": ["a", "b"], "source": ["a", None]}, r"source\[1\] is 'None'; a text was"),
+    ],
+)
+def test_calls_without_a_trainer_that_cannot_be_used(
+    given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        reward("length", centre=True)(**given)
+    with pytest.raises(InputError, match=r"references=\[…\]"):
+        reward("gleu(level='sentence')", references="references")(completions=["a"], source=["a"])
+
+
+def test_no_completion_has_no_reward() -> None:
+    assert reward("length")(completions=[], source=[]) == []
+    columns = pandas.DataFrame({"out": ["a b"], "in": ["a"]}, index=[7])
+    assert reward("length")(completions=columns["out"], source=columns["in"]) == [2.0]
+
+
+def test_names_that_do_not_exist() -> None:
     with pytest.raises(UnknownNameError):
         reward("lenght")
+    with pytest.raises(
+        UnknownNameError, match=r"no option of reward is named 'center'; .* 'centre'"
+    ):
+        reward("length", center=True)
+    with pytest.raises(ConfigError, match=r"meaning is True; MeaningPenalty\(\)"):
+        reward("length", meaning=True)

@@ -182,8 +182,26 @@ def test_what_looks_like_a_mistake_is_in_the_answer() -> None:
         (body("a", references=[[]]), "sentence 1 has no reference"),
         (body("a", "b", "c", metrics=["length"]), "the request has 3 sentences; at most 2"),
         (body("a" * 11, metrics=["length"]), "a text has 11 characters; at most 10"),
-        ({"sources": ["a"], "hypotheses": [5]}, "hypotheses.0: Input should be a valid string."),
-        (body("a", by="gleu"), "by: Extra inputs are not permitted."),
+        ({"sources": ["a"], "hypotheses": [5]}, "hypotheses[0] is 5; a text was expected."),
+        ({"sources": ["a"]}, "hypotheses is missing; a list of texts was expected."),
+        (
+            {"source": ["a"], "hypothesis": ["a"]},
+            "no field is named 'source'; did you mean 'sources'?",
+        ),
+        (
+            {"sources": "a b", "hypotheses": ["a"]},
+            'sources is "a b"; a list of texts was expected.',
+        ),
+        (
+            body("a", references=None, metrics="gleu"),
+            'metrics is "gleu"; a list of texts was expected.',
+        ),
+        (body("a", references="a"), 'references is "a"; a list of lists of texts was expected.'),
+        (body("a", references=["b"]), 'references[0] is "b"; a list of texts was expected.'),
+        (body("a", references=[[None]]), "references[0][0] is null; a text was expected."),
+        (body("a", by="gleu"), "no field is named 'by'; known: hypotheses, metrics, references, "),
+        ([body("a")], "the body is not an object; an object in JSON with sources and"),
+        ({"sources": [], "hypotheses": []}, "there is no sentence to score; give at least one"),
     ],
 )
 def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
@@ -193,6 +211,29 @@ def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
         LENGTH,
         request_sentences=2,
         text_characters=10,
+    )
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b'{"sources": [',
+            "the body is not JSON (Expecting value, character 13); an object in JSON",
+        ),
+        (
+            b'{"sources": ["\xe9"], "hypotheses": ["a"]}',
+            "the body cannot be read; an object in JSON",
+        ),
+        (b"", "the body is not an object; an object in JSON with sources and hypotheses"),
+    ],
+)
+def test_a_body_that_is_not_json(content: bytes, message: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    response = with_service(
+        lambda service: service.post("/score", content=content, headers=headers), LENGTH
     )
     assert response.status_code == 422
     assert response.json()["detail"].startswith(message)

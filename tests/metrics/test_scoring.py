@@ -155,3 +155,13 @@ def test_without_pandas_frames_say_what_to_install(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[pandas\]'"):
         score.to_frame()
+
+
+def test_a_name_without_scores_says_which_there_are() -> None:
+    systems = {"ours": ["He goes ."], "theirs": ["He go ."]}
+    scores = learnedgec.score(["length", "edit-count"], ["He go ."], systems)
+    with pytest.raises(KeyError, match="no metric is named 'lenght'; did you mean 'length'"):
+        scores["lenght"]
+    with pytest.raises(KeyError, match="no system is named 'wrong'; known: ours, theirs"):
+        scores["length"]["wrong"]
+    assert scores.get("wrong") is None
