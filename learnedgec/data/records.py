@@ -1,15 +1,17 @@
-"""Records: rows of tables, of JSON Lines, of Parquet files and of datasets on the Hugging Face hub.
+"""Records: rows of tables in files and in memory, of JSON Lines, and of datasets on the Hugging Face hub.
 
 A record maps columns to values and comes with its place (`file:line`) for messages.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
+from learnedgec.data.rows import plain
 from learnedgec.data.tables import check_columns, check_required, is_named, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
@@ -25,6 +27,33 @@ HUB = "hf:"
 
 Columns: TypeAlias = Mapping[str, str | list[str]]
 """Our name of a column -> its name in a file, or the names of several, whose cells become a list."""
+
+
+class Frame(Protocol):
+    """A data frame of pandas."""
+
+    def iterrows(self) -> Any:
+        """Return the rows."""
+
+    def to_dict(self, orient: Literal["records"]) -> Any:
+        """Return the rows as mappings."""
+
+
+class ColumnFrame(Protocol):
+    """A data frame of Polars."""
+
+    def to_dicts(self) -> Any:
+        """Return the rows as mappings."""
+
+
+class DataclassRow(Protocol):
+    """A rating or a ranked pair of learnedgec."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Rows: TypeAlias = Frame | ColumnFrame | Iterable[Mapping[str, Any] | DataclassRow]
+"""A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows."""
 
 
 def suffix(path: PathLike) -> str:
@@ -194,3 +223,40 @@ def check_same_sentences(
                 f"{second[0]}:{number}: the source or the references differ from {first[0]}; all systems "
                 "must have corrected the same sentences."
             )
+
+
+def is_row(value: Any) -> bool:
+    """Return whether a value is a row of a table in memory: a mapping, or a rating or pair of learnedgec."""
+    return isinstance(value, Mapping) or dataclasses.is_dataclass(value)
+
+
+def rows_of(table: Any, about: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table in memory as plain values; missing ones are `None`.
+
+    Args:
+        table: a data frame of pandas or Polars, a `datasets.Dataset`, or a list of its rows.
+        about: what the table is called in messages.
+
+    Raises:
+        InputError: it is something else, or two of its columns have one name.
+    """
+    if hasattr(table, "iterrows"):
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise InputError(f"{about}: two columns are named {twice!r}; rename one of them.")
+        # pandas has several values for a missing one.
+        table = table.astype(object).where(table.notna(), None).to_dict("records")
+    for method in ("to_dicts", "to_pylist"):  # of Polars and of Arrow
+        if hasattr(table, method):
+            table = getattr(table, method)()
+    expected = "a data frame, a dataset or a list of mappings from columns to values was expected"
+    if not isinstance(table, Iterable) or isinstance(table, Mapping):
+        raise InputError(f"{about}: {expected}.")
+    for number, row in enumerate(table, 1):
+        if not is_row(row):
+            raise InputError(f"{about}: row {number} is of type {type(row).__name__}; {expected}.")
+        record = dict(row) if isinstance(row, Mapping) else dataclasses.asdict(row)
+        if not isinstance(row, Mapping):  # a rating has a mapping of its own
+            record.pop("raters", None)
+            record |= record.pop("values", {})
+        yield plain(record)

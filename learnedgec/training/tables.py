@@ -6,24 +6,23 @@ the same parser checks it, its configuration is in its package, and it can be co
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import os
 import re
 from argparse import ArgumentError
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from learnedgec.data.catalog.ratings import Rating, read_ratings
+from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
-from learnedgec.data.records import Columns
+from learnedgec.data.records import Columns, Rows, is_row, rows_of
 from learnedgec.data.rows import plain
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
@@ -33,33 +32,12 @@ from learnedgec.runtime.writing import PathLike
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.judged import JUDGEMENTS, read_ranked_pairs
 from learnedgec.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-
-class Frame(Protocol):
-    """A data frame of pandas."""
-
-    def iterrows(self) -> Any:
-        """Return the rows."""
-
-    def to_dict(self, orient: Literal["records"]) -> Any:
-        """Return the rows as mappings."""
-
-
-class ColumnFrame(Protocol):
-    """A data frame of Polars."""
-
-    def to_dicts(self) -> Any:
-        """Return the rows as mappings."""
-
-
-# A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows.
-Rows: TypeAlias = Frame | ColumnFrame | Iterable[Mapping[str, Any] | Rating | RankedPair]
 
 # A table, the name of one (a file, a dataset of the catalog, `hf:OWNER/NAME`), or a list of these.
 Tables: TypeAlias = Rows | PathLike | Sequence[PathLike | Rows]
@@ -259,7 +237,7 @@ def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> lis
         held: file -> the table that it holds, for messages; the files of these tables are added.
     """
     several: Any = tables
-    if not isinstance(tables, list | tuple) or not tables or any(map(_is_row, tables)):
+    if not isinstance(tables, list | tuple) or not tables or any(map(is_row, tables)):
         several = [tables]
     named = []
     for table in several:
@@ -267,7 +245,7 @@ def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> lis
             named.append(os.fspath(table))
             continue
         about = f"{kind} ({type(table).__name__})"
-        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in _rows(table, about)]
+        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows_of(table, about)]
         if not lines:
             raise InputError(f"{about} is empty; give a table with rows.")
         path = folder / f"{kind}-{key_of(lines)[:12]}.jsonl"
@@ -277,31 +255,3 @@ def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> lis
         held[str(path)] = about
         named.append(str(path))
     return named
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, Mapping | Rating | RankedPair)
-
-
-def _rows(table: Any, about: str) -> Iterable[dict[str, Any]]:
-    """Yield the rows of a table in memory as plain values; `about` names it in messages."""
-    if hasattr(table, "iterrows"):
-        if not table.columns.is_unique:
-            twice = table.columns[table.columns.duplicated()][0]
-            raise InputError(f"{about}: two columns are named {twice!r}; rename one of them.")
-        # pandas has several values for a missing one.
-        table = table.astype(object).where(table.notna(), None).to_dict("records")
-    for method in ("to_dicts", "to_pylist"):  # of Polars and of Arrow
-        if hasattr(table, method):
-            table = getattr(table, method)()
-    expected = "a data frame, a dataset or a list of mappings from columns to values was expected"
-    if not isinstance(table, Iterable) or isinstance(table, Mapping):
-        raise InputError(f"{about}: {expected}.")
-    for number, row in enumerate(table, 1):
-        if not _is_row(row):
-            raise InputError(f"{about}: row {number} is of type {type(row).__name__}; {expected}.")
-        record = dict(row) if isinstance(row, Mapping) else dataclasses.asdict(row)
-        if isinstance(row, Rating):
-            del record["raters"]
-            record |= record.pop("values")
-        yield plain(record)

@@ -10,9 +10,12 @@ from typing import Any
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.contamination import count_shared
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.rated import of_ratings
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
+from learnedgec.data.catalog.ratings import rating_of, read_ratings
+from learnedgec.data.records import Rows, rows_of
 from learnedgec.data.rows import as_html
-from learnedgec.errors import InputError, OutputError
+from learnedgec.errors import FormatError, InputError, OutputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.registry import NamedMetric
@@ -283,7 +286,7 @@ def check_tuning(
 
 def tune(
     metric: AnyMetric,
-    benchmark: str | Benchmark,
+    benchmark: str | Benchmark | Rows,
     *,
     objective: Objective = "kendall",
     trials: int = 200,
@@ -312,7 +315,9 @@ def tune(
 
     Args:
         metric: the metric to tune, or its name.
-        benchmark: human judgements, or their name: `gmeg:fce`, `seeda-s:dev`, a folder.
+        benchmark: human judgements: their name (`gmeg:fce`, `seeda-s:dev`, a folder, a file of ratings), or a
+            table of rated outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
+            `source`, `hypothesis`, `system` and one for each rated dimension (`human`).
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
         trials: number of trials; see `SearchPlan` for it, `sampler`, `validation`, `folds`, `seed` and
             `storage`.
@@ -373,13 +378,34 @@ def tune(
     return task.run(bound, resamples=resamples, level=level, runtime=runtime, announce=announce)
 
 
-def _loaded(benchmark: str | Benchmark) -> Benchmark:
-    """Return a benchmark, which is loaded if it is given by its name."""
+def _loaded(benchmark: str | Benchmark | Rows) -> Benchmark:
+    """Return a benchmark, which is loaded if it is given by its name, and made if it is a table."""
     if isinstance(benchmark, Benchmark):
         return benchmark
+    if not isinstance(benchmark, str):
+        return _of_table(benchmark)
+    if Path(benchmark).is_file():
+        return of_ratings(benchmark, read_ratings(benchmark))
     first, *others = expand_benchmarks([benchmark])
     if others:
         raise InputError(
             f"{benchmark} stands for {first} and {', '.join(others)}; name one of them at a time."
         )
     return load_benchmark(first)
+
+
+def _of_table(table: Rows) -> Benchmark:
+    """Return the benchmark of a table of rated outputs in memory."""
+    name = type(table).__name__
+    ratings = []
+    for number, row in enumerate(rows_of(table, name), 1):
+        place = f"{name}, row {number}"
+        if missing := [
+            column for column in ("source", "hypothesis", "system") if column not in row
+        ]:
+            raise FormatError(
+                f"{place}: no column {missing[0]!r}; found {', '.join(row)[:200]}. The columns source, "
+                "hypothesis, system and one for each rated dimension were expected."
+            )
+        ratings.append(rating_of(row, place, {}))
+    return of_ratings(name, ratings)

@@ -217,7 +217,8 @@ def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None
         )
     size = len(benchmark.sources)
     if plan.validation == "k-fold" and not 2 <= plan.folds <= size:
-        raise ConfigError(f"folds: {plan.folds} of {size} sentences; give 2 or more, up to {size}.")
+        advice = f"give 2 or more, up to {size}" if size > 1 else "tune on two sentences or more"
+        raise ConfigError(f"folds: {plan.folds} of {size} sentences; {advice}.")
 
 
 def cross_validate(

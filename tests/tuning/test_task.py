@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets
+import pandas
 import pytest
 
 import learnedgec
+from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError, UnknownNameError
 
 MIX = "ensemble(length=0.25, random=0.75)"
@@ -88,3 +91,82 @@ def test_a_tuned_metric_is_not_replaced_unless_asked() -> None:
 def test_test_data_are_refused_or_marked() -> None:
     with pytest.raises(LeakageError, match=r"tuned_on_test=True"):
         learnedgec.tune(MIX, "seeda-s", **SHORT)
+
+
+RATED = [
+    {
+        "source": r.source,
+        "hypothesis": r.hypothesis,
+        "system": r.system,
+        "fluency": r.values["fluency"],
+    }
+    for r in load_ratings("sample")
+]
+FLUENCY: Any = {
+    "objective": "segment-pearson",
+    "trials": 4,
+    "folds": 2,
+    "output": None,
+    "resamples": 9,
+}
+
+
+def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
+    """The sample's table has the same outputs, so it leads to the same metric."""
+    frame = pandas.DataFrame(RATED)
+    frame.to_csv("mine.csv", index=False)
+    expected = learnedgec.tune(MIX, "sample", human="fluency", **FLUENCY)
+    tables: dict[str, Any] = {
+        "DataFrame": frame,
+        "list": load_ratings("sample"),
+        "Dataset": datasets.Dataset.from_list(RATED),
+        "mine.csv": "mine.csv",
+    }
+    for name, table in tables.items():
+        tuned = learnedgec.tune(MIX, table, human="fluency", **FLUENCY)
+        assert tuned.name == f"ensemble@{name}+segment-pearson"
+        assert tuned.metric.weights == pytest.approx(expected.metric.weights)
+        assert tuned.notices == []
+    short = learnedgec.tune(MIX, frame[1:], **FLUENCY)
+    assert short.notices == [
+        "DataFrame: 1 of 72 sources lack a single output of each system and are left out."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            [{"hypothesis": "a", "fluency": 1}],
+            "list, row 1: no column 'source'; found hypothesis, fl",
+        ),
+        ([{**row, "system": None} for row in RATED], "list, row 1: no system; each rated output"),
+        ([{**row, "hypothesis": None} for row in RATED], "list, row 1: 'hypothesis' is missing"),
+        (
+            [{**row, "fluency": "good"} for row in RATED],
+            "list, row 1: the column 'fluency' must hold",
+        ),
+        ([{**row, "fluency": None} for row in RATED], "list: no row has a rating"),
+        (
+            [row for row in RATED if row["system"] == "weak"][:1],
+            "folds: 2 of 1 sentences; tune on two",
+        ),
+        ([RATED[0], RATED[-1]], "list: 2 of 2 sources lack a single output of each system"),
+        (3, "int: a data frame, a dataset or a list of mappings"),
+    ],
+)
+def test_a_table_that_is_no_benchmark_is_refused(table: Any, message: str) -> None:
+    with pytest.raises((InputError, ConfigError), match=f"^({message})"):
+        learnedgec.tune(MIX, table, **FLUENCY)
+
+
+def test_the_objectives_that_need_more_judgements() -> None:
+    one = [row for row in RATED if row["system"] == "weak"]
+    with pytest.raises(InputError, match="1 systems; kendall between systems needs three or more"):
+        learnedgec.tune(MIX, one, output=None)
+    with pytest.raises(
+        InputError, match="no comparisons of outputs, which sentence-accuracy needs"
+    ):
+        learnedgec.tune(MIX, RATED, **SHORT, output=None)
+    with pytest.raises(UnknownNameError, match="no human score of list is named 'fluent'; did you"):
+        learnedgec.tune(MIX, RATED, human="fluent", **FLUENCY)

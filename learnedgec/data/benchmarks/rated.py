@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -15,9 +15,8 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.data.tables import read_table
+from learnedgec.errors import InputError
 from learnedgec.stats.correlation import RaterAgreement, rater_agreement
-
-_DIMENSIONS = ("grammaticality", "fluency", "meaning", "quality")
 
 
 def gmeg(domain: str = "dev") -> Benchmark:
@@ -56,25 +55,48 @@ def tmu_gfm() -> Benchmark:
     There are no references. Of the 1,378 sources, 1,369 have one rated output of every system; the
     others are left out.
     """
+    return of_ratings("tmu-gfm", load_ratings("tmu-gfm"))
+
+
+def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
+    """Return a benchmark of rated outputs, without references.
+
+    It has the sources of which every system has one rated output; a notice reports how many others there are.
+
+    Args:
+        name: the name of the benchmark.
+        ratings: the rated outputs, each with its systems, joined by commas.
+
+    Raises:
+        InputError: a rating names no source or system, no source has an output of each system, or no output
+            has a rating.
+    """
     by_source: dict[str, dict[str, list[Rating]]] = {}
-    for rating in load_ratings("tmu-gfm"):
+    for number, rating in enumerate(ratings, 1):
+        if not (rating.source and rating.system):
+            raise InputError(
+                f"{name}, row {number}: no {'system' if rating.source else 'source'}; each rated output "
+                "needs its source and its system."
+            )
         for system in rating.system.split(","):
             by_source.setdefault(rating.source, {}).setdefault(system, []).append(rating)
     names = sorted({system for systems in by_source.values() for system in systems})
     complete = {
-        source: {name: systems[name][0] for name in names}
+        source: {system: systems[system][0] for system in names}
         for source, systems in by_source.items()
-        if all(len(systems.get(name, ())) == 1 for name in names)
+        if all(len(systems.get(system, ())) == 1 for system in names)
     }
-    columns = {name: [row[name] for row in complete.values()] for name in names}
-    return _of_columns(
-        "tmu-gfm",
-        columns,
-        notices=(
-            f"{len(by_source) - len(complete)} of {len(by_source)} sources lack a single output of each "
-            "system and are left out.",
-        ),
+    left_out = (
+        f"{len(by_source) - len(complete)} of {len(by_source)} sources lack a single output of each "
+        "system and are left out."
     )
+    if not complete:
+        raise InputError(f"{name}: {left_out} One rated output of each system was expected.")
+    columns = {system: [row[system] for row in complete.values()] for system in names}
+    if not any(rating.values for rating in chain(*columns.values())):
+        raise InputError(f"{name}: no row has a rating; numbers were expected.")
+    notices = (left_out,) if len(complete) < len(by_source) else ()
+    return _of_columns(name, columns, notices=notices)
 
 
 def swedish(references: str = "corpus") -> Benchmark:
@@ -97,7 +119,7 @@ def swedish(references: str = "corpus") -> Benchmark:
         left_out = corpus
         excluded = {name: post_edits - {number} for number, name in enumerate(systems, 1)}
     notices = []
-    for dimension in _DIMENSIONS[:3]:
+    for dimension in ("grammaticality", "fluency", "meaning"):
         twice = [r.raters[dimension] for r in rated if len(r.raters[dimension]) > 1]
         agreement = _agreement(np.array(twice).reshape(-1, 2))
         notices.append(
@@ -160,8 +182,7 @@ def _of_columns(name: str, columns: Mapping[str, list[Rating]], **others: Any) -
             system: np.array([rating.values.get(dimension, np.nan) for rating in column])
             for system, column in columns.items()
         }
-        for dimension in _DIMENSIONS
-        if any(dimension in rating.values for rating in chain(*columns.values()))
+        for dimension in dict.fromkeys(chain(*(row.values for row in chain(*columns.values()))))
     }
     means = {dimension: rating_means(values) for dimension, values in ratings.items()}
     texts = {system: tuple(r.hypothesis for r in column) for system, column in columns.items()}

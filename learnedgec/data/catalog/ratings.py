@@ -83,7 +83,7 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
         rows = _read_folder(Path(path))
     else:
         records = read_records(path, ("hypothesis",), columns)
-        rows = (_rating(record, place, columns) for place, record in records)
+        rows = (rating_of(record, place, columns) for place, record in records)
     rated, counts = False, RowCounts()
     for rating in rows:
         counts.add(rating.values)
@@ -164,8 +164,17 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
         yield from read_ratings(path, columns)
 
 
-def _rating(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
-    """Return the rating that one row of a user's file holds."""
+def rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
+    """Return the rating that one row of a user's table holds.
+
+    Args:
+        record: the row.
+        place: what messages call it, such as `file:line`.
+        columns: as for `read_ratings`.
+
+    Raises:
+        FormatError: a cell cannot be used.
+    """
     texts = {
         name: check_sentence(record.get(name) or "", place, str(columns.get(name, name)))
         for name in ("source", "hypothesis", "system", "group")
