@@ -83,9 +83,7 @@ _STUDIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_KOBAYASHI = (
-    "not known; τ fits accuracy there if ties are left out of τ, which SEEDA's script does not"
-)
+_KOBAYASHI = "not known; τ fits accuracy there if ties are left out of τ, unlike in SEEDA's script"
 
 # Why ours may differ from a paper's where the models are the same.
 _REASONS = {
@@ -134,7 +132,7 @@ class Figure:
         measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, …; `test pearson` of a head on
             the test part of its training data.
         needs: what it needs that learnedgec does not have, after `MODEL:` or `data:`; with a metric, only
-            where its packages are not there.
+            where its packages or its encoder are not there, for which nothing stands in.
         source: where it was read, if not in the paper.
     """
 
@@ -236,10 +234,12 @@ class Reproduction:
     def metrics_of(self, figure: Figure) -> list[BoundMetric]:
         """Return the metric that answers a figure, or that metric with each model that stands in."""
         if figure.metric not in self._metrics:
-            self._metrics[figure.metric] = list(self._find(figure.metric)) if figure.metric else []
+            metrics = self._find(figure.metric, bool(figure.needs)) if figure.metric else ()
+            self._metrics[figure.metric] = list(metrics)
         return self._metrics[figure.metric]
 
-    def _find(self, text: str) -> Iterator[BoundMetric]:
+    def _find(self, text: str, alone: bool) -> Iterator[BoundMetric]:
+        """Yield a metric, or with models that stand in unless it is to be `alone`."""
         name, _, parameters = split_name(text)
         if name in self._own:
             named = self._own[name]
@@ -248,7 +248,7 @@ class Reproduction:
             return
         metric = load_metric(text)
         own = {} if "some-existing" in text else _TRAINED.get(name, {})
-        stand_ins = () if "bartscore" in text else _MODELS.get(name, ("", ()))[1]
+        stand_ins = () if alone or "bartscore" in text else _MODELS.get(name, ("", ()))[1]
         for number, others in enumerate((own, *stand_ins)):
             candidate = with_parameters(metric, others)
             if not all(map(is_evaluator, _trained_packages(candidate))):

@@ -99,10 +99,13 @@ def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(
     monkeypatch.setattr(reproduction, "_STAND_INS", stand_ins)
     layers = [{"encoder": str(tiny_encoder), "layer": layer} for layer in (1, 2)]
     monkeypatch.setitem(reproduction._MODELS, "bertscore", ("the paper's", layers))
-    papers(mine="1,BERTScore,a,0.5,bertscore(encoder='absent/none'),sample,EW,mean pearson,,\n")
+    row = "1,BERTScore,a,0.5,bertscore(encoder='absent/{}'),sample,EW,mean pearson,{},\n"
+    papers(mine=row.format("none", "") + row.format("large", "MODEL: absent/large"))
     work = Reproduction(read_figures(["mine"]), resamples=9)
     assert len(list(work.run())) == 2
-    answers = work.answers()
+    *answers, needed = work.answers()
+    # Nothing stands in for a model that the figure is about.
+    assert (needed.state, needed.differs) == ("needs MODEL", "MODEL: absent/large")
     assert [answer.differs for answer in answers] == ["Tiny, not the paper's"] * 2
     expected = [
         evaluate(f"bertscore(encoder='{tiny_encoder}', layer={layer})", load_benchmark("sample"))
