@@ -37,7 +37,7 @@ from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.registry import NamedMetric, read_name
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.digests import key_of
-from learnedgec.runtime.notices import InputWarning, collected, warn_of_inputs
+from learnedgec.runtime.notices import InputWarning, TextWarning, collected, warn_of_inputs
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
@@ -127,6 +127,7 @@ class BoundMetric(NamedMetric):
             ) from None
         if np.isnan(sentences).all():
             warnings.warn(f"{self.label}: no sentence has a score, all are NaN.", stacklevel=3)
+        warn_of_doubts(metric, [statistics])
         return Score(
             metric=str(self),
             value=metric.aggregate(statistics),
@@ -140,6 +141,12 @@ class BoundMetric(NamedMetric):
     def signature(self, references: References | None = None) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
         return _signature(str(self), self.metric, references, self.runtime)
+
+
+def warn_of_doubts(metric: Metric, of_systems: Sequence[Statistics]) -> None:
+    """Warn of each reason to misread the corpus scores of these systems (`Metric.doubts`) once."""
+    for doubt in dict.fromkeys(text for rows in of_systems for text in metric.doubts(rows)):
+        warn_of_inputs(TextWarning(doubt))
 
 
 def bind(

@@ -112,6 +112,10 @@ def _leading(ranking: SystemRanking) -> str:
     first, *others = [names[number] for number in ranking.best] or [""]
     if not first:
         return "no system has a score"
+    if others and not np.ptp(ranking.scores[ranking.best]):
+        return f"{_few([first, *others])} have the same score" + (
+            "" if len(others) + 1 == len(names) else ", which is the best"
+        )
     return (
         f"{first} is not significantly better than {_few(others)}" if others else f"{first} is best"
     )
@@ -133,8 +137,9 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         metric: the name of the metric in the sentence.
     """
     first, *others = comparisons
+    about = f" Neither direction of {metric} is better." if is_sentinel(first.metric) else ""
     if not others:
-        return first.sentence_about(metric)
+        return first.sentence_about(metric) + about
     groups: dict[str, list[str]] = {}
     for row in comparisons:
         known = "" if np.isnan(row.difference) else f" ({row.difference:+.4f}, {row.p})"
@@ -147,7 +152,7 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
     sentences = first.wins + first.ties + first.losses
     return (
         f"By {metric}, {'; '.join(parts)} (p{first.correction}, {test} over {sentences:,} sentences with "
-        f"{first.resamples:,} resamples)."
+        f"{first.resamples:,} resamples).{about}"
     )
 
 

@@ -31,7 +31,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.registry import NamedMetric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one
+from learnedgec.scoring import AnyMetric, as_named, bind_one, warn_of_doubts
 from learnedgec.stats.outcomes import win_counts, win_shares
 from learnedgec.stats.resampling import check_resampling, resample
 from learnedgec.stats.significance import (
@@ -421,8 +421,7 @@ def rank_systems(
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)
-    value = named.metric
-    systems, of_system = tuple(statistics), list(statistics.values())
+    value, systems, of_system = named.metric, tuple(statistics), list(statistics.values())
     sentences = sentence_scores(value, of_system)
     scored = _scored(named, sentences)
     if not scored.all():
@@ -432,6 +431,7 @@ def rank_systems(
         for a, b in combinations(range(len(systems)), 2)
         if baseline in (None, systems[a], systems[b])
     ]
+    warn_of_doubts(value, of_system)
     resamples = resamples or enough_resamples(len(pairs), level)
     size = len(of_system[0])
     differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])

@@ -9,7 +9,7 @@ from jsonargparse.typing import ClosedUnitInterval
 
 from learnedgec.cli import flags
 from learnedgec.cli.inputs import LINES, read_inputs
-from learnedgec.cli.output import check_out
+from learnedgec.cli.output import check_out, remark
 from learnedgec.data.text import write_lines
 from learnedgec.errors import InputError
 
@@ -54,4 +54,17 @@ def main(arguments: Sequence[str]) -> None:
     judged = edit_confidence(
         inputs.sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
     )
-    write_lines(options.out, judged.texts(float(options.keep)))
+    texts = judged.texts(float(options.keep))
+    write_lines(options.out, texts)
+    # A text that could not be a correction is the source again, without any edit.
+    kept = [
+        sum(confidence > options.keep for _, confidence in row) if text != source else 0
+        for row, text, source in zip(judged.edits, texts, judged.sources, strict=True)
+    ]
+    edited = sum(map(bool, judged.edits))
+    remark(
+        f"kept {sum(kept):,} of {sum(map(len, judged.edits)):,} edits, in {sum(map(bool, kept)):,} of the "
+        f"{edited:,} sentences with edits, of {len(texts):,} in all"
+        + ("" if options.out == "-" else f"; wrote {options.out}"),
+        options,
+    )

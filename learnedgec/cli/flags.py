@@ -19,7 +19,7 @@ from learnedgec.cli.output import add_output_flags, remark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import (
     check_dashes,
-    unknown_flag,
+    unknown_argument,
     unknown_key,
     with_configurations,
     wrong_value,
@@ -69,7 +69,7 @@ class _Parser(ArgumentParser):
             check_dashes(args, self)
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
-            if unknown := unknown_key(str(error), self) or unknown_flag(str(error), self):
+            if unknown := unknown_key(str(error), self) or unknown_argument(str(error), self):
                 raise unknown from None
             if sentence := wrong_value(str(error)):
                 raise ConfigError(sentence) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from jsonargparse import Namespace
@@ -127,8 +127,21 @@ def _open(options: Namespace) -> Study:
     if options.names:
         if len(options.names) > 1:
             raise InputError(f"{len(options.names)} studies are named; name one.")
-        flags.check_absent(options, _NEW, f"{options.names[0]} is a study and has its own texts")
-        return Study(options.names[0])
+        folder = options.names[0]
+        if not Path(folder).exists():
+            raise InputError(
+                f"the folder {folder} does not exist; begin a study with learnedgec judge --src FILE --hyp "
+                f"FILES --out {folder}."
+            )
+        study = Study(folder)
+        flags.check_absent(options, _NEW, f"{folder} is a study and has its own texts")
+        for field in fields(StudySettings):
+            if options[field.name] != field.default:
+                raise InputError(
+                    f"--{field.name.replace('_', '-')} is for a new study, and {folder} keeps the settings "
+                    "with which it began; leave it out, or begin another study with --out."
+                )
+        return study
     flags.require(options, out="mystudy")
     options["tokenise"] = "none"
     texts = inputs.read_inputs(options).inputs

@@ -212,17 +212,19 @@ def _conclusions(
     """Return which of several systems scores highest, and on which scale standardised scores are."""
     short = short_labels(list(scores))
     about = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
-    by_system: dict[str, list[str]] = {}
+    by_verdict: dict[str, list[str]] = {}
+    same = "all systems score the same"
     for label, systems in scores.items():
         values = {name: score.value for name, score in systems.items()}
         if len(values) > 1 and not is_sentinel(label) and not any(map(isnan, values.values())):
-            by_system.setdefault(max(values, key=values.__getitem__), []).append(short[label])
-    if not by_system:
-        return about
-    parts = [
-        f"{system} scores highest by {', '.join(names)}" for system, names in by_system.items()
-    ]
-    return [f"{'; '.join(parts)}. Whether differences are significant: learnedgec rank.", *about]
+            best = [name for name, value in values.items() if value == max(values.values())]
+            highest = f"{', '.join(best)} {'score' if len(best) > 1 else 'scores'} highest"
+            verdict = same if len(best) == len(values) else highest
+            by_verdict.setdefault(verdict, []).append(short[label])
+    said = "; ".join(f"{verdict} by {', '.join(names)}" for verdict, names in by_verdict.items())
+    if by_verdict.keys() - {same}:
+        said += ". Whether differences are significant: learnedgec rank"
+    return [*([f"{said}."] if said else []), *about]
 
 
 def _wide_rows(

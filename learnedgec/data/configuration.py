@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import yaml
 from jsonargparse import ArgumentParser
 
 from learnedgec.data.text import read_text
-from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.runtime.search_paths import included_folder, local_path
 
 
@@ -133,21 +134,28 @@ def wrong_value(message: str) -> str | None:
 
 # The names that other tools give to these options.
 _OTHER_NAMES = {
-    "--references": "--ref",
-    "--reference": "--ref",
-    "--sources": "--src",
-    "--source": "--src",
-    "--orig": "--src",
+    "--alpha": "--confidence",
+    "--bootstrap": "--resamples",
+    "--candidates": "--hyp",
+    "--cor": "--hyp",
     "--hypotheses": "--hyp",
     "--hypothesis": "--hyp",
     "--input": "--hyp",
+    "--outputs": "--hyp",
+    "--predictions": "--hyp",
     "--system": "--hyp",
-    "--cor": "--hyp",
-    "--m2": "--gold",
+    "--systems": "--hyp",
     "-i": "--hyp",
     "-t": "--hyp",
+    "--m2": "--gold",
+    "--tolerance": "--margin",
+    "--orig": "--src",
+    "--source": "--src",
+    "--sources": "--src",
+    "--reference": "--ref",
+    "--references": "--ref",
+    "--reference-files": "--ref",
 }
-
 
 # The names that transformers, sentence-transformers and SetFit give to keys of a training configuration, and
 # to arguments of `learnedgec.train`.
@@ -175,34 +183,68 @@ OTHER_KEYS = {
 }
 OTHER_KEYS = {other: key for key, others in OTHER_KEYS.items() for other in others.split()}
 
+# What has to be known of an option beside its other name.
+_DIFFERENCES = {"--alpha": "--confidence 0.95 tests at a level of 0.05."}
+
+# The similarity from which a name is taken for a mistyped one; below it, a suggestion would mislead.
+_MISTYPED = 0.75
+
+# An option of a command -> what words without an option are most likely meant for; the first counts.
+_MEANT = {
+    "--hyp": "name system outputs with --hyp",
+    "--benchmark": "name benchmarks with --benchmark",
+    "--metric": "name metrics with --metric",
+    "--data.columns": "name the configuration with --config",
+}
+
 
 def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
-    """Raise `UnknownNameError` for a name with one dash, such as ERRANT's `-hyp`, and suggest the option.
+    """Raise for arguments that the parser would read as something else than their writer.
 
-    The parser would read the letters as short flags.
+    Raises:
+        UnknownNameError, ConfigError: a name has one dash, such as ERRANT's `-hyp`, whose letters would be
+            short flags; or something follows `-h`, whose help would pass for a success.
     """
-    for word in arguments:
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
         if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
             raise _unknown_option(word, parser)
+        if word == "-h" and following and not following.startswith("-"):
+            raise ConfigError(
+                f"-h shows the help and takes no value, and {following} follows it; {_meant(parser)}."
+            )
 
 
-def unknown_flag(message: str, parser: ArgumentParser) -> UnknownNameError | None:
-    """Return the error for a parser's message about unknown flags; `None` for other messages."""
-    words = message.removeprefix("unrecognized arguments: ").split()
+def unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | None:
+    """Return the error for a parser's message about arguments that it lacks; `None` for other messages."""
+    prefix, _, listed = message.partition("unrecognized arguments: ")
+    if prefix or not listed:
+        return None
+    words = listed.split()
     flags = [word for word in words if word.startswith("-")]
-    return (
-        _unknown_option(flags[0], parser) if flags and len(words) < len(message.split()) else None
-    )
+    if flags:
+        return _unknown_option(flags[0], parser)
+    return ConfigError(f"{words[0]} belongs to no option; {_meant(parser)}.")
 
 
-def _unknown_option(flag: str, parser: ArgumentParser) -> UnknownNameError:
-    """Return the error for a flag that does not exist, which suggests the nearest of the parser's."""
+def _meant(parser: ArgumentParser) -> str:
+    """Return how to name what is given without an option."""
+    known = parser._option_string_actions
+    return next((text for name, text in _MEANT.items() if name in known), "leave it out")
+
+
+def _unknown_option(flag: str, parser: ArgumentParser) -> LearnedgecError:
+    """Return the error for a flag that does not exist, which suggests the one that is probably meant."""
     flag = flag.partition("=")[0]
-    known = {option for option in parser._option_string_actions if option.startswith("--")}
+    known = [option for option in parser._option_string_actions if option.startswith("--")]
     doubled = "--" + flag.lstrip("-")
     candidates = [doubled, _OTHER_NAMES.get(flag, ""), _OTHER_NAMES.get(doubled, "")]
+    candidates += difflib.get_close_matches(doubled, known, n=1, cutoff=_MISTYPED)
     meant = next((name for name in candidates if name in known), "")
-    return UnknownNameError("option", flag, known, meant=meant)
+    if not meant:
+        return ConfigError(
+            f"no option is named {flag!r}; {parser.prog} --help-all lists the options."
+        )
+    return UnknownNameError("option", flag, known, meant=meant, hint=_DIFFERENCES.get(flag, ""))
 
 
 def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:

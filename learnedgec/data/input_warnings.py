@@ -215,17 +215,14 @@ def repetition_notices(systems: Mapping[str, Sequence[str]]) -> list[str]:
     Example:
         >>> texts = ["He goes .", "Yes .", "No ."]
         >>> repetition_notices({"ours": texts, "copy": texts})
-        ['copy: its hypotheses are those of ours, so every comparison counts twice; leave one of them out.']
+        ['copy: all outputs are equal to those of ours.']
     """
     notices = []
     first: dict[tuple[str, ...], str] = {}
     for name, hypotheses in systems.items():
         same = first.setdefault(tuple(hypotheses), name)
         if same != name and len(hypotheses) > _BY_CHANCE:
-            notices.append(
-                f"{name}: its hypotheses are those of {same}, so every comparison counts twice; leave one of "
-                "them out."
-            )
+            notices.append(f"{name}: all outputs are equal to those of {same}.")
     return notices
 
 

@@ -92,8 +92,10 @@ def _choose(
     counts = {number: asked.count(number) for number in range(len(sources))}
     useful = [number for number, count in counts.items() if count]
     if not useful:
+        alone = f"{next(iter(systems))} is the only system, and a question compares two; give another, or "
+        equal = "all outputs are equal, so there is nothing to ask; give outputs that differ, or "
         raise InputError(
-            "all outputs are equal, so there is nothing to ask; give outputs that differ, or ",
+            alone if len(systems) == 1 else equal,
             hint="set source_is_candidate.",
             flag="use --source-is-candidate.",
         )

@@ -317,12 +317,14 @@ def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Va
     ]
     said = [value for units in of_rater.values() for value in units.values()]
     z = above_chance(study, name, judgements, values)
+    # Imported judgements may lack times.
+    seconds = [each.seconds for each in answered if each.seconds > 0]
     return {
         "rater": name,
         "done": len(own),
         "left": max(study.settings.total - len(own), 0),
         "skipped": len(own) - len(answered),
-        "seconds": median(each.seconds for each in answered) if answered else None,
+        "seconds": median(seconds) if seconds else None,
         "ties": fmean(value == 0 for value in said)
         if said and study.settings.task != "ratings"
         else None,

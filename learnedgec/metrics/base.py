@@ -55,7 +55,7 @@ class Metric(ABC):
 
     `str(metric)` is its whole configuration and `load_metric(str(metric)) == metric`;
     `metric.label` is the shorter name for tables, without parameters that have their default.
-    Higher is better for every metric.
+    Higher is better for every metric, except for sentinels such as `edit-count`, which judge nothing.
 
     Example:
         >>> from learnedgec import load_metric
@@ -177,6 +177,13 @@ class Metric(ABC):
         """Return one sentence for each reason to misread scores with these references.
 
         Each sentence becomes a warning whenever systems are scored, with computed or with cached statistics.
+        """
+        return []
+
+    def doubts(self, statistics: Statistics) -> list[str]:
+        """Return one sentence for each reason to misread the corpus score of these statistics.
+
+        Each sentence becomes a warning when the score is reported.
         """
         return []
 

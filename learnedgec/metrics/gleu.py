@@ -175,6 +175,21 @@ class Gleu(ResampledMetric):
             "iterations": len(scores),
         }
 
+    def doubts(self, statistics: Statistics) -> list[str]:
+        """Return why the corpus score is 0, if no text has an n-gram of some order, or none is right."""
+        if self.level == "sentence":
+            return []
+        present = np.asarray(statistics["hypothesis"].any(axis=0))
+        right = np.asarray((statistics["reference"] > 0).any(axis=(0, 1)))
+        for having, which in ((present, ""), (right, " that counts as right")):
+            if not having[1:].all():
+                return [
+                    f"{self.name}: texts without any {having[1:].argmin() + 1}-gram{which} have the corpus "
+                    f"score 0; score more text, or use {self.name}(level='sentence'), the mean of sentence "
+                    "scores."
+                ]
+        return []
+
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence, the mean over its references."""
         numerators = statistics["reference"]

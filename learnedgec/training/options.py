@@ -17,7 +17,7 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
 from learnedgec.data.configuration import (
     check_dashes,
-    unknown_flag,
+    unknown_argument,
     unknown_key,
     with_configurations,
     wrong_value,
@@ -121,7 +121,7 @@ class _ParsedRun(LightningCLI):
             check_dashes(args, parser)
             super().parse_arguments(parser, args)
         except ArgumentError as error:
-            if unknown := unknown_key(str(error), parser) or unknown_flag(str(error), parser):
+            if unknown := unknown_key(str(error), parser) or unknown_argument(str(error), parser):
                 raise unknown from None
             raise
 

@@ -246,10 +246,11 @@ def cross_validate(
     """
     benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
     folds, gains = [], []
-    for system, seen, held_out in _splits(benchmark, plan):
+    for number, (system, seen, held_out) in enumerate(_splits(benchmark, plan)):
         search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
-        # The first sample has all held-out sentences; the others are resamples of it.
-        numbers = resample(len(held_out), resamples, plan.seed)
+        # The first sample has all held-out sentences; the others are resamples of it. Systems are judged on
+        # the same sentences and share their resamples; each fold of sentences has draws of its own.
+        numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
         drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
         others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
         try:

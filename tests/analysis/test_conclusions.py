@@ -132,6 +132,11 @@ def test_leaders_are_named_in_one_sentence() -> None:
     test = "(paired bootstrap, p < 0.05 after Holm's correction for"
     assert said(9.0, 5.0, 5.0) == f"By gleu, s0 is best {test} all 3 pairs)."
     assert said(5.0, 5.0, 1.0).startswith("By gleu, s0 is not significantly better than s1 (")
+    equal = ranked(5.0, 5.0, 1.0)
+    equal.scores[:2] = 5.0
+    assert leaders([replace(equal, metric="gleu")]) == (
+        f"By gleu, s0 and s1 have the same score, which is the best {test} all 3 pairs)."
+    )
     many = said(5.0, 5.01, 4.99, 5.0, 5.0, 5.01)
     assert many.startswith("By gleu, s5 is not significantly better than s0, s2, s3 and 2 more (")
     assert said(9.0, 5.0, 1.0, baseline="s1") == (
@@ -160,7 +165,9 @@ def test_comparisons_are_joined_by_their_result() -> None:
         "none cannot be",
     ):
         assert part in said
-    assert said.endswith("paired bootstrap over 200 sentences with 200 resamples).")
+    assert "paired bootstrap over 200 sentences with 200 resamples)." in said
+    # The metric is a sentinel.
+    assert "resamples). Neither direction of gleu is better." in said
     failures = {row.system: row.failure("gleu") for row in rows}
     assert failures["none"] == "none has no score by gleu."
     assert failures["low"].startswith("low is significantly worse than base by gleu (-4.")

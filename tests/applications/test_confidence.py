@@ -150,6 +150,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for keep, texts in (("0", HYPOTHESES), ("1", SOURCES), ("0.5", judged.texts(0.5))):
         assert main(["filter", *inputs, "--keep", keep]) == 0
         assert capsys.readouterr().out.splitlines() == texts
+    sure = files[1].with_name("sure.txt")
+    number, edited = len(rows), sum(map(bool, judged.edits))
+    for keep, kept in (("0", (number, edited)), ("1", (0, 0))):
+        assert main(["filter", *inputs, "--keep", keep, "--out", str(sure)]) == 0
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"kept {kept[0]} of {number} edits, in {kept[1]} of the {edited} sentences with edits, of "
+            f"{len(SOURCES)} in all; wrote {sure}"
+        )
     files[1].write_text("She goes home.\nThey like dogs.\nFine.\n")
     assert main(["filter", *inputs, "--keep", "0", "--tokenise", "spacy"]) == 0
     assert capsys.readouterr().out.splitlines() == HYPOTHESES

@@ -159,8 +159,9 @@ def test_by_default_the_metrics_score_whose_inputs_are_there() -> None:
 def test_what_looks_like_a_mistake_is_in_the_answer() -> None:
     async def ask(service: Service) -> None:
         sent = {"sources": ["He go ."], "hypotheses": ["He goes."], "references": [["He goes ."]]}
-        (notice,) = (await service.post("/score", json=sent)).json()["notices"]
-        assert notice.startswith('hypotheses: 100 % of sentences end like "school."')
+        tokenised, zero = (await service.post("/score", json=sent)).json()["notices"]
+        assert tokenised.startswith('hypotheses: 100 % of sentences end like "school."')
+        assert zero.startswith("gleu: texts without any 3-gram have the corpus score 0")
         assert (await service.post("/score", json=body("a", metrics=["length"]))).json()[
             "notices"
         ] == []

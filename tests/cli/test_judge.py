@@ -84,9 +84,17 @@ def test_from_outputs_to_a_benchmark(
     [
         (FILES, "--out is missing; give it, such as --out mystudy."),
         (["--out", "x"], "--hyp is missing"),
-        (["nowhere"], "nowhere is not a study"),
+        (
+            ["nowhere"],
+            "the folder nowhere does not exist; begin a study with learnedgec judge --src",
+        ),
+        (["nowhere", *FILES], "the folder nowhere does not exist; begin a study"),
+        ([str(SAMPLE_FOLDER)], "sample is not a study, because it has no study.yaml"),
         (["a", "b"], "2 studies are named; name one."),
-        (["a", *FILES], "a is a study and has its own texts; leave out"),
+        (
+            [*FILES[:3], f"{FILES[3]}/weak.txt", "--out", "x"],
+            "weak is the only system, and a question",
+        ),
         ([*FILES, "--out", "x", "--task", "pair"], "task"),
     ],
 )
@@ -95,6 +103,21 @@ def test_what_cannot_be_done_gets_one_sentence(
 ) -> None:
     assert main(["judge", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_study_keeps_its_texts_and_settings(run: Any) -> None:
+    new = "judge --src embedded/source.txt --hyp embedded/systems --out mystudy --annotator plain"
+    run(f"{new} --sentences 4 --status")
+    files = "--src embedded/source.txt --hyp embedded/systems"
+    assert (
+        "mystudy is a study and has its own texts; leave out"
+        in run(f"judge mystudy {files}", code=2).err
+    )
+    for settings in ("--sentences 9", "--raters 5", "--task edits", "--source-is-candidate"):
+        err = run(f"judge mystudy {settings} --status", code=2).err
+        option = settings.split()[0]
+        assert f"{option} is for a new study, and mystudy keeps the settings" in err
+    run("judge mystudy --status")
 
 
 def simulated(folder: Path, **settings: Any) -> Study:

@@ -96,6 +96,14 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_extracted_again(run: An
     assert (err, out.strip()[-13:]) == ("", 'gold:aligned"')
 
 
+def test_equal_scores_are_called_equal(run: Any) -> None:
+    shutil.copy("good.txt", "copy.txt")
+    out = run(f"score {REFERENCE} --hyp good.txt copy.txt --metric m2").out
+    assert out.splitlines()[-1] == "all systems score the same by m2."
+    out = run(f"score {REFERENCE} --hyp good.txt copy.txt src.txt --metric m2").out
+    assert "\ngood, copy score highest by m2. Whether" in out
+
+
 def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
     command = f"score {REFERENCE} --hyp good.txt bad.txt"
     for options in ("--metric gleu", "--metric m2", "--metric gleu --format csv"):

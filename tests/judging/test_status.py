@@ -58,6 +58,17 @@ def test_the_ranking_and_what_would_separate_its_neighbours(make: Make) -> None:
     assert [row["judged"] > 0 for row in others] == [True, True]
 
 
+def test_the_time_of_an_answer_is_the_median_of_the_known_ones(make: Make) -> None:
+    study = make(raters=2, questions=24, repeats=0, overlap=0)
+    random = np.random.default_rng(0)
+    for rater, times in (("rater-1", [0, 0, 3, 5, 9]), ("rater-2", [0, 0])):
+        for seconds in times:
+            item = study.next(rater)
+            assert item is not None
+            study.record(item.number, careful(item, 0.3, random), seconds=seconds)
+    assert [row["seconds"] for row in study_status(study, resamples=50).raters] == [5, None]
+
+
 def test_raters_who_agree_and_one_who_answers_at_random(make: Make) -> None:
     status = answered(
         make(raters=3, questions=72, overlap=0.4, repeats=0.2), random_rater="rater-3"

@@ -14,6 +14,7 @@ from learnedgec.errors import UnknownNameError
 from learnedgec.metrics import cards as module
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, cards, load_card
 from learnedgec.metrics.registry import METRICS, metric_class
+from learnedgec.metrics.scores import is_sentinel
 
 CARDS: list[MetricCard] = [load_card(name) for name in cards()]
 FAILURES = [
@@ -33,6 +34,8 @@ def test_a_card_is_whole(card: MetricCard) -> None:
     assert card.failures
     assert " at 0x" not in str(card.parameters)
     assert card.measures.endswith(".")
+    direction = "no direction" if is_sentinel(card.name) else "higher"
+    assert card.frame["range"].endswith(f"; {direction} is better")
     assert all(failure.text.endswith((".", "below)")) for failure in card.failures)
     # A parameter without a meaning in the docstring is one that a reader cannot set.
     assert [parameter.name for parameter in card.parameters if not parameter.meaning] == []

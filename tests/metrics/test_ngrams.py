@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from annotated import toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec import References
+from learnedgec import References, rank, score
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
+from learnedgec.runtime.notices import TextWarning
 
 
 def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:
@@ -165,3 +167,30 @@ def test_reformulated_gleu_smooths_nothing() -> None:
     scores = Gleu(n=2, form="reformulated").score([""] * 4, hypotheses, references).sentences
     # 3 of 4 words and 2 of 3 pairs; no common pair; all; no hypothesis.
     assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
+
+
+@pytest.mark.filterwarnings("error::learnedgec.runtime.notices.TextWarning")
+@pytest.mark.parametrize(
+    ("hypotheses", "metric", "notice"),
+    [
+        (
+            ["He goes .", "Yes ."],
+            "gleu",
+            "gleu: texts without any 4-gram have the corpus score 0; score",
+        ),
+        (["He goes a b c .", "Yes ."], "gleu", "without any 3-gram that counts as right have"),
+        (["He goes home .", "Yes ."], "gleu", None),
+        (["He goes .", "Yes ."], "gleu(level='sentence')", None),
+        (["He goes .", "Yes ."], "gleu(n=2)", None),
+    ],
+)
+def test_a_gleu_of_0_by_short_texts_is_explained(
+    hypotheses: list[str], metric: str, notice: str | None
+) -> None:
+    sources, ours = ["He go home .", "Yes ."], hypotheses
+    references = [["He goes home ."], ["Yes ."]]
+    with pytest.warns(TextWarning, match=notice) if notice else nullcontext():
+        scored = score(metric, sources, ours, references)
+    assert (scored.value == 0) == (notice is not None)
+    with pytest.warns(TextWarning, match=notice) if notice else nullcontext():
+        rank(metric, sources, {"ours": ours}, references)

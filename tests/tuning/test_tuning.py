@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_named
+from learnedgec.stats.resampling import resample
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
@@ -205,6 +206,22 @@ def test_interval_over_systems_covers_their_differences(planted: Benchmark) -> N
     assert min(gains) < max(gains)
     assert tuning.gain.value == pytest.approx(np.mean(gains))
     assert min(gains) <= tuning.gain.low < tuning.gain.value < tuning.gain.high <= max(gains)
+
+
+@pytest.mark.parametrize(("validation", "different"), [("k-fold", 5), ("systems", 1)])
+def test_folds_have_draws_of_their_own_and_systems_share_their_sentences(
+    validation: Any, different: int, planted: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    def recorded(size: int, count: int, seed: int) -> Any:
+        drawn.append(resample(size, count, seed))
+        return drawn[-1]
+
+    monkeypatch.setattr("learnedgec.tuning.trials.resample", recorded)
+    plan = SearchPlan(trials=2, validation=validation, folds=5)
+    tune(Parts(), planted, Goal("sentence-accuracy"), plan, resamples=20)
+    assert len({draws.tobytes() for draws in drawn[:5]}) == different
 
 
 def test_gain_is_paired(planted: Benchmark) -> None:

@@ -23,6 +23,7 @@ from docstring_parser import parse
 from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, REGISTRY, metric_class
+from learnedgec.metrics.scores import is_sentinel
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class MetricCard:
         summary: what the metric measures, in one line.
         measures: what the metric measures, in plain words.
         inputs: the inputs that the metric reads.
-        range: the range of its scores; higher is better for every metric.
+        range: the range of its scores; higher is better for every metric but a sentinel.
         languages: the languages that the metric is meant for.
         cost: the cost of computing the metric.
         official: the implementation with the same scores, or the reason why there is none.
@@ -128,7 +129,7 @@ class MetricCard:
         """The card's short facts by heading."""
         return {
             "inputs": self.inputs,
-            "range": f"{self.range}; higher is better",
+            "range": f"{self.range}; {'no direction' if is_sentinel(self.name) else 'higher'} is better",
             "languages": self.languages,
             "cost": self.cost,
             "official": self.official,
