@@ -1,24 +1,30 @@
-"""`learnedgec data list | fetch NAME… | verify [NAME…]`: the public datasets and their local files."""
+"""`learnedgec data list | fetch NAME… | verify [NAME…] | write NAME`: the public datasets and their files."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import run_group
+from learnedgec.data.benchmarks.folder import write_texts
+from learnedgec.data.benchmarks.registry import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
 from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
+from learnedgec.data.references import References
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
 from learnedgec.runtime.progress import track
+from learnedgec.runtime.writing import atomic_folder
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command that the first argument names."""
-    about = "List, download and verify the public datasets of the catalog."
+    about = "List, download and verify the public datasets of the catalog, and write their texts."
     return run_group("data", about, COMMANDS, arguments)
 
 
@@ -111,9 +117,47 @@ def _verify(arguments: Sequence[str]) -> None:
         )
 
 
+def _write(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "data write",
+        "Write the texts of a dataset into a new folder: source.txt, systems/NAME.txt for each system, and "
+        "the references as gold.m2 or, if they have no edits, as ref0.txt, ref1.txt, ….",
+    )
+    flags.add_names(parser, "a dataset, a part of one, or a benchmark, such as jfleg:dev or seeda")
+    parser.add_argument("--out", type=str, help="the new folder")
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(arguments)
+    flags.require(options, out="texts")
+    if len(options.names) != 1:
+        raise InputError(f"{len(options.names)} datasets were named; name one, such as jfleg:dev.")
+    folder = Path(options.out)
+    if folder.exists():
+        raise InputError(f"{folder} exists; choose another folder.")
+    sources, systems, references = _texts(options.names[0])
+    with atomic_folder(folder) as place:
+        write_texts(place, sources, systems, references)
+        files = sorted(path for path in place.iterdir() if path.is_file())
+    names = ", ".join(file.name for file in files)
+    outputs = f" and the outputs of {len(systems)} systems" if systems else ""
+    output.remark(f"{folder}: {names}{outputs}, {len(sources):,} sentences each", options)
+
+
+def _texts(
+    name: str,
+) -> tuple[Sequence[str], Mapping[str, Sequence[str]], References | None]:
+    """Return the sources, the outputs and the references of a dataset or benchmark."""
+    benchmark, *_ = expand_benchmarks([name])
+    if name not in PARALLEL and benchmark.partition(":")[0] in BENCHMARKS:
+        judged = load_benchmark(benchmark)
+        return judged.sources, judged.systems, judged.references
+    data = load_parallel(name)
+    return data.sources, load_outputs(name) if name in OUTPUTS else {}, data.references
+
+
 COMMANDS = {
     "list": ("list the contents, size and licence of each dataset", _list),
     "fetch": ("download datasets into the cache", _fetch),
     "verify": ("verify local files against the checksums of the catalog", _verify),
+    "write": ("write the texts of a dataset into a folder", _write),
 }
 """Name of each command -> one line about it, and what runs it."""

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.data.m2 import AnnotatedSentence, write_m2
-from learnedgec.data.references import ReferenceRows, References
+from learnedgec.data.benchmarks.folder import write_texts
+from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
@@ -47,35 +46,21 @@ def write_study(
         LengthError: outputs or references differ in number from the sources.
     """
     texts, outputs, rows = checked_inputs((), sources, systems, references, Runtime())
-    _check_names(outputs)
+    if "source" in outputs:
+        raise InputError(
+            "a system is named source, which stands for the uncorrected sentences; rename it, or ",
+            hint="set source_is_candidate.",
+            flag="use --source-is-candidate.",
+        )
     settings, chosen = _choose(texts, outputs, settings)
-    write_lines(folder / "source.txt", [texts[number] for number in chosen])
-    for name, lines in outputs.items():
-        write_lines(folder / "systems" / f"{name}.txt", [lines[number] for number in chosen])
-    if rows is not None:
-        _write_references(folder, [texts[number] for number in chosen], rows.select(chosen))
+    write_texts(
+        folder,
+        [texts[number] for number in chosen],
+        {name: [lines[number] for number in chosen] for name, lines in outputs.items()},
+        None if rows is None else rows.select(chosen),
+    )
     settings.write(folder)
     return settings
-
-
-def _check_names(systems: Mapping[str, object]) -> None:
-    """Raise `InputError` where a system's name cannot be that of a file, or means the source."""
-    for name in systems:
-        if name == "source":
-            raise InputError(
-                "a system is named source, which stands for the uncorrected sentences; rename it, or ",
-                hint="set source_is_candidate.",
-                flag="use --source-is-candidate.",
-            )
-        if (
-            not name
-            or name.startswith(".")
-            or set(name) & set("/\\\0")
-            or name.endswith((".txt", ".gz"))
-        ):
-            raise InputError(
-                f"a system is named {name!r}, which cannot be a file's name; rename it."
-            )
 
 
 def _choose(
@@ -122,16 +107,3 @@ def _main_types(asked: Questions, numbers: Sequence[int]) -> dict[int, str]:
         common = Counter(edit.type for row in rows for edit in row).most_common(1)
         types[number] = common[0][0] if common else ""
     return types
-
-
-def _write_references(folder: Path, sources: Sequence[str], references: References) -> None:
-    """Write the references as M2 if all have edits, else as texts of which all sentences have one."""
-    if references.annotated:
-        blocks = [
-            AnnotatedSentence(source, {r.annotator: r.edits or () for r in row})
-            for source, row in zip(sources, references, strict=True)
-        ]
-        write_m2(folder / "gold.m2", blocks)
-        return
-    for number in range(min(len(row) for row in references)):
-        write_lines(folder / f"ref{number}.txt", [row[number].text for row in references])

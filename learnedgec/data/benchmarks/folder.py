@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,10 @@ import numpy as np
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
+from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.tables import read_table
-from learnedgec.data.text import check_lengths, read_lines
+from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats
@@ -127,6 +128,44 @@ def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, .
     if not systems:
         raise InputError(f"{folder} has no file; a folder with an output per system was expected.")
     return systems
+
+
+def write_texts(
+    folder: Path,
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: References | None,
+) -> None:
+    """Write the texts of a benchmark into a folder, in the layout above.
+
+    References are written as M2 if all have edits, else as texts of which all sentences have one.
+
+    Args:
+        folder: an empty folder.
+        sources: N sentences.
+        systems: system -> N outputs; there may be none.
+        references: references of the N sentences, if there are any.
+
+    Raises:
+        InputError: a system's name cannot be that of a file.
+    """
+    write_lines(folder / "source.txt", sources)
+    for name, lines in systems.items():
+        unusable = not name or name.startswith(".") or set(name) & set("/\\\0")
+        if unusable or name.endswith((".txt", ".gz")):
+            raise InputError(
+                f"a system is named {name!r}, which cannot be a file's name; rename it."
+            )
+        write_lines(folder / "systems" / f"{name}.txt", lines)
+    if references is not None and references.annotated:
+        blocks = [
+            AnnotatedSentence(source, {r.annotator: r.edits or () for r in row})
+            for source, row in zip(sources, references, strict=True)
+        ]
+        write_m2(folder / "gold.m2", blocks)
+    elif references is not None:
+        for number in range(min(len(row) for row in references)):
+            write_lines(folder / f"ref{number}.txt", [row[number].text for row in references])
 
 
 def _read_references(root: Path, sources: list[str]) -> References | None:
