@@ -60,7 +60,7 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "uot-errant": ("google/electra-base-discriminator", ({"encoder": _STAND_INS["MiniLM"]},)),
     "bartscore": ("facebook/bart-base", ()),
     "scribendi": ("gpt2", (_SMOL,)),
-    "asano": ("the study's recurrent language model", (_SMOL,)),
+    "asano": ("the study's language model, parser features and full METEOR", (_SMOL,)),
     "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ({},)),
     "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({},)),
 }
