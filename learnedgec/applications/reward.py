@@ -11,6 +11,7 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
@@ -22,6 +23,7 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
+from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.inputs import checked_inputs
 from learnedgec.metrics.learned import kept_shares
@@ -129,7 +131,8 @@ class MeaningPenalty:
     """The penalty of a reward for a changed meaning: weight · max(0, m(source) − m(text) − slack).
 
     m is the value of a metric that reads the source and the text. An honest correction loses a little of it,
-    which is free. The defaults were chosen on attacks: docs/explanation/hacking.md.
+    which is free. By the defaults, which were chosen on free pairs (docs/explanation/hacking.md), a changed
+    meaning costs more than a small correction earns in the default reward.
 
     Attributes:
         metric: the metric m, or its name.
@@ -142,9 +145,9 @@ class MeaningPenalty:
         [0.0, -0.5]
     """
 
-    metric: AnyMetric = "head(model='joint-mpnet-3', name='meaning')"
-    weight: float = 2.5
-    slack: float = 0.3
+    metric: AnyMetric = "head(model='open-mpnet', name='meaning')"
+    weight: float = 4.0
+    slack: float = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,10 @@ class Reward:
             raise ConfigError(
                 f"meaning is {self.meaning!r}; MeaningPenalty(), perhaps with another weight, was expected."
             )
+        if self.meaning is not None:
+            bind_one(
+                self.meaning.metric, self.metric.runtime
+            )  # An error comes now, not in training.
         for metric in filter(None, (self.metric, self.watch)):
             metric.metric.check_alone()
             if metric.metric.needs_references and self.references is None:
@@ -346,9 +353,11 @@ class Reward:
         return f"call it with completions=[…], {self.source}=[…]{references}"
 
 
-# Chosen on attacks, as the weight of the meaning: docs/explanation/hacking.md. Accepted texts earn more.
+# Chosen on attacks: docs/explanation/hacking.md. Accepted texts earn more than the floor.
 _METRIC = "head(model='joint-mpnet-3', weights={'quality': 1.0, 'likelihood': 6.0})"
 _FLOOR = -10.0
+# The penalty of an installation without open-mpnet, which learned from pairs that change the meaning.
+_INCLUDED = MeaningPenalty("head(model='joint-mpnet-3', name='meaning')", weight=2.5, slack=0.3)
 
 
 class Options(TypedDict, total=False):
@@ -375,7 +384,9 @@ def reward(
 
     Args:
         metric: a metric or its name. By default, two heads of `joint-mpnet-3` that read the hypothesis, with
-            `centre`, a `floor` of -10 and the `MeaningPenalty`.
+            `centre`, a `floor` of -10 and the `MeaningPenalty`; without the evaluator `open-mpnet`, which is
+            fetched by `learnedgec evaluators fetch open-mpnet`, a warning, and the penalty of
+            `joint-mpnet-3`, which sees few negations.
         runtime: how to run.
         options: the attributes of `Reward`; `watch` may be a name too.
 
@@ -399,10 +410,24 @@ def reward(
         raise UnknownNameError("option of reward", name, Options.__annotations__)
     if metric is None:
         metric = _METRIC
-        given = {"centre": True, "floor": _FLOOR, "meaning": MeaningPenalty(), **given}
+        given = {"centre": True, "floor": _FLOOR, **given}
+        if "meaning" not in given:
+            given["meaning"] = _default_penalty()
     if given.get("watch") is not None:
         given["watch"] = bind_one(given["watch"], runtime)
     return Reward(bind_one(metric, runtime), **given)
+
+
+def _default_penalty() -> MeaningPenalty:
+    """Return the penalty of the default reward, by the evaluators that are installed."""
+    if is_evaluator("open-mpnet"):
+        return MeaningPenalty()
+    warnings.warn(
+        "the evaluator open-mpnet is not installed, so joint-mpnet-3 charges for a changed meaning and sees "
+        "few negations; run: learnedgec evaluators fetch open-mpnet",
+        stacklevel=3,
+    )
+    return _INCLUDED
 
 
 def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:

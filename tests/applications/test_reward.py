@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -170,6 +171,44 @@ def test_by_default_a_changed_meaning_earns_less_than_the_correction() -> None:
     # By the metric alone, five of them win.
     plain = reward("impara")(completions=[*changed, *right], source=sources * 2)
     assert (np.array(plain[:8]) > np.array(plain[8:])).sum() == 5
+
+
+def test_a_lost_negation_costs_as_much_as_a_small_correction_earns() -> None:
+    """These sentences had no part in the choice of the penalty."""
+    right = [
+        "I do not think that this is a good idea .",
+        "We have never been to Spain .",
+        "You must not open the window at night .",
+        "My brother does not eat meat .",
+    ]
+    negated = [re.sub(" not| never", "", text) for text in right]
+    wrong = [
+        "I do not think that this are a good idea .",
+        "We have never be to Spain .",
+        "You must not open window at night .",
+        "My brother does not eats meat .",
+    ]
+    function = reward()
+    alone = np.array(function(completions=negated, source=right))
+    assert (alone < -0.5).all()
+    earned, both = np.reshape(function(completions=right + negated, source=wrong * 2), (2, -1))
+    assert (earned > 0).all()
+    assert (earned - both > 0.5 * earned).all()
+
+
+def test_without_the_evaluator_of_the_penalty_the_included_one_charges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("learnedgec.applications.reward.is_evaluator", lambda _: False)
+    with pytest.warns(UserWarning, match="run: learnedgec evaluators fetch open-mpnet"):
+        function = reward()
+    assert function.meaning == MeaningPenalty(
+        "head(model='joint-mpnet-3', name='meaning')", 2.5, 0.3
+    )
+    assert reward(meaning=None).meaning is None
+    # A penalty that cannot be computed is refused before training.
+    with pytest.raises(UnknownNameError):
+        reward("length", meaning=MeaningPenalty("lenght"))
 
 
 def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
