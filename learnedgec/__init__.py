@@ -35,7 +35,7 @@ _NAMES = {
     "report.page": ["write_report"],
     "runtime.runtime": ["Runtime"],
     "scoring": ["bind", "score"],
-    "training.result": ["TrainingResult"],
+    "training.run": ["TrainingResult"],
     "training.tables": ["train"],
     "tuning.task": ["TuningResult", "tune"],
 }

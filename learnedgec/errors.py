@@ -1,4 +1,4 @@
-"""Everything learnedgec raises on purpose.
+"""Everything learnedgec raises on purpose, and its warnings about inputs.
 
     LearnedgecError                 any error below; the command line prints it and exits with 2
     ├── InputError                  sentences, references or judgements that cannot be used
@@ -22,7 +22,10 @@ Every message says what was given, what was expected and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class LearnedgecError(Exception):
@@ -141,3 +144,41 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """
     if value not in choices:
         raise ConfigError(f"{name} is {value!r}; one of {', '.join(choices)} was expected.")
+
+
+class InputWarning(UserWarning):
+    """Warning that some inputs make results less reliable than they seem."""
+
+
+class TextWarning(InputWarning):
+    """Warning that something in the texts looks like a mistake, such as a lost line."""
+
+
+_COLLECTED: ContextVar[list[InputWarning] | None] = ContextVar("collected", default=None)
+
+
+def warn_of_inputs(warning: InputWarning) -> None:
+    """Issue a warning, or collect it if warnings are collected in this context."""
+    collecting = _COLLECTED.get()
+    if collecting is None:
+        warnings.warn(warning, stacklevel=3)
+    else:
+        collecting.append(warning)
+
+
+@contextmanager
+def collected() -> Iterator[list[InputWarning]]:
+    """Collect the warnings about inputs in a `with` block instead of issuing them.
+
+    Example:
+        >>> with collected() as notices:
+        ...     warn_of_inputs(InputWarning("1 of 2 inputs is too long."))
+        >>> notices
+        [InputWarning('1 of 2 inputs is too long.')]
+    """
+    notices: list[InputWarning] = []
+    token = _COLLECTED.set(notices)
+    try:
+        yield notices
+    finally:
+        _COLLECTED.reset(token)

@@ -13,34 +13,21 @@ computes each distinct row of the rest, and signs the scores:
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar, overload
 
-import numpy as np
-
-from learnedgec._version import __version__
 from learnedgec.data.references import (
     ReferenceRows,
-    References,
     ReferencesBy,
 )
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
-from learnedgec.edits.tokenisation import describe_tokens
-from learnedgec.errors import InputError, PluginError
-from learnedgec.evaluators.packages import Package
-from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
-from learnedgec.metrics.registry import NamedMetric, read_name
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs
+from learnedgec.metrics.registry import read_name
 from learnedgec.metrics.scores import Score, Scores
-from learnedgec.runtime.digests import key_of
-from learnedgec.runtime.notices import InputWarning, TextWarning, collected, warn_of_inputs
-from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.store import Store
 
 AnyMetric: TypeAlias = str | Metric | NamedMetric
 """A metric, by its name, as a value, or bound."""
@@ -51,102 +38,6 @@ _EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
 
 
 # -- metrics ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, repr=False)
-class BoundMetric(NamedMetric):
-    """A metric with all that its name stands for, opened once: it scores, and signs its scores.
-
-    Results are keyed by its `label`. `metric` stays a pure value.
-
-    Attributes:
-        runtime: how it runs; it remembers the models that the metric's parameters name.
-
-    Example:
-        >>> length = bind_one("length")
-        >>> statistics = length.statistics(["He go ."], {"ours": ["He goes home ."]})
-        >>> length.metric.aggregate(statistics["ours"])
-        4.0
-    """
-
-    runtime: Runtime = field(default_factory=Runtime, compare=False)
-
-    @property
-    def packages(self) -> tuple[Package, ...]:
-        """The names of the evaluator packages that it scores with."""
-        return self.metric.packages(self.runtime)
-
-    def replaced(self, metric: Metric) -> BoundMetric:
-        """Return another metric under the same tuned name, such as one with other parameters."""
-        return replace(self, metric=metric)
-
-    def statistics(
-        self, sources: Sentences, systems: Systems, references: ReferenceRows | None = None
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems on the same sources.
-
-        Args:
-            sources: N texts.
-            systems: each system's N texts, by the system's name.
-            references: each sentence's texts, or `References`.
-
-        Raises:
-            LengthError, InputError: see `score`.
-        """
-        return self.compute(as_inputs([self], sources, systems, references, self.runtime))
-
-    def compute(self, inputs: Inputs) -> dict[str, Statistics]:
-        """Return the statistics of the systems whose inputs have been checked."""
-        return _compute(self.metric, inputs, self.runtime)
-
-    def scores(
-        self, statistics: Mapping[str, Statistics], references: References | None = None
-    ) -> Scores[Score]:
-        """Return the signed scores of systems whose statistics are known.
-
-        Args:
-            statistics: system -> its statistics.
-            references: references of the sentences, if there are any, for the signature.
-        """
-        signed = self.signature(references)
-        return Scores({name: self.score_of(rows, signed) for name, rows in statistics.items()})
-
-    def score_of(self, statistics: Statistics, signature: str = "") -> Score:
-        """Return the score aggregated from statistics; warn if every sentence's is NaN.
-
-        Raises:
-            PluginError: the sentence scores are not one number per sentence.
-        """
-        metric, size = self.metric, len(statistics)
-        try:
-            sentences = np.asarray(metric.sentence_scores(statistics), np.float64).reshape(size)
-        except (TypeError, ValueError):
-            raise PluginError(
-                f"{self.label}: sentence_scores did not return an array of one number for each of {size} "
-                "sentences."
-            ) from None
-        if np.isnan(sentences).all():
-            warnings.warn(f"{self.label}: no sentence has a score, all are NaN.", stacklevel=3)
-        warn_of_doubts(metric, [statistics])
-        return Score(
-            metric=str(self),
-            value=metric.aggregate(statistics),
-            sentences=sentences,
-            details=metric.details(statistics),
-            sentence_details=metric.sentence_details(statistics),
-            signature=signature,
-            statistics=statistics,
-        )
-
-    def signature(self, references: References | None = None) -> str:
-        """Return one line that names everything the score depends on besides the sentences."""
-        return _signature(str(self), self.metric, references, self.runtime)
-
-
-def warn_of_doubts(metric: Metric, of_systems: Sequence[Statistics]) -> None:
-    """Warn of each reason to misread the corpus scores of these systems (`Metric.doubts`) once."""
-    for doubt in dict.fromkeys(text for rows in of_systems for text in metric.doubts(rows)):
-        warn_of_inputs(TextWarning(doubt))
 
 
 def bind(
@@ -179,8 +70,7 @@ def bind(
     for number, item in enumerate(items):
         named = as_named(item, "metric" if len(items) == 1 else f"metric[{number}]")
         if not isinstance(named, BoundMetric):
-            named.metric.check(runtime)
-            named = BoundMetric(named.metric, named.tuned, named.original, runtime)
+            named = BoundMetric.of(named.metric, runtime, named.tuned, named.original)
         bound.append(named)
     return bound
 
@@ -232,63 +122,6 @@ def shared_statistics(
         if left[key]:
             shared[key] = statistics
         yield metric, statistics
-
-
-def _signature(name: str, metric: Metric, references: References | None, runtime: Runtime) -> str:
-    """Return the signature of a metric's scores; see `BoundMetric.signature`."""
-    parts = {**metric.describe(runtime), **origin(type(metric))}
-    if metric.needs_references and references is not None:
-        counts = {len(row) for row in references}
-        low, high = min(counts, default=0), max(counts, default=0)
-        parts["references"] = low if low == high else f"{low}-{high}"
-    if runtime.tokenise == "spacy":
-        parts["tokens"] = describe_tokens()
-    parts["learnedgec"] = __version__
-    if references is not None:
-        parts |= metric.describe_references(references)
-    return "|".join([name, *(f"{key}:{value}" for key, value in parts.items())])
-
-
-def _compute(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
-    """Return the statistics of several systems, each read from the store if it has them.
-
-    A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
-    """
-    if isinstance(metric, Ensemble):
-        parts = [_compute(member, inputs, runtime) for member in metric.metrics]
-        return {name: metric.joined([part[name] for part in parts]) for name in inputs.systems}
-    sources, systems, references = inputs
-    used = references if metric.needs_references else None
-    for caveat in metric.caveats(used) if used is not None else ():
-        warnings.warn(caveat, stacklevel=2)
-    if runtime.cache_dir is None or not metric.stores_statistics:
-        return metric.compute_systems(sources, systems, used, runtime)
-    store, plain_metric = Store(runtime.cache_dir), metric.for_statistics
-    signature = _signature(str(plain_metric), plain_metric, references, runtime)
-    shared = ["with notices", signature, repr(used and used.rows)]
-    keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
-    entries = {name: store.load(key) for name, key in keys.items()}
-    missing = {name: systems[name] for name, entry in entries.items() if entry is None}
-    computed: dict[str, Statistics] = {}
-    with collected() as notices:
-        if missing:
-            computed = metric.compute_systems(sources, missing, used, runtime)
-    # A warning may concern any of the systems that were computed together, so each stores all warnings.
-    new_notices = list(dict.fromkeys(map(str, notices)))
-    for name, statistics in computed.items():
-        store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
-    stored_notices: dict[str, None] = {}
-    for name, entry in entries.items():
-        if entry is not None:
-            arrays, (texts, *records) = entry
-            computed[name] = Statistics(arrays, tuple(records))
-            stored_notices |= dict.fromkeys(texts)
-    for notice in notices:
-        warn_of_inputs(notice)
-    for text in stored_notices:
-        if text not in new_notices:
-            warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
-    return {name: computed[name] for name in systems}
 
 
 # -- the entrance ----------------------------------------------------------------------------------

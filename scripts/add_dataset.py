@@ -22,7 +22,7 @@ from learnedgec.data.catalog import registry
 from learnedgec.data.catalog.registry import Dataset, File, read_datasets
 from learnedgec.data.text import read_json, write_text
 from learnedgec.errors import DataError, InputError, LearnedgecError
-from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.files import file_digest
 
 TABLE = Path(registry.__file__).with_name("datasets.json")
 ORIGIN = ("licence", "repository", "commit")

@@ -1,4 +1,4 @@
-"""Make `learnedgec/analysis/score_references.json`: what scores of the released evaluator's metrics mean.
+"""Make `checkpoints/score_references.json`: what scores of the released evaluator's metrics mean.
 
     LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric some impara …]
 
@@ -20,17 +20,17 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import binomtest
 
 from learnedgec.analysis.aggregation import sentence_scores
-from learnedgec.analysis.explanation import PreferenceBin, ScoreReference, evaluators_of
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import write_json
 from learnedgec.errors import InputError
+from learnedgec.report.overview import PreferenceBin, ScoreReference, evaluators_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.types import Floats
 
-PLACE = Path(__file__).resolve().parents[1] / "learnedgec/analysis/score_references.json"
+PLACE = Path(__file__).resolve().parents[1] / "checkpoints/score_references.json"
 FOLDS, BINS, PARTS = 10, 10, 20
 
 

@@ -32,15 +32,15 @@ from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
 from learnedgec.evaluators.packages import open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import SENTINELS
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.scoring import bind_one, score
 
 _GATE_AND_CAPITALS = (

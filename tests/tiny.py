@@ -22,8 +22,8 @@ from transformers import (
 
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig
-from learnedgec.evaluators.quantization import Bits, round_weights
-from learnedgec.runtime.digests import file_digest
+from learnedgec.evaluators.precision import Bits, round_weights
+from learnedgec.runtime.files import file_digest
 from learnedgec.training.package import write_package
 
 SOME_HEADS = {

@@ -20,9 +20,15 @@ import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.stats.outcomes import outcomes, win_counts
 from learnedgec.stats.resampling import intervals, multiplicities, widened
-from learnedgec.stats.significance import FEW, sentences_needed, sign_flips, swaps
+from learnedgec.stats.significance import (
+    FEW,
+    outcomes,
+    sentences_needed,
+    sign_flips,
+    swaps,
+    win_counts,
+)
 from learnedgec.stats.skills import Games, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 

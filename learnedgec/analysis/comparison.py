@@ -10,11 +10,11 @@ import numpy as np
 from learnedgec.analysis.aggregation import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
 from learnedgec.data.references import ReferenceRows, ReferencesBy
-from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.significance import (
@@ -45,7 +45,7 @@ class BaselineComparison:
             by paired permutation; NaN for a single sentence.
         adjusted: `p_value` after Holm's correction for the number of comparisons.
         wins: sentences on which the system scores above the baseline.
-        ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
+        ties: sentences on which both score the same (`learnedgec.stats.significance`).
         losses: sentences on which the system scores below the baseline.
         differing: sentences on which the two systems' statistics differ.
         comparisons: number of comparisons for which `adjusted` is corrected.

@@ -11,8 +11,8 @@ import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
-from learnedgec.scoring import BoundMetric
 from learnedgec.stats.significance import (
     describe_test,
     is_significant,

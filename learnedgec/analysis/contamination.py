@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
-from learnedgec.metrics.registry import NamedMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.tuned import tuned_on
-from learnedgec.scoring import BoundMetric
 
 
 def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:

@@ -24,15 +24,13 @@ from learnedgec.analysis.aggregation import (
     system_scores_of_resamples,
 )
 from learnedgec.data.references import ReferenceRows, ReferencesBy
-from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.inputs import checked_inputs
-from learnedgec.metrics.registry import NamedMetric
+from learnedgec.metrics.bound import NamedMetric, checked_inputs, warn_of_doubts
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one, warn_of_doubts
-from learnedgec.stats.outcomes import win_counts, win_shares
+from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.resampling import check_resampling, resample
 from learnedgec.stats.significance import (
     EXACT,
@@ -46,6 +44,8 @@ from learnedgec.stats.significance import (
     significant,
     too_few_resamples,
     too_few_sentences,
+    win_counts,
+    win_shares,
 )
 from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats, Indices
@@ -125,7 +125,7 @@ class SystemRanking:
         many: float64 (B, S), the scores on each resample of the sentences.
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution (`sentence_intervals`).
         wins: float64 (S, S), the share of sentences on which the row's system scores above the column's. They
-            tie on the share 1 − `wins` − `wins.T` (`learnedgec.stats.outcomes`).
+            tie on the share 1 − `wins` − `wins.T` (`learnedgec.stats.significance`).
         p_values: float64 (S, S), the two-sided p-value of each pair's difference; 1 on the diagonal, and NaN
             for pairs that are not or cannot be compared.
         adjusted: float64 (S, S), `p_values` after Holm's correction for the number of compared pairs.

@@ -20,24 +20,24 @@ from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.registry import load_benchmark
-from learnedgec.data.catalog.cases import load_cases
+from learnedgec.data.catalog.sentences import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.annotators import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import included_folder, key_of
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.search_paths import included_folder
 from learnedgec.runtime.store import Store
-from learnedgec.scoring import BoundMetric, bind_one
+from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
 
 STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
-"""The states of a figure, which `learnedgec.report.papers.page` explains."""
+"""The states of a figure, which `learnedgec.cli.reproduce.page` explains."""
 
 _MET, _NEAR = 0.005, 0.05
 

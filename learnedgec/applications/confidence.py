@@ -26,8 +26,8 @@ from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import Sentences
+from learnedgec.data.tables import as_html
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
@@ -40,7 +40,7 @@ from learnedgec.evaluators.inference import (
     word_places,
 )
 from learnedgec.evaluators.precision import evaluator_precision
-from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 

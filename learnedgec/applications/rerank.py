@@ -19,15 +19,15 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
-from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.inputs import checked_inputs
-from learnedgec.metrics.registry import NamedMetric, load_metric
+from learnedgec.metrics.bound import NamedMetric, checked_inputs
+from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.types import Floats, Indices

@@ -24,13 +24,12 @@ from rapidfuzz.distance import Indel
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.evaluators.packages import is_evaluator
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.base import Gated, Statistics
+from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.metrics.learned import kept_shares
-from learnedgec.metrics.protocols import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
+from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:

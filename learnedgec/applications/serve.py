@@ -26,11 +26,11 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError, UnknownNameError
-from learnedgec.metrics.inputs import Inputs, as_inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.registry import METRICS, REGISTRY
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, BoundMetric, bind, score_metrics, shared_statistics
+from learnedgec.scoring import AnyMetric, bind, score_metrics, shared_statistics
 
 try:
     from fastapi import FastAPI, HTTPException, Request

@@ -14,9 +14,9 @@ from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.analysis.conclusions import compared, verdict
 from learnedgec.cli import flags, inputs, output
 from learnedgec.errors import InputError
-from learnedgec.metrics.protocols import Reannotates
+from learnedgec.metrics.base import Reannotates
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
-from learnedgec.scoring import BoundMetric
 from learnedgec.stats.significance import (
     describe_test,
     sentences_needed,

@@ -9,7 +9,7 @@ from typing import Any
 
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
 from learnedgec.cli.main import COMMANDS
-from learnedgec.data.benchmarks.registry import REGISTRY as BENCHMARKS
+from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.errors import InputError, MissingDependencyError
 from learnedgec.metrics.registry import METRICS
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import run_group
-from learnedgec.data.benchmarks.folder import write_texts
-from learnedgec.data.benchmarks.registry import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
 from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset

@@ -10,14 +10,13 @@ from typing import Any
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.cli.inputs import Task
 from learnedgec.data.m2 import Edit
-from learnedgec.data.rows import Row
+from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import InputError
-from learnedgec.metrics.inputs import Inputs
-from learnedgec.metrics.protocols import ShowsEdits
+from learnedgec.metrics.base import ShowsEdits
+from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import Score
-from learnedgec.scoring import BoundMetric
 
 _SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")

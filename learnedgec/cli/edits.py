@@ -12,7 +12,7 @@ from learnedgec.cli.edit_text import edit_cells
 from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
 from learnedgec.data.references import References
-from learnedgec.data.rows import Row
+from learnedgec.data.tables import Row
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator, describe_annotator

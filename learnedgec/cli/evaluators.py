@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from learnedgec.cli import flags, output
-from learnedgec.data.catalog.licences import Material, materials
+from learnedgec.data.catalog.registry import Material, materials
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import (

@@ -27,12 +27,13 @@ from learnedgec.data.configuration import (
 from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators.packages import RELEASED
-from learnedgec.metrics.protocols import Reannotates
-from learnedgec.metrics.registry import NamedMetric, read_name
+from learnedgec.metrics.base import Reannotates
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.registry import read_name
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
-from learnedgec.scoring import BoundMetric, bind
+from learnedgec.scoring import bind
 
 _Fields = TypeVar("_Fields")
 

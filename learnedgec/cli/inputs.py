@@ -14,16 +14,16 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice, notice_daily
-from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
+from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.inputs import Inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import BoundMetric, shared_statistics
+from learnedgec.scoring import shared_statistics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""

@@ -11,7 +11,7 @@ from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_free, format_table, notice, remark
-from learnedgec.data.rows import Row, plain
+from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
 from learnedgec.judging.settings import StudySettings

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnedgec._version import __version__
-from learnedgec.errors import LearnedgecError, UnknownNameError
-from learnedgec.runtime.notices import InputWarning, TextWarning
+from learnedgec.errors import InputWarning, LearnedgecError, TextWarning, UnknownNameError
 from learnedgec.runtime.progress import PROFILE
 
 COMMANDS = {

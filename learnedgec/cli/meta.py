@@ -22,13 +22,12 @@ from learnedgec.analysis.meta.evaluation import (
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protocol, measure_name
 from learnedgec.cli import flags, output
+from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import UnknownNameError
-from learnedgec.metrics.registry import NamedMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import BoundMetric
 from learnedgec.stats.correlation import rank_distance, ranks
 
 # The measures in the table by default, as far as a benchmark has them: four fit beside each other.

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import Namespace
 
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.rows import Row, cell, columns_of, plain
+from learnedgec.data.tables import Row, cell, columns_of, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.writing import check_writable
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any
 
 from learnedgec.cli import flags, inputs
 from learnedgec.cli.output import check_free, check_out, remark
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import read_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import check_report, write_report
-from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.files import file_digest
 from learnedgec.scoring import bind
 
 

@@ -10,18 +10,18 @@ from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.applications.corpus.scoring import CorpusScore
+from learnedgec.applications.corpus import CorpusScore
 from learnedgec.cli import flags, output, score_corpus
 from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
 from learnedgec.cli.inputs import Task, add_inputs, read_task
-from learnedgec.data.rows import Row
+from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
 from learnedgec.errors import InputError
+from learnedgec.metrics.base import CountsByType, LearnsWeights, PlansRequests
+from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.inputs import Inputs
-from learnedgec.metrics.protocols import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.scores import Score, is_sentinel, short_labels
-from learnedgec.scoring import BoundMetric, score_metrics
+from learnedgec.scoring import score_metrics
 
 
 @dataclass

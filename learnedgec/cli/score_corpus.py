@@ -11,13 +11,13 @@ from typing import Literal
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from learnedgec.applications.corpus import CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.applications.corpus.scoring import CorpusScores, Runner, score_corpus
 from learnedgec.cli import flags
 from learnedgec.cli.inputs import by_system, system_files
 from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
-from learnedgec.scoring import BoundMetric
+from learnedgec.metrics.bound import BoundMetric
 
 # Options that need blocks, and those that need all sentences at once.
 _WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")

@@ -10,7 +10,7 @@ from functools import partial
 from jsonargparse import Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.plotting.tuning import plot_sweep
+from learnedgec.plotting.scores import plot_sweep
 from learnedgec.training.evaluate import main_figure
 from learnedgec.tuning.sweep import Sweep, SweepPlan, sweep
 

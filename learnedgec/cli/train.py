@@ -17,7 +17,7 @@ from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from learnedgec.training.result import TrainingResult
+    from learnedgec.training.run import TrainingResult
 
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")

@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.data.text import read_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
-from learnedgec.runtime.search_paths import included_folder, local_path
+from learnedgec.runtime.files import included_folder, local_path
 
 
 def configurations() -> dict[str, Path]:

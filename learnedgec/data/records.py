@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
-from learnedgec.data.rows import plain
-from learnedgec.data.tables import check_columns, check_required, is_named, read_table
+from learnedgec.data.tables import check_columns, check_required, is_named, plain, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
 from learnedgec.runtime.writing import PathLike

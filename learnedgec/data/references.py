@@ -15,7 +15,6 @@ from learnedgec.data.m2 import (
     read_m2,
     without_overlaps,
 )
-from learnedgec.data.rows import as_html
 from learnedgec.data.sentences import (
     Items,
     Sentences,
@@ -26,6 +25,7 @@ from learnedgec.data.sentences import (
     shared_words,
     words_of,
 )
+from learnedgec.data.tables import as_html
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.writing import PathLike

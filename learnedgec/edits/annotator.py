@@ -29,8 +29,7 @@ from learnedgec.edits.annotators import (
     registered_annotator,
 )
 from learnedgec.errors import InputError
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, parallel_map
 
 # Pairs whose edits a bound runtime remembers, unless more are asked for at once.
 _MOST_REMEMBERED = 100_000

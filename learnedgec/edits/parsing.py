@@ -4,7 +4,7 @@
 are parsed. It passes `errant` plain Python tokens (`Token`) instead of spaCy's, whose attributes are slow to
 access.
 
-An alignment is a cheapest path (`learnedgec.edits.token_alignment`), on which a substitution costs up to 2,
+An alignment is a cheapest path (`learnedgec.edits.annotators`), on which a substitution costs up to 2,
 depending on lemma, part of speech and characters. Two things make it faster: the costs of all substitutions
 are computed at once, and reordering is searched for only where it is possible. Tokens that both sentences
 share at their ends are aligned directly. Unlike in ERRANT, no edit joins more than 600 neighbouring changes
@@ -29,10 +29,9 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.annotators import BLOCK, find_annotator
-from learnedgec.edits.token_alignment import alignment_tables, break_long_runs
+from learnedgec.edits.annotators import BLOCK, alignment_tables, break_long_runs, find_annotator
 from learnedgec.errors import ModelError
-from learnedgec.runtime.digests import folder_state
+from learnedgec.runtime.files import folder_state
 
 
 def load_pipeline(path: Path, types: bool) -> Any:

@@ -1,7 +1,7 @@
 """Published sequence classifiers with one label, which metrics use like trained packages.
 
 predictor = find_predictor("org/quality")
-predictor.predict(sources, hypotheses, ["quality"], runtime)["quality"]
+predict(predictor, sources, hypotheses, ["quality"], runtime)["quality"]
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from learnedgec.evaluators.loading import (
 )
 from learnedgec.evaluators.packages import Package, find_evaluator, is_evaluator, open_package
 from learnedgec.evaluators.precision import Precision, model_precision
+from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.search_paths import local_path
 from learnedgec.types import Floats
 
 MAX_LENGTH = 128
@@ -138,3 +138,32 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
         PackageError: the package is damaged.
     """
     return open_package(name) if is_evaluator(name) else PublishedClassifier(name, reads)
+
+
+def predict(
+    predictor: Predictor,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    outputs: Sequence[str],
+    runtime: Runtime,
+) -> dict[str, Floats]:
+    """Return the values of each output for N (source, hypothesis) rows, float64 (N,).
+
+    Args:
+        predictor: a package or a classifier.
+        sources: N sources.
+        hypotheses: N hypotheses.
+        outputs: names of the outputs.
+        runtime: how to run.
+
+    Raises:
+        ModelError: the model cannot be loaded, or lacks one of the outputs.
+        PackageError: the model of a package cannot be loaded.
+    """
+    if isinstance(predictor, PublishedClassifier):
+        return predictor.predict(sources, hypotheses, outputs, runtime)
+    # Transformers takes a second to import.
+    from learnedgec.evaluators.evaluator import Evaluator
+
+    predictor.check(outputs)
+    return Evaluator.of(predictor, runtime).predict(sources, hypotheses, outputs, runtime=runtime)

@@ -23,7 +23,6 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.capitals import capitals_likelihood
-from learnedgec.evaluators.heads import HeadConfig as HeadConfig
 from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
 from learnedgec.evaluators.loading import Uninitialised, quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
@@ -34,8 +33,8 @@ from learnedgec.evaluators.packages import (
     open_package,
     output_names,
 )
-from learnedgec.evaluators.precision import Precision, evaluator_precision
-from learnedgec.evaluators.quantization import unpack
+from learnedgec.evaluators.packages import HeadConfig as HeadConfig
+from learnedgec.evaluators.precision import Precision, evaluator_precision, unpack
 from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learnedgec.errors import ModelError
-from learnedgec.runtime.search_paths import local_path
+from learnedgec.runtime.files import local_path
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from learnedgec.errors import InputWarning, warn_of_inputs
 from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
-from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.progress import PROFILE, track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore

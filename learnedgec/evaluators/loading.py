@@ -30,9 +30,14 @@ from torch.overrides import TorchFunctionMode
 from learnedgec.data.text import read_json
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.evaluators.hub import cached_file, fetch_files, hub_info
-from learnedgec.runtime.digests import FolderState, file_digest, files_digest, folder_state
+from learnedgec.runtime.files import (
+    FolderState,
+    file_digest,
+    files_digest,
+    folder_state,
+    local_path,
+)
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.search_paths import local_path
 
 _ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 

@@ -3,7 +3,7 @@
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
     config.json             the encoder's architecture, the heads and their sums
-    model.safetensors       all weights, in 16 or 4 bits (`quantization`)
+    model.safetensors       all weights, in 16 or 4 bits (`precision`)
     tokenizer.json …        the tokenizer
     training.yaml           the resolved training configuration
     training.hashes         hashes of the sentences that were learned from (`contamination`)
@@ -25,15 +25,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
-from learnedgec.runtime.digests import file_digest, files_digest, folder_state
+from learnedgec.runtime.files import (
+    file_digest,
+    files_digest,
+    folder_state,
+    local_path,
+    lookup_folders,
+)
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.search_paths import local_path, lookup_folders
-from learnedgec.types import Floats
 
 if TYPE_CHECKING:
     from learnedgec.data.catalog.registry import Dataset
@@ -125,6 +129,57 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     return manifest
 
 
+@dataclass(frozen=True, slots=True)
+class HeadConfig:
+    """One output of an evaluator.
+
+    Attributes:
+        input: the input of the encoder: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        offset: the head's value is `offset` + `scale` · output of the linear layer. So training uses
+            standardised targets, and values have the units of the ratings.
+        scale: see `offset`.
+        reads: the `pooled` states, or the states of all tokens. For `tokens` the value is the logarithm of
+            the probability that no token of the hypothesis is wrong, the sum over tokens of log(1 − p). For
+            `capitals` it is the log-probability of the words' capitals (`capitals_likelihood`).
+        layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
+        objective: what it was trained for, as in the training configuration (`regression`, `sigmoid`, …);
+            `None` in packages that do not say, and then a head with an offset counts as `regression`.
+        range: the lowest and the highest rating of the scale that it was trained on; `None` for a head that
+            ranks pairs, and in packages that do not say.
+
+    Example:
+        >>> HeadConfig(objective="regression", range=(0, 100)).rated, HeadConfig(offset=2.8).rated
+        (True, True)
+    """
+
+    input: Literal["hypothesis", "pair"] = "hypothesis"
+    offset: float = 0.0
+    scale: float = 1.0
+    reads: Literal["pooled", "tokens", "capitals"] = "pooled"
+    layer: int | None = None
+    objective: str | None = None
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            # JSON has no tuples.
+            low, high = self.range
+            object.__setattr__(self, "range", (float(low), float(high)))
+
+    @property
+    def rated(self) -> bool:
+        """Whether it learned from ratings rather than from ranked pairs."""
+        if self.objective is None:
+            # The offset of a rated head is the mean rating; a head that ranks pairs has none.
+            return self.offset != 0
+        return self.objective == "regression"
+
+    @property
+    def residual(self) -> bool:
+        """Whether it learned what another score leaves wrong, to which its values are added."""
+        return self.objective == "residual"
+
+
 @dataclass(frozen=True)
 class Package:
     """An evaluator package whose files are those that its manifest lists; what a metric reads.
@@ -195,8 +250,6 @@ class Package:
         It is the sum of the ranges of all heads in it that learned from ratings; `None` if there is no such
         head, or the package does not say the range of one.
         """
-        from learnedgec.evaluators.evaluator import HeadConfig
-
         ends: list[list[float]] = []
         for output, weight in weights.items():
             for name, factor in (self._terms(output) or {output: 1.0}).items():
@@ -215,30 +268,6 @@ class Package:
             for output in outputs
             if (terms := self._terms(output))
         }
-
-    def predict(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        outputs: Sequence[str],
-        runtime: Runtime,
-    ) -> dict[str, Floats]:
-        """Return the values of each output for N (source, hypothesis) rows, float64 (N,).
-
-        Args:
-            sources: N sources.
-            hypotheses: N hypotheses.
-            outputs: names of the outputs.
-            runtime: how to run.
-
-        Raises:
-            ModelError: see `check`.
-            PackageError: the model cannot be loaded.
-        """
-        from learnedgec.evaluators.evaluator import Evaluator
-
-        self.check(outputs)
-        return Evaluator.of(self, runtime).predict(sources, hypotheses, outputs, runtime=runtime)
 
     def _terms(self, output: str) -> dict[str, float]:
         """Return the weights of the heads in an output; empty for a head."""
@@ -316,7 +345,7 @@ def manifest_tools(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 def manifest_licence(manifest: Mapping[str, Any]) -> str:
     """Return an evaluator's licence; a package that names none has those of its data and encoder."""
     # The catalog takes time to import, and few commands need licences.
-    from learnedgec.data.catalog.licences import weights_licence
+    from learnedgec.data.catalog.registry import weights_licence
 
     licence: str | None = manifest.get("license")
     return licence or weights_licence(manifest_datasets(manifest), manifest["encoder"])

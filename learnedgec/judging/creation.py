@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.data.benchmarks.folder import write_texts
+from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import extract_edits
@@ -18,7 +18,7 @@ from learnedgec.errors import InputError
 from learnedgec.judging.asking import Questions
 from learnedgec.judging.sampling import spread
 from learnedgec.judging.settings import StudySettings
-from learnedgec.metrics.inputs import checked_inputs
+from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 
 # Types of errors are determined for this many times the number of wanted sentences.

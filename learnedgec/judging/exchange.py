@@ -12,7 +12,7 @@ their outputs. Thus it also reads other projects of Label Studio whose tasks hav
     text, edits     one output, and its edits with `start`, `end`, `correction` and `type`, judged by Choices
                     of `accept`, `reject` and `unsure` with the names `edit_0`, `edit_1`, …
 
-Other files are those of a benchmark (`learnedgec.data.benchmarks.folder`): `.xml` of Appraise, and tables
+Other files are those of a benchmark (`learnedgec.data.benchmarks.base`): `.xml` of Appraise, and tables
 with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines of a file of sources from 0.
 """
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from learnedgec.data.benchmarks.folder import read_outputs
+from learnedgec.data.benchmarks.base import read_outputs
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.m2 import Edit

@@ -12,16 +12,21 @@ from typing import Any, Literal
 import numpy as np
 
 from learnedgec.analysis.ranking import clusters
-from learnedgec.data.rows import Row
+from learnedgec.data.tables import Row
 from learnedgec.errors import MissingDependencyError
 from learnedgec.judging.items import Judgement
 from learnedgec.judging.sampling import count_wins
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import comparisons, counted, rating_rows
-from learnedgec.stats.outcomes import quotient
 from learnedgec.stats.resampling import intervals, multiplicities, resample
-from learnedgec.stats.significance import enough_resamples, holm, paired_bootstrap, significant
+from learnedgec.stats.significance import (
+    enough_resamples,
+    holm,
+    paired_bootstrap,
+    quotient,
+    significant,
+)
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
 from learnedgec.types import Floats
 

@@ -6,7 +6,7 @@
       study.sqlite      raters, questions, items and answers; every answer is a transaction
       source.txt  systems/NAME.txt  gold.m2 or ref0.txt …  rankings.csv  ratings.csv
 
-The last line is the layout of a benchmark (`learnedgec.data.benchmarks.folder`), so every command that
+The last line is the layout of a benchmark (`learnedgec.data.benchmarks.base`), so every command that
 reads a benchmark reads a study while it grows.
 
 A question is a sentence with the texts to judge. An item is a question as one rater sees it, in an order of
@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.folder import read_benchmark, read_outputs
+from learnedgec.data.benchmarks.base import Benchmark, read_benchmark, read_outputs
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems

@@ -3,12 +3,13 @@
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.cleme import Cleme as Cleme
 from learnedgec.metrics.cleme import Cleme2 as Cleme2
+from learnedgec.metrics.edit_rates import Hter as Hter
+from learnedgec.metrics.edit_rates import Ter as Ter
 from learnedgec.metrics.ensemble import Ensemble as Ensemble
 from learnedgec.metrics.errant import Errant as Errant
 from learnedgec.metrics.gleu import Gleu as Gleu
+from learnedgec.metrics.gleu import Green as Green
 from learnedgec.metrics.gotoscorer import GotoScorer as GotoScorer
-from learnedgec.metrics.green import Green as Green
-from learnedgec.metrics.hter import Hter as Hter
 from learnedgec.metrics.impara import Impara as Impara
 from learnedgec.metrics.language_models import Likelihood as Likelihood
 from learnedgec.metrics.language_models import Scribendi as Scribendi
@@ -27,5 +28,4 @@ from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.similarity import BartScore as BartScore
 from learnedgec.metrics.similarity import BertScore as BertScore
 from learnedgec.metrics.some import Some as Some
-from learnedgec.metrics.ter import Ter as Ter
 from learnedgec.metrics.uot_errant import UotErrant as UotErrant

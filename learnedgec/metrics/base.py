@@ -18,8 +18,17 @@ as a bootstrap needs). A new metric is one frozen dataclass with two methods:
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
 `aggregate`. The fields are the parameters, so the printed name is the whole configuration, and `registry`
-parses it back to an equal metric. `learnedgec.scoring` checks the inputs, stores statistics and signs scores.
-`protocols` has what some metrics can do besides scoring.
+parses it back to an equal metric. `bound` checks the inputs, stores statistics and signs scores.
+
+Some metrics can do more than score. The command line checks for these abilities, never for classes, so a new
+metric supports a flag by defining a method:
+
+    ShowsEdits      `score --show edits`
+    CountsByType    `score --by TIER`
+    Reannotates     `--reannotate`
+    PlansRequests   `score --dry-run`
+    LearnsWeights   `score --save-weights FILE`
+    Gated           `report` marks rejected outputs
 """
 
 from __future__ import annotations
@@ -28,22 +37,25 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.references import Reference, ReferenceRows, References
+from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
-from learnedgec.errors import InputError, ModelError, ParameterError, PluginError
+from learnedgec.errors import InputError, ModelError, ParameterError
+from learnedgec.metrics.bound import BoundMetric, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
-from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
+    from learnedgec.edits.annotator import Tier
     from learnedgec.evaluators.packages import Package
+    from learnedgec.metrics.llm import RequestPlan
 
 
 _Own = TypeVar("_Own", bound="Metric")
@@ -216,36 +228,7 @@ class Metric(ABC):
         Raises:
             PluginError: `compute` does not return one row of an array for each sentence.
         """
-        # The first sentence with the same references stands for the references of a row.
-        first: dict[tuple[Reference, ...], int] = {}
-        reference_numbers = [0] * len(sources)
-        if references is not None:
-            reference_numbers = [
-                first.setdefault(row, number) for number, row in enumerate(references)
-            ]
-        places: dict[tuple[str, str, int], int] = {}
-        places_of = {
-            system: [
-                places.setdefault(row, len(places))
-                for row in zip(sources, hypotheses, reference_numbers, strict=True)
-            ]
-            for system, hypotheses in systems.items()
-        }
-        PROFILE.rows += len(sources) * len(systems)
-        PROFILE.distinct += len(places)
-        computed = self.compute(
-            [source for source, _, _ in places],
-            [hypothesis for _, hypothesis, _ in places],
-            None if references is None else references.select(number for _, _, number in places),
-            runtime,
-        )
-        arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]
-        if not all(isinstance(array, np.ndarray) and len(array) == len(places) for array in arrays):
-            raise PluginError(
-                f"{self.label}: compute did not return Statistics of NumPy arrays with one row for each of "
-                f"{len(places)} sentences."
-            )
-        return {system: computed.take(rows) for system, rows in places_of.items()}
+        return distinct_statistics(self, sources, systems, references, runtime)
 
     # -- its name, which is its whole configuration ----------------------------------------------
 
@@ -302,7 +285,7 @@ class Metric(ABC):
         }
         return dataclasses.replace(self, **defaults) if defaults else self
 
-    # -- shorthands for `learnedgec.scoring` --------------------------------------------------------
+    # -- shorthands for one metric --------------------------------------------------------
 
     def score(
         self,
@@ -312,7 +295,7 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Score:
-        """Score one system; see `learnedgec.score`.
+        """Score one system, or several by name; see `learnedgec.score`.
 
         Example:
             >>> from learnedgec import load_metric
@@ -320,9 +303,12 @@ class Metric(ABC):
             >>> score.sentences.tolist()
             [1.0]
         """
-        from learnedgec.scoring import score
-
-        return score(self, sources, hypotheses, references, runtime=runtime)
+        if isinstance(hypotheses, Mapping):
+            return self.score_systems(  # type: ignore[return-value]
+                sources, hypotheses, references, runtime=runtime
+            )
+        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+        return self.score_systems(sources, systems, references, runtime=runtime)["hypotheses"]
 
     def score_systems(
         self,
@@ -333,9 +319,9 @@ class Metric(ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `learnedgec.score`."""
-        from learnedgec.scoring import score
-
-        return score(self, sources, systems, references, runtime=runtime)
+        bound = BoundMetric.of(self, runtime)
+        inputs = checked_inputs([bound], sources, systems, references, bound.runtime)
+        return bound.scores(bound.compute(inputs), inputs.references)
 
     def statistics(
         self,
@@ -345,11 +331,9 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Statistics:
-        """Return the statistics of one system's N hypotheses; see `learnedgec.scoring.BoundMetric`."""
-        from learnedgec.scoring import bind_one
-
+        """Return the statistics of one system's N hypotheses; see `BoundMetric`."""
         systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        return bind_one(self, runtime).statistics(sources, systems, references)["hypotheses"]
+        return BoundMetric.of(self, runtime).statistics(sources, systems, references)["hypotheses"]
 
 
 class ResampledMetric(Metric):
@@ -406,3 +390,106 @@ def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:
     from learnedgec.evaluators.precision import model_precision
 
     return {"sha256": checkpoint_digest(name), "dtype": model_precision(runtime)}
+
+
+# -- what some metrics can do besides scoring --------------------------------------------------
+
+
+@runtime_checkable
+class ShowsEdits(Protocol):
+    """A metric that can list the edits that it counted.
+
+    Attributes:
+        counted: the keys of `sentence_details` that count edits, in the order of tables.
+    """
+
+    counted: ClassVar[tuple[str, ...]]
+
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        """Return one row per edit, or per chunk of the source, sentence by sentence from left to right.
+
+        Args:
+            statistics: the metric's own, which must have `records`.
+
+        Returns:
+            Rows of `sentence` (from 1), `annotator`, `edit` (`matched`; `unmatched`, only the system's;
+            `missed`, only the annotator's; or `unchanged`), `start`, `end`, `original`, `correction` and
+            `type` (empty if unknown). A metric that weights edits adds `weight`, and perhaps `change`, which
+            is above 0 if an edit helps and below 0 if it harms. Its own columns come last.
+        """
+
+
+@runtime_checkable
+class CountsByType(Protocol):
+    """A metric that can tell error types apart."""
+
+    def typed(self) -> Metric:
+        """Return the metric with error types in its statistics, so that `by_type` works."""
+
+    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
+        """Return numbers by name for each error type, the most frequent first."""
+
+
+@runtime_checkable
+class Reannotates(Protocol):
+    """A metric that can extract the edits of references again, ignoring their gold edits."""
+
+    def reannotated(self) -> Metric:
+        """Return the metric that extracts the edits of references again."""
+
+
+@runtime_checkable
+class PlansRequests(Protocol):
+    """A metric that sends requests to a language model, which cost time or money."""
+
+    def plan(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> RequestPlan:
+        """Return the requests that scoring these systems would send, without sending them.
+
+        Args:
+            sources: N sentences.
+            systems: system -> N hypotheses.
+            runtime: how to run.
+        """
+
+
+class SavedWeights(Protocol):
+    """Weights that can be written to a file."""
+
+    def save(self, path: PathLike) -> None:
+        """Write the weights atomically."""
+
+
+@runtime_checkable
+class LearnsWeights(Protocol):
+    """A metric that learns weights from systems; saved to a file, they can be used to score other systems."""
+
+    def learn(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> SavedWeights:
+        """Return the weights learned from these systems.
+
+        Args:
+            sources: N sentences.
+            systems: system -> N hypotheses.
+            references: references of the N sentences.
+            runtime: how to run.
+        """
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """A metric that gives low scores to hypotheses that are too different from their source."""
+
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses pass the gate, bool (N,)."""

@@ -30,8 +30,7 @@ from learnedgec.metrics.base import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Array, Floats, Indices, Texts
 
 if TYPE_CHECKING:

@@ -39,11 +39,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.errors import ParameterError
+from learnedgec.errors import InputWarning, ParameterError, warn_of_inputs
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
-from learnedgec.runtime.notices import InputWarning, warn_of_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 

@@ -15,7 +15,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, ResampledMetric, Statistics
-from learnedgec.metrics.registry import REGISTRY, NamedMetric, is_metric_name, read_name
+from learnedgec.metrics.bound import Inputs, NamedMetric, statistics_of_systems
+from learnedgec.metrics.registry import REGISTRY, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -48,6 +49,8 @@ class Ensemble(ResampledMetric):
 
     name: ClassVar[str] = "ensemble"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "scales"})
+    # The members' statistics are.
+    stores_statistics: ClassVar[bool] = False
     members: tuple[str, ...]
     weights: tuple[float, ...] | None = None
     scales: tuple[tuple[float, float], ...] | None = None
@@ -153,6 +156,20 @@ class Ensemble(ResampledMetric):
                 for metric in self.metrics
             ]
         )
+
+    def compute_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None,
+        runtime: Runtime,
+    ) -> dict[str, Statistics]:
+        """Return the members' statistics of several systems, each computed or stored under its own name."""
+        inputs = Inputs(
+            list(sources), {name: list(texts) for name, texts in systems.items()}, references
+        )
+        parts = [statistics_of_systems(metric, inputs, runtime) for metric in self.metrics]
+        return {name: self.joined([part[name] for part in parts]) for name in systems}
 
     @staticmethod
     def joined(parts: Sequence[Statistics]) -> Statistics:

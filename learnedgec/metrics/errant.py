@@ -10,6 +10,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator
+from learnedgec.errors import TextWarning, warn_of_inputs
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
@@ -21,7 +22,6 @@ from learnedgec.metrics.edit_overlap import (
     overlap_statistics,
 )
 from learnedgec.metrics.reference_choice import four_decimals
-from learnedgec.runtime.notices import TextWarning, warn_of_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 

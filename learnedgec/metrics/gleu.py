@@ -1,4 +1,4 @@
-"""GLEU: n-gram overlap with references that penalises n-grams kept from the source."""
+"""GLEU, n-gram overlap with references that penalises n-grams kept from the source, and GREEN."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from learnedgec.metrics.ngrams import (
     resampled_totals,
     shared_counts,
 )
-from learnedgec.metrics.reference_choice import count_references
+from learnedgec.metrics.reference_choice import count_references, first_best
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
@@ -245,3 +245,129 @@ def _gleu(denominators: Array, numerators: Array) -> Floats:
     brevity = np.minimum(0.0, 1.0 - numerators[..., 0] / denominators[..., 0])
     logs = np.log(numerators[..., 1:] / denominators[..., 1:]).sum(axis=-1) / 4
     return np.where(zero, 0.0, np.exp(brevity + logs))
+
+
+@dataclass(frozen=True)
+class Green(ResampledMetric):
+    """GREEN: F-score over the n-grams that were rightly kept, deleted and inserted.
+
+    An n-gram occurs s times in the source, r times in the reference and h times in the hypothesis. TP counts
+    how often it is rightly kept, `min(s, r, h)`, deleted, `max(s − max(r, h), 0)`, and inserted,
+    `max(min(r, h) − s, 0)`. FP counts how often it is wrongly deleted, `max(min(s, r) − h, 0)`, and inserted,
+    `max(h − max(s, r), 0)`. FN counts how often it is not deleted, `max(min(s, h) − r, 0)`, and not inserted,
+    `max(r − max(s, h), 0)`. All are summed over the n-grams of an order. P = TP/(TP+FP), and 1 if both are 0;
+    R = TP/(TP+FN), and 0 if both are 0. The score is `F = 1/(α/P̄ + (1−α)/R̄)`, α = 1/(β²+1), with the
+    geometric means P̄ and R̄ over the orders 1 to n.
+
+    Each sentence uses the reference with the best own F over orders 1 to n. F over orders 1 to n−1, and so
+    on, decides between equals, and then the first wins. The corpus score sums the counts of these references.
+
+    Equal to the official `green` and `sgreen`, which print percentages and use β = 1 by default; the default
+    here is 2, as in meta-evaluations on SEEDA.
+
+    Source: Koyama et al., "n-gram F-score for Evaluating Grammatical Error Correction" (INLG 2024).
+
+    Attributes:
+        n: the longest n-gram.
+        beta: weight of recall.
+        unit: whether n-grams consist of tokens, or of characters with the spaces between tokens.
+
+    Example:
+        >>> from learnedgec import References, load_metric
+        >>> references = References.from_texts(["She goes to school ."])
+        >>> score = load_metric("green").score(["She go to school ."], ["She goes to school ."], references)
+        >>> score.value
+        1.0
+    """
+
+    name: ClassVar[str] = "green"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta"})
+    n: int = 4
+    beta: float = 2.0
+    unit: Unit = "word"
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not self.beta >= 0:
+            raise ParameterError(f"{self}: n must be at least 1 and beta at least 0.")
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+    ) -> Statistics:
+        """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
+        assert references is not None
+        counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
+        for shared in shared_counts(sources, hypotheses, references, self.unit, self.n):
+            source, reference, hypothesis = shared.source, shared.reference, shared.hypothesis
+            _, first, same = np.unique(
+                source * (reference.max() + 1) + reference, return_index=True, return_inverse=True
+            )
+            for order in range(1, self.n + 1):
+                s, r, h = (
+                    shared.ngrams.sizes(texts, order) for texts in (source, reference, hypothesis)
+                )
+                position, count, (in_source,) = shared.ngrams.counts(
+                    order, reference[first], source[first]
+                )
+                sr = shared.sum(position, np.minimum(count, in_source))[same]
+                position, count, (in_source, in_reference) = shared.ngrams.counts(
+                    order, hypothesis, source, reference
+                )
+                sh = shared.sum(position, np.minimum(count, in_source))
+                rh = shared.sum(position, np.minimum(count, in_reference))
+                srh = shared.sum(position, np.minimum(count, np.minimum(in_source, in_reference)))
+                # The regions of the docstring, by inclusion and exclusion.
+                counts[shared.rows, shared.columns, order - 1] = np.stack(
+                    [s - sr - sh + rh + srh, h + sr - sh - rh, r + sh - sr - rh], axis=1
+                )
+        return Statistics({"counts": counts, "references": count_references(references)})
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return F of each resample, over the summed counts of each sentence's best reference."""
+        totals = resampled_totals(self._chosen(statistics), samples)
+        scores: Floats = self._scores(totals)[2][:, -1]
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the geometric means of precision and recall."""
+        precision, recall, _ = self._scores(self._chosen(statistics).sum(axis=0))
+        return {"precision": float(precision[-1]), "recall": float(recall[-1])}
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return F of each sentence's best reference."""
+        scores: Floats = self._scores(self._chosen(statistics))[2][:, -1]
+        return scores
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return precision, recall and the number of the reference in use."""
+        precision, recall, _ = self._scores(self._chosen(statistics))
+        return {
+            "precision": precision[:, -1],
+            "recall": recall[:, -1],
+            "reference": self._choice(statistics),
+        }
+
+    def _scores(self, counts: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return the means of P and R, and F, over the orders up to each order, (…, n) from (…, n, 3)."""
+        right, over, under = (counts[..., region].astype(np.float64) for region in range(3))
+        precision = np.where(right + over > 0, right / np.maximum(right + over, 1), 1.0)
+        recall = np.where(right + under > 0, right / np.maximum(right + under, 1), 0.0)
+        orders = np.arange(1, self.n + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision, recall = (
+                np.exp(np.log(values).cumsum(axis=-1) / orders) for values in (precision, recall)
+            )
+            alpha = 1 / (self.beta**2 + 1)
+            scores = 1 / (alpha / precision + (1 - alpha) / recall)
+        return precision, recall, np.where((precision == 0) | (recall == 0), 0.0, scores)
+
+    def _choice(self, statistics: Statistics) -> Indices:
+        """Return the number of each sentence's best reference."""
+        scores = self._scores(statistics["counts"])[2]
+        real = np.arange(scores.shape[1]) < statistics["references"][:, None]
+        # F over all orders decides, then over fewer; the first of equal references wins.
+        return first_best(list(np.moveaxis(scores, -1, 0))[::-1], real)
+
+    def _chosen(self, statistics: Statistics) -> Ints:
+        """Return the counts against each sentence's best reference, int (N, n, 3)."""
+        counts: Ints = statistics["counts"]
+        return counts[np.arange(len(counts)), self._choice(statistics)]

@@ -23,7 +23,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
-from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.files import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Texts

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
+from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor, predict
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import RELEASED
@@ -79,7 +79,7 @@ class Impara(GatedMetric):
         (N,), the default of the parameter `threshold`.
         """
         runtime = runtime.bound()
-        quality = self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+        quality = predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
         encoder = self._encoder(runtime)
         if encoder == _CHARACTERS:
             similarity = character_similarities(sources, hypotheses)

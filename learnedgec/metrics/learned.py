@@ -26,7 +26,7 @@ from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.errors import MissingDependencyError, ModelError, ParameterError
-from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
+from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
 from learnedgec.evaluators.packages import RELEASED, Package, open_package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
@@ -241,7 +241,9 @@ class Head(LearnedMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        return Statistics(self.predictor(runtime).predict(sources, hypotheses, self.heads, runtime))
+        return Statistics(
+            predict(self.predictor(runtime), sources, hypotheses, self.heads, runtime)
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""
@@ -308,8 +310,12 @@ class Preference(GatedMetric):
         # The preference for an unchanged source is 0, so the source need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        values = self.predictor(runtime).predict(
-            [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
+        values = predict(
+            self.predictor(runtime),
+            [*unchanged, *unchanged],
+            [*changed, *unchanged],
+            ["preference"],
+            runtime,
         )["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
         similarity = character_similarities(sources, hypotheses)
@@ -377,7 +383,7 @@ class Classifier(LearnedMetric):
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
         return Statistics(
-            self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+            predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

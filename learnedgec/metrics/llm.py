@@ -28,7 +28,7 @@ from learnedgec.evaluators.chat import (
     import_openai,
 )
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store

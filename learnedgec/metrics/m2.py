@@ -20,8 +20,7 @@ from learnedgec.metrics.edit_overlap import (
     edit_record,
     overlap_statistics,
 )
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Array, Floats, Texts
 
 

@@ -37,7 +37,8 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.tuned import TEST_MARK, read_tuned
+from learnedgec.metrics.bound import NamedMetric
+from learnedgec.metrics.tuned import read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
@@ -54,50 +55,6 @@ class MetricEntry:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class NamedMetric:
-    """A metric under the name by which it was asked for.
-
-    Attributes:
-        metric: the metric.
-        tuned: the name of a tuned metric, such as `some@jfleg`; empty for any other.
-        original: the tuned metric as its file defines it, with which labels are compared; `None` otherwise.
-    """
-
-    metric: Metric
-    tuned: str = ""
-    original: Metric | None = None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.label!r})"
-
-    def __str__(self) -> str:
-        """The name with every parameter, which parses back."""
-        return self.metric.printed(self.tuned) if self.tuned else str(self.metric)
-
-    @property
-    def label(self) -> str:
-        """The name with only the parameters that differ from their defaults or tuned values."""
-        if self.original is None:
-            return self.metric.label
-        usual = {
-            field.name: getattr(self.original, field.name)
-            for field in dataclasses.fields(self.original)
-        }
-        return self.metric.printed(self.tuned, usual)
-
-    @property
-    def tuned_names(self) -> tuple[str, ...]:
-        """The names of the tuned metrics that it scores with, itself or as a member of an ensemble."""
-        members: tuple[str, ...] = getattr(self.metric, "tuned_names", ())
-        return (self.tuned, *members) if self.tuned else members
-
-    @property
-    def tuned_on_test(self) -> bool:
-        """Whether a tuned metric that it scores with has a name that marks test data."""
-        return any(name.endswith(TEST_MARK) for name in self.tuned_names)
-
-
 # The classes of this folder by the names of their metrics; `sent…` is the alias for the level of sentences.
 _CLASSES = {
     "m2": "m2:M2",
@@ -109,7 +66,7 @@ _CLASSES = {
     "cleme2": "cleme:Cleme2",
     "sentcleme2": "cleme:Cleme2",
     "gleu": "gleu:Gleu",
-    "green": "green:Green",
+    "green": "gleu:Green",
     "some": "some:Some",
     "impara": "impara:Impara",
     "preference": "learned:Preference",
@@ -121,8 +78,8 @@ _CLASSES = {
     "pt-m2": "pretrained_overlap:PtM2",
     "pt-errant": "pretrained_overlap:PtErrant",
     "uot-errant": "uot_errant:UotErrant",
-    "hter": "hter:Hter",
-    "ter": "ter:Ter",
+    "hter": "edit_rates:Hter",
+    "ter": "edit_rates:Ter",
     "edit-count": "sentinels:EditCount",
     "length": "sentinels:Length",
     "constant": "sentinels:Constant",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from learnedgec.data.rows import Row, as_frame, as_html, as_text, plain
+from learnedgec.data.tables import Row, as_frame, as_html, as_text, plain
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.types import Array, Floats
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.classifier import find_predictor
+from learnedgec.evaluators.classifier import find_predictor, predict
 from learnedgec.evaluators.packages import RELEASED, open_package
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.learned import (
@@ -115,7 +115,7 @@ class Some(GatedMetric):
         """
         runtime = runtime.bound()
         values = {
-            predictor: predictor.predict(sources, hypotheses, outputs, runtime)
+            predictor: predict(predictor, sources, hypotheses, outputs, runtime)
             for predictor, outputs in self.outputs(runtime).items()
         }
         scaled: dict[str, Array] = {}

@@ -20,7 +20,7 @@ from typing import Any
 
 from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.runtime.search_paths import lookup_folders
+from learnedgec.runtime.files import lookup_folders
 
 # The suffix of the name of a metric that was tuned on test data.
 TEST_MARK = "+test"

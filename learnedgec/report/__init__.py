@@ -1,13 +1,11 @@
 """The report: one HTML file with scores, edits and sentences of several systems.
 
-- `data`: the content of a report as one value for JSON
+- `data`: the content of a report as one value for JSON, and a benchmark's meta-evaluation
 - `overview`: systems × metrics, with the significant differences; the meaning of scores and what affects them
 - `sentences`: sources, outputs, references and edits, with their scores, and edits by error type
-- `judgements`: a benchmark's meta-evaluation
 - `provenance`: software, data with their licences, and notices about texts, annotator and metrics
 - `page`: the HTML file (`templates/`, `assets/`)
 - `training`: the report of a training run
-- `papers`: the figures of papers beside ours
 """
 
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report

@@ -16,8 +16,7 @@ from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.annotators import RELEASED, USUAL, describe_annotator
-from learnedgec.metrics.inputs import input_notices
-from learnedgec.scoring import BoundMetric
+from learnedgec.metrics.bound import BoundMetric, input_notices
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 

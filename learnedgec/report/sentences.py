@@ -15,14 +15,14 @@ from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.data.rows import Row, plain
+from learnedgec.data.tables import Row, plain
 from learnedgec.edits.annotator import TIERS, extract_edits, foreign_types
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Gated, Metric, ShowsEdits, Statistics
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import BoundMetric, bind_one
+from learnedgec.scoring import bind_one
 
 # Missing, replacement, unnecessary, and no edit; types that are not ERRANT's count as replacement.
 _OPERATIONS = ("M", "R", "U", "")

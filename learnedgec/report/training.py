@@ -11,7 +11,7 @@ import numpy as np
 from learnedgec.data.text import iterate_jsonl, read_json, write_text
 from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.report.page import render
-from learnedgec.training.result import read_history
+from learnedgec.training.run import read_history
 from learnedgec.types import Floats
 
 # The size of a chart. The margin on the left holds 9.857e-05, also in the larger letters of a phone.

@@ -20,17 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.catalog.cases import Case
 from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.sentences import Case
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.metrics.inputs import as_inputs
+from learnedgec.metrics.bound import as_inputs
 from learnedgec.metrics.scores import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics
-from learnedgec.stats.outcomes import outcomes, quotient
 from learnedgec.stats.resampling import Bootstrap, Estimate
+from learnedgec.stats.significance import outcomes, quotient
 from learnedgec.types import Floats
 
 # -- preferences on cases ---------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from learnedgec.errors import BadNameError, PluginError, UnknownNameError
-from learnedgec.runtime.digests import file_digest, key_of
+from learnedgec.runtime.files import file_digest, key_of
 
 T = TypeVar("T")
 S = TypeVar("S")

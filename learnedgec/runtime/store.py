@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from learnedgec.errors import OutputError
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.types import Array, Floats
 
 Input: TypeAlias = str | tuple[str, str]

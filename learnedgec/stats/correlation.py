@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.stats.outcomes import quotient
+from learnedgec.stats.significance import quotient
 from learnedgec.types import Floats
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.stats.outcomes import quotient
+from learnedgec.stats.significance import quotient
 from learnedgec.types import Floats, Indices
 
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from learnedgec.errors import InputError
 from learnedgec.runtime.progress import track
-from learnedgec.stats.outcomes import outcomes
+from learnedgec.stats.significance import outcomes
 from learnedgec.types import Floats, Indices
 
 # -- TrueSkill --------------------------------------------------------------------------------------

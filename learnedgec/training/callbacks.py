@@ -1,19 +1,25 @@
-"""Callbacks of a training run: its announcement, its progress and its last evaluation."""
+"""Callbacks of a training run: its announcement, progress, checkpoints and last evaluation."""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as lightning
 import torch
-from pytorch_lightning.callbacks import RichProgressBar
+from lightning_fabric.plugins import TorchCheckpointIO
+from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
 from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
+from learnedgec.errors import ConfigError
 from learnedgec.evaluators.precision import has_bfloat16
 from learnedgec.runtime.progress import ProgressLines
+from learnedgec.runtime.writing import atomic_path
 
 
 class LastEvaluation(lightning.Callback):
@@ -184,3 +190,127 @@ class ProgressBar(RichProgressBar):
         """Return which epoch it is, counted from 1; Lightning counts from 0."""
         last = self.trainer.max_epochs
         return f"Epoch {current_epoch + 1}" + (f"/{last} " if last and last > 0 else " ")
+
+
+# The words of errors for starting again, in Python and on the command line.
+ANEW = {"hint": "overwrite=True.", "flag": "--overwrite."}
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Return the content of a run's checkpoint: tensors and plain values.
+
+    Raises:
+        ConfigError: it is damaged, or holds other objects, which might run code.
+    """
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    except Exception as error:  # reading bytes of any kind raises errors of any kind
+        raise ConfigError(
+            f"the checkpoint {path} is damaged, or holds more than tensors and plain values "
+            f"({type(error).__name__}); start again with ",
+            **ANEW,
+        ) from None
+    return state
+
+
+class WholeCheckpoints(TorchCheckpointIO):
+    """Checkpoints that replace their predecessors whole, written beside them and not in memory first."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
+        """Write a checkpoint; until it is complete, an earlier one stays; see `CheckpointIO`."""
+        with atomic_path(path) as temporary:
+            torch.save(checkpoint, temporary)
+
+
+class LastCheckpoint(ModelCheckpoint):
+    """The last checkpoint, saved at the end of each epoch, within epochs, and at Ctrl-C or SIGTERM.
+
+    After the first of these signals the run ends as soon as a step is done, and the evaluation that may
+    follow it; a second one ends it at once, with the checkpoint before. Several processes would have to agree
+    on a step; their last checkpoint is that of the epoch or the interval.
+
+    A run that continues has to evaluate what an uninterrupted one evaluates. So no checkpoint is saved
+    between a step and its evaluation.
+
+    Args:
+        every_n_train_steps: steps between checkpoints within an epoch; the time counts by default.
+        train_time_interval: time between checkpoints within an epoch, if no steps are given.
+        every_n_epochs: epochs between checkpoints at their end.
+        save_on_train_epoch_end: without effect.
+        options: see `ModelCheckpoint`.
+    """
+
+    def __init__(
+        self,
+        every_n_train_steps: int | None = None,
+        train_time_interval: timedelta | None = timedelta(minutes=1),
+        every_n_epochs: int | None = None,
+        save_on_train_epoch_end: bool | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            every_n_epochs=every_n_epochs or 1, save_on_train_epoch_end=True, **options
+        )
+        self.steps, self.interval = every_n_train_steps, train_time_interval
+        # The settings of the run, which its checkpoints name.
+        self.digest = ""
+        # This function is called when the first checkpoint has replaced those of an earlier run.
+        self.on_first: Callable[[], None] = lambda: None
+        self.saved = self.asked = False
+        self._due, self._since = False, 0.0
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Take over Ctrl-C and SIGTERM; the Trainer restores what they did before."""
+        self._since = time.monotonic()
+        if trainer.world_size == 1 and threading.current_thread() is threading.main_thread():
+            self.asked = trainer.received_sigterm  # before it trained
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._ask)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        self.asked = True
+        signal.signal(number, signal.default_int_handler)
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, *rest: Any) -> None:
+        """Save a checkpoint if one is due or the run is to end, unless an evaluation follows."""
+        loop = trainer.fit_loop.epoch_loop
+        if loop._should_accumulate():
+            return
+        if self.steps:
+            self._due = self._due or trainer.global_step % self.steps == 0
+        elif self.interval is not None:
+            late = time.monotonic() - self._since >= self.interval.total_seconds()
+            self._due = self._due or trainer.strategy.broadcast(late)
+        follows = loop._num_ready_batches_reached() or loop._should_check_val_fx(
+            trainer.fit_loop._data_fetcher  # type: ignore[arg-type]  # there is one within an epoch
+        )
+        if (self._due or self.asked) and not follows:
+            self._save_topk_checkpoint(trainer, self._monitor_candidates(trainer))
+            self._end_if_asked()
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Save a checkpoint, after the next step where the number of steps is given."""
+        # A run with a limit of steps that continued here would count the epoch twice.
+        if trainer.max_steps != -1 and not (trainer.should_stop or trainer.fit_loop.done):
+            self._due = True
+            return
+        super().on_train_epoch_end(trainer, pl_module)
+        self._end_if_asked()
+
+    def _end_if_asked(self) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+
+    def on_save_checkpoint(
+        self, trainer: lightning.Trainer, pl_module: Any, checkpoint: dict[str, Any]
+    ) -> None:
+        """Name the settings of the run."""
+        checkpoint["settings"] = self.digest
+
+    def _save_checkpoint(self, trainer: lightning.Trainer, filepath: str) -> None:
+        super()._save_checkpoint(trainer, filepath)
+        if not self.saved and trainer.is_global_zero:
+            self.on_first()
+        self.saved, self._due, self._since = True, False, time.monotonic()

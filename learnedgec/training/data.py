@@ -21,7 +21,6 @@ import torch
 from jsonargparse.typing import PositiveInt, register_type
 from torch.utils.data import DataLoader
 
-from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.catalog.leakage import (
     check_leakage,
     check_reserved,
@@ -29,7 +28,7 @@ from learnedgec.data.catalog.leakage import (
     without_reserved,
 )
 from learnedgec.data.catalog.ratings import RATINGS
-from learnedgec.data.catalog.sentences import load_labelled
+from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share
 from learnedgec.data.records import is_saved_dataset
 from learnedgec.edits.tokenisation import tokenise

@@ -1,59 +1,27 @@
-"""Train an evaluator from a configuration to a package: parse, fit, select, evaluate, write."""
+"""Train an evaluator from a configuration to a package: one run, or the median or mean of several seeds."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
+import copy
 import os
-import signal
-import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
-import datasets
-import pytorch_lightning as lightning
 import torch
-from lightning_fabric.plugins import TorchCheckpointIO
-from lightning_fabric.utilities.exceptions import MisconfigurationException
-from lightning_fabric.utilities.rank_zero import rank_zero_only
-from lightning_fabric.utilities.warnings import PossibleUserWarning
-from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar, WeightAveraging
-from pytorch_lightning.cli import LightningCLI
-from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 
-from learnedgec.data.catalog.licences import check_permissive
-from learnedgec.data.text import read_json, write_json, write_jsonl
-from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
+from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import is_package, open_package, was_checked
-from learnedgec.evaluators.quantization import check_bits, round_weights
-from learnedgec.runtime.progress import has_bars
-from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.search_paths import included_folder
-from learnedgec.runtime.writing import check_writable
-from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar, StepLines
-from learnedgec.training.checkpoints import LastCheckpoint, WholeCheckpoints
-from learnedgec.training.data import TrainingData
-from learnedgec.training.evaluate import evaluate, judge_heads, predictions, warnings_about
+from learnedgec.evaluators.packages import check_package
+from learnedgec.runtime.runtime import Runtime, parallel_map
+from learnedgec.runtime.writing import atomic_folder
+from learnedgec.training.evaluate import main_figure
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.options import parse, run_folder
-from learnedgec.training.package import package_path, write_package
-from learnedgec.training.result import TrainingResult
-
-_NOT_EVALUATED = (
-    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
-    "validation on."
-)
-
-# The words of errors for starting again, in Python and on the command line.
-_ANEW = {"hint": "overwrite=True.", "flag": "--overwrite."}
-
-# The file in a run's folder that records, after its end, why it ended.
-_FINISHED = "finished.json"
+from learnedgec.training.options import parse
+from learnedgec.training.run import Run, TrainingResult, quiet_lightning
 
 
 def train(
@@ -84,7 +52,6 @@ def train(
     # oneDNN keeps a compiled kernel for each shape, 1,024 of them. Batches have many shapes, and the kernels
     # of a 9-layer encoder took a gigabyte in 200 steps; with 64 the steps are as fast.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-    from learnedgec.training.seeds import train_seeds  # which trains runs of this module
 
     with quiet_lightning():
         run = Run(parse(arguments, progress=progress, module=module))
@@ -93,367 +60,105 @@ def train(
                 "trainer.devices: training from Python uses one device; `learnedgec train` uses several."
             )
         if run.config.seeds > 1:
-            return train_seeds(run, arguments, progress=progress, notify=notify, module=module)
+            return _train_seeds(run, arguments, progress=progress, notify=notify, module=module)
         if run.config.average:
             raise ConfigError("average: one seed has no mean; set seeds to 2 or more.")
         return run.complete(notify)
 
 
-class Run:
-    """A training run: its settings, its folder and its package."""
+def _train_seeds(
+    first: Run,
+    arguments: Sequence[str],
+    *,
+    progress: bool,
+    notify: Callable[[str], None] | None,
+    module: type[EvaluatorModule],
+) -> TrainingResult:
+    """Train the seeds, `jobs` at a time, and write the package.
 
-    def __init__(self, parsed: LightningCLI) -> None:
-        self.config: Any = parsed.config
-        self.module: EvaluatorModule = parsed.model
-        self.data: TrainingData = parsed.datamodule
-        self.trainer: lightning.Trainer = parsed.trainer
-        self.parser = parsed.parser
-        config = self.config
-        self.folder = Path(run_folder(config.runs, config.name, config.part))
-        output = self.folder if config.part else Path(config.output)
-        self.package = package_path(output, config.name)
-        self.last = self.folder / "last.ckpt"
-        self.finished = self.folder / _FINISHED
-        self.chosen: ModelCheckpoint = parsed.config_init["best"]
-        self.kept: LastCheckpoint = parsed.config_init["last"]
-        self.kept.digest = self.digest
-        self.kept.on_first = lambda: self.finished.unlink(missing_ok=True)
+    The mean of the weights of runs that differ in their seed is often better than each of them (Wortsman et
+    al., "Model soups", ICML 2022).
 
-    def complete(self, notify: Callable[[str], None] | None) -> TrainingResult | None:
-        """Train, evaluate and write the package; in all processes but the first, return `None`."""
-        self.check()
-        resumed = self.begin()
-        if self.config.resume and not resumed and notify:
-            notify("There is no checkpoint to resume, so training starts from the beginning.")
-        self.fit(resumed, notify)
-        if not self.trainer.is_global_zero:
-            return None
-        try:
-            return self.finish()
-        except KeyboardInterrupt:
-            raise self._interrupted(resumed) from None
-
-    @property
-    def digest(self) -> str:
-        """The digest of the settings that a run may not change when it continues."""
-        # Training does not depend on sums, which are computed from trained heads, on processes, nor on where
-        # pairs are stored.
-        model, data = (
-            {
-                key: value
-                for key, value in vars(group).items()
-                if key not in ("sums", "jobs", "folder")
-            }
-            for group in (self.config.model, self.config.data)
-        )
-        settings = {"seed": self.config.seed_everything, "model": model, "data": data}
-        text = json.dumps(
-            settings, default=lambda value: getattr(value, "__dict__", None) or str(value)
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def check(self) -> None:
-        """Raise an error before hours of training, and before the files of an earlier run are removed.
-
-        Raises:
-            ConfigError: an option cannot be used.
-            LeakageError: the evaluator that the run continues was not checked against test data.
-        """
-        trainer, module = self.trainer, self.module
-        check_writable(self.last)
-        check_bits(module.model, self.config.bits)
-        if self.config.licence_policy == "permissive":
-            check_permissive(module.encoder_name, self.data.datasets(), self.data.tools())
-        if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
-            raise ConfigError(_NOT_EVALUATED)
-        if trainer.max_epochs == trainer.max_steps == -1:
-            raise ConfigError(
-                "trainer.max_epochs is -1, but the schedule needs to know the last step; give a number of "
-                "epochs, or max_steps."
-            )
-        if self.data.check_leakage and module.continued and not was_checked(module.continued):
-            raise LeakageError(
-                f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
-                "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be tested on them; "
-                "to accept that, set data.check_leakage: false."
-            )
-        for group in ("best", "last", "early_stopping"):
-            monitor = getattr(self.config, group).monitor
-            if monitor is not None and monitor not in module.logged:
-                raise ConfigError(
-                    f"{group}.monitor: {monitor!r} is not measured; choose one of "
-                    f"{', '.join(module.logged)}."
-                )
-
-    def begin(self) -> bool:
-        """Make the run's folder ready; return whether to continue from its last checkpoint.
-
-        Nothing of an earlier run is removed: its files stand until this run has better ones.
-        """
-        resumed = self.config.resume and self._is_resumable()
-        if not resumed:
-            unfinished = self.last.exists() and not self.finished.exists()
-            self.check_free(self.package.is_dir() or unfinished)
-        if self.trainer.is_global_zero:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for partial in self.folder.glob(".*.partial"):  # of a process that was killed
-                partial.unlink(missing_ok=True)
-        return resumed
-
-    def check_free(self, exists: bool) -> None:
-        """Raise `ConfigError` if an evaluator or a run of this name exists and is not to be replaced."""
-        included = included_folder("checkpoints", "checkpoints") / self.package.name
-        package = self.package.resolve()
-        # Evaluators here are found before those of the installation.
-        hides = package.parent == Path("checkpoints").resolve() and package != included.resolve()
-        if hides and is_package(included):
-            raise ConfigError(
-                f"name: {included.name} is an evaluator of the installation, which the new one would hide; "
-                "choose another name."
-            )
-        if exists and not self.config.overwrite:
-            raise ConfigError(
-                f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "
-                "continue a run that has a checkpoint with ",
-                hint="resume=True, or replace both with overwrite=True.",
-                flag="--resume, or replace both with --overwrite.",
-            )
-
-    def fit(self, resumed: bool, notify: Callable[[str], None] | None) -> None:
-        """Fit the heads, with logs in the run's folder.
-
-        Raises:
-            ConfigError: the Trainer's options do not suit each other.
-            MissingDependencyError: TensorBoard is not installed.
-        """
-        trainer: Any = self.trainer
-        loggers: list[Any] = [CSVLogger(self.folder, name="log")]
-        if self.config.tensorboard:
-            try:
-                loggers.append(TensorBoardLogger(self.folder, name="tensorboard"))
-            except ModuleNotFoundError:
-                raise MissingDependencyError(
-                    "tensorboard", "tensorboard", "tensorboard: true"
-                ) from None
-        trainer.loggers = [*loggers, *trainer.loggers]
-        progress = ProgressBar() if has_bars() else StepLines()
-        trainer.callbacks = [
-            progress if type(callback) is RichProgressBar else callback
-            for callback in (*trainer.callbacks, LastEvaluation())
-        ]
-        if any(isinstance(callback, WeightAveraging) for callback in trainer.callbacks):
-            for callback in trainer.checkpoint_callbacks:
-                # Lightning puts averaged weights into whole checkpoints alone.
-                callback.save_weights_only = False
-        if notify:
-            trainer.callbacks.append(Announcement(rank_zero_only(notify)))
-        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
-            trainer.strategy.checkpoint_io = WholeCheckpoints()
-        checkpoint = str(self.last) if resumed else None
-        handler = signal.getsignal(signal.SIGINT)
-        try:
-            trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
-        except SystemExit as error:
-            # Lightning exits so after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
-            # decides which message is printed and which status is returned.
-            if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
-                raise self._interrupted(resumed) from None
-            raise
-        except MisconfigurationException as error:
-            raise ConfigError(f"trainer: {error}") from None
-        finally:
-            # After the first Ctrl-C, Lightning may keep ignoring it.
-            if handler is not None and threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, handler)
-        if trainer.interrupted:
-            raise self._interrupted(resumed)
-
-    def _interrupted(self, resumed: bool) -> KeyboardInterrupt:
-        """Return the interruption, which says how to continue if this run has a checkpoint."""
-        if not (resumed or self.kept.saved):
-            return KeyboardInterrupt(
-                "interrupted before the first checkpoint; nothing was replaced."
-            )
-        return KeyboardInterrupt(
-            "interrupted; the same command with --resume continues from the last checkpoint, as does "
-            "resume=True in Python."
-        )
-
-    def finish(self) -> TrainingResult:
-        """Evaluate the best checkpoint and write it as a package.
-
-        Raises:
-            ConfigError: there is none.
-        """
-        best = self.folder / "best.ckpt"
-        # The file may be an earlier run's.
-        if not self.chosen.best_model_path or not best.exists():
-            raise ConfigError(_NOT_EVALUATED)
-        self.module.load_state_dict(_read_checkpoint(best)["state_dict"])
-        result = self.write(self.module.model)
-        write_json(self.finished, self._end())
-        return result
-
-    def write(
-        self, model: EvaluatorModel, averaged: Sequence[Mapping[str, Any]] = ()
-    ) -> TrainingResult:
-        """Evaluate a model and write it as a package.
-
-        Args:
-            model: the best of the run, or the mean of several runs.
-            averaged: the manifests of these runs' packages.
-        """
-        module, config = self.module, self.config
-        model = model.cpu().float().eval()
-        weights = round_weights(model, config.bits)
-        device = self.trainer.strategy.root_device
-        name = f"evaluation of {config.name}"
-        evaluator = Evaluator(model.to(device), module.tokenizer, name=name)
-        # With float32, the results on a card are the same on every machine.
-        runtime = Runtime(device=str(device), dtype="float32", progress=self.data.progress)
-        parts = self.data.load()
-        results = {
-            part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
-        }
-        start, learned = None, self.data.hashes()
-        if module.continued:
-            start = Evaluator.load(config.model.encoder, runtime=runtime)
-            learned += open_package(config.model.encoder).hashes
-        verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
-        write_package(
-            self.package,
-            model.config,
-            weights,
-            module.tokenizer,
-            configuration=self._configuration(average=bool(averaged)),
-            data=self.data.fingerprint(),
-            learned=learned,
-            results=results,
-            seed=[member["seed"] for member in averaged] or config.seed_everything,
-            encoder=module.encoder_name,
-            continued=module.continued,
-            averaged=averaged,
-            verdicts=verdicts,
-        )
-        doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
-        if not averaged:
-            on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
-            write_jsonl(self.folder / "dev.jsonl", on_dev)
-        return TrainingResult(
-            self.package,
-            results,
-            self._notices(),
-            (*warnings_about(results["dev"], verdicts), *doubts),
-            seed=None if averaged else config.seed_everything,
-            folder=None if averaged else self.folder,
-            verdicts=verdicts,
-        )
-
-    def _configuration(self, *, average: bool) -> str:
-        """Return the configuration to record; training again with it overwrites no evaluator by default."""
-        recorded = self.config.clone()
-        recorded.overwrite = recorded.resume = False
-        recorded.part, recorded.average = "", average
-        configuration: str = self.parser.dump(recorded, skip_none=False)
-        return configuration
-
-    def _notices(self) -> tuple[str, ...]:
-        """Return a notice if the run stopped early."""
-        return tuple(
-            # Lightning counts epochs from 0.
-            f"Training stopped early, after epoch {callback.stopped_epoch + 1}: {callback.monitor} has "
-            f"not been better than {float(callback.best_score):.4f} for {callback.wait_count} "
-            "evaluations (early_stopping.patience); the best checkpoint is kept."
-            for callback in self.trainer.early_stopping_callbacks
-            if getattr(callback, "stopping_reason_message", None)
-        )
-
-    def _is_resumable(self) -> bool:
-        """Return whether there is a checkpoint to continue from.
-
-        Raises:
-            ConfigError: it is damaged, belongs to another or a longer run, or the run is finished.
-        """
-        finished = read_json(self.finished) if self.finished.exists() else {}
-        if finished == self._end() and not self.config.part and self.package.is_dir():
-            raise ConfigError(
-                f"resume: the run in {self.folder} is finished, and there is nothing to resume; to "
-                "train longer, give more epochs (trainer.max_epochs)."
-            )
-        if not self.last.exists():
-            return False
-        state = _read_checkpoint(self.last)
-        if state.get("settings") != self.digest:
-            if self.config.overwrite:
-                return False
-            raise ConfigError(
-                f"resume: the run in {self.folder} was started with other values of seed_everything, "
-                "model or data; use the same values, or start again with ",
-                **_ANEW,
-            )
-        # The epoch, from 0, in which the checkpoint lies or which it ends.
-        epochs = state["epoch"] + 1
-        for key, asked, done in (
-            ("max_epochs", self.trainer.max_epochs, epochs),
-            ("max_steps", self.trainer.max_steps, state["global_step"]),
-        ):
-            if asked is not None and 0 <= asked < done:
-                raise ConfigError(
-                    f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
-                    f"at least {done}, or start again with ",
-                    **_ANEW,
-                )
-        if finished.get("ended_by") == self._end()["ended_by"]:  # perhaps early
-            self.trainer.fit_loop.max_epochs = epochs
-        return True
-
-    def _end(self) -> dict[str, str]:
-        """Return the settings that end a run, and those of its package alone."""
-        trainer, model = self.config.trainer, self.config.model
-        ends = [trainer.max_epochs, trainer.max_steps, trainer.max_time]
-        return {
-            "ended_by": f"{ends} {vars(self.config.early_stopping)}",
-            "packaged_with": f"{self.config.bits} bits {model.sums}",
-        }
-
-
-def _read_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the content of a run's checkpoint: tensors and plain values.
+    Args:
+        first: the run of the first seed, with the options.
+        arguments: as for `train`.
+        progress: show progress bars on stderr.
+        notify: called before each seed, if there is one at a time.
+        module: the `LightningModule`.
 
     Raises:
-        ConfigError: it is damaged, or holds other objects, which might run code.
+        ConfigError: the options do not suit several seeds, or the package exists.
     """
-    try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
-    except Exception as error:  # reading bytes of any kind raises errors of any kind
+    config = first.config
+    if first.trainer.world_size > 1:
         raise ConfigError(
-            f"the checkpoint {path} is damaged, or holds more than tensors and plain values "
-            f"({type(error).__name__}); start again with ",
-            **_ANEW,
-        ) from None
-    return state
+            f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
+            "with trainer.devices: 1, or each by a command of its own with another seed_everything."
+        )
+    first.check_free(first.package.is_dir() and not config.resume)
+    if config.overwrite and not config.resume:
+        for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
+            old.unlink()
+    if config.jobs > 1:
+        first.data.load()  # pairs are made once, before processes share them
+    # The mean of rounded weights is rounded again.
+    words = [*arguments, "--bits", "16"] if config.average else list(arguments)
+    seeds = range(config.seed_everything, config.seed_everything + config.seeds)
+    alone = config.jobs == 1
+    train_seed = partial(
+        _train_seed,
+        words,
+        module,
+        seeds=seeds,
+        threads=max(1, torch.get_num_threads() // config.jobs),
+        progress=progress and alone,
+        notify=notify if alone else None,
+    )
+    runtime = Runtime(jobs=config.jobs, progress=progress and not alone)
+    results = parallel_map(train_seed, seeds, "seeds", runtime, chunk_size=1)
+    figures = {seed: result.results for seed, result in zip(seeds, results, strict=True)}
+    if config.average:
+        folders = [result.package for result in results]
+        mean = first.write(_mean(folders), [check_package(folder) for folder in folders])
+        return replace(mean, seeds=figures)
+
+    def dev_score(result: TrainingResult) -> float:
+        return fmean(main_figure(head)[1] or 0.0 for head in result.results["dev"].values())
+
+    median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
+    with atomic_folder(first.package) as folder:
+        shutil.copytree(median.package, folder, dirs_exist_ok=True)
+    return replace(median, package=first.package, seeds=figures)
 
 
-@contextmanager
-def quiet_lightning() -> Iterator[None]:
-    """Silence Lightning's announcements and its advice that does not apply here.
+def _train_seed(
+    arguments: Sequence[str],
+    module: type[EvaluatorModule],
+    seed: int,
+    *,
+    seeds: Sequence[int],
+    threads: int,
+    progress: bool,
+    notify: Callable[[str], None] | None,
+) -> TrainingResult:
+    """Train one seed, with its share of the processor's threads."""
+    torch.set_num_threads(threads)
+    if notify:
+        notify(f"Seed {seed}, run {seeds.index(seed) + 1} of {len(seeds)}.")
+    words = [*arguments, "--seeds=1", f"--seed_everything={seed}", f"--part=seed-{seed}"]
+    with quiet_lightning():
+        result = Run(parse(words, progress=progress, module=module)).complete(notify)
+    assert result is not None  # there is one device
+    return result
 
-    It advises loader workers, which tokenised data in memory does not need, and arguments from the command
-    line, which learnedgec passes itself.
-    """
-    for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    datasets.disable_progress_bars()
-    with warnings.catch_warnings():
-        # Warnings that, as Lightning says itself, may be none.
-        warnings.filterwarnings("ignore", category=PossibleUserWarning)
-        for pattern in (
-            ".*LightningCLI's args parameter is intended.*",
-            # This warning is about LightningCLI's own use of jsonargparse.
-            r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
-            ".*Checkpoint directory .* exists and is not empty.*",
-            ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
-            ".*Early stopping conditioned on metric.*",
-        ):
-            warnings.filterwarnings("ignore", pattern)
-        yield
+
+def _mean(folders: Sequence[Path]) -> EvaluatorModel:
+    """Return the mean of packages of one architecture."""
+    cpu = Runtime(device="cpu")
+    members = [Evaluator.load(str(folder), runtime=cpu).model for folder in folders]
+    states = [member.state_dict() for member in members]
+    model = EvaluatorModel(copy.deepcopy(members[0].config))
+    model.load_state_dict(
+        {key: torch.stack([state[key].double() for state in states]).mean(0) for key in states[0]}
+    )
+    return model

@@ -24,9 +24,9 @@ from learnedgec.data.configuration import (
 )
 from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
-from learnedgec.evaluators.quantization import Bits
+from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.plugins import see_current_folder
-from learnedgec.training.checkpoints import LastCheckpoint
+from learnedgec.training.callbacks import LastCheckpoint
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins

@@ -17,8 +17,7 @@ import yaml
 from safetensors.torch import save_file
 
 from learnedgec._version import __version__
-from learnedgec.data.catalog.licences import ENCODERS, licence_lines, weights_licence
-from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import DATASETS, ENCODERS, licence_lines, weights_licence
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import EvaluatorConfig, HeadConfig
 from learnedgec.evaluators.hub import is_hub_name
@@ -93,7 +92,7 @@ def write_package(
     Args:
         path: the package's directory, replaced if it exists.
         config: the model's configuration.
-        weights: the weights as they are stored (`quantization.round_weights`).
+        weights: the weights as they are stored (`precision.round_weights`).
         tokenizer: its tokenizer.
         configuration: the resolved training configuration as YAML.
         data: record of the training data (`TrainingData.fingerprint`).

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.data.catalog.licences import ENCODERS, check_permissive
+from learnedgec.data.catalog.registry import ENCODERS, check_permissive
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer

@@ -23,17 +23,17 @@ from pytorch_lightning.callbacks import EarlyStopping
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.records import Columns, Rows, is_row, rows_of
-from learnedgec.data.rows import plain
+from learnedgec.data.tables import plain
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
-from learnedgec.evaluators.quantization import Bits
-from learnedgec.runtime.digests import key_of
+from learnedgec.evaluators.precision import Bits
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.writing import PathLike
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs.judged import JUDGEMENTS, read_ranked_pairs
-from learnedgec.training.result import TrainingResult
+from learnedgec.training.run import TrainingResult
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

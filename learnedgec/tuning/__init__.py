@@ -2,8 +2,8 @@
 
 - `space`: what is tuned: weights on the simplex, numbers, choices
 - `objective`: what is maximised: agreement with human judgements on one benchmark
-- `study`: the trials of a search or a sweep in Optuna, which several processes may share
-- `trials`: trials of a metric, from statistics that are computed once, and held-out folds
+- `trials`: trials in Optuna, which several processes may share; those of a metric, from statistics that are
+  computed once, and held-out folds
 - `search`: all of it: trials, the tuned metric and its comparison
 - `sweep`: training runs with other settings
 """

@@ -24,15 +24,15 @@ from learnedgec.analysis.contamination import contamination
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
-from learnedgec.data.rows import plain
+from learnedgec.data.tables import plain
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, BoundMetric, bind_one
+from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.resampling import Estimate, interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.space import Simplex, read_space
@@ -199,7 +199,7 @@ def tune(
 
     Example:
         >>> from learnedgec import load_metric
-        >>> from learnedgec.data.benchmarks.registry import load_benchmark
+        >>> from learnedgec.data.benchmarks import load_benchmark
         >>> both = load_metric("ensemble(length=0.5, random=0.5)")
         >>> tuning = tune(both, load_benchmark("sample"), Goal("sentence-accuracy"), SearchPlan(trials=20))
         >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())

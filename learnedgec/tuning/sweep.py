@@ -18,14 +18,13 @@ from optuna.trial import TrialState
 
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
-from learnedgec.runtime.digests import key_of
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.files import key_of
+from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.runtime.writing import atomic_folder
-from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
+from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.study import Sampler, explained_variance, next_trial, open_study, quiet
+from learnedgec.tuning.trials import Sampler, explained_variance, next_trial, open_study, quiet
 
 # The name of the study's file in the folder of the run.
 _JOURNAL = "sweep.journal"

@@ -9,26 +9,25 @@ from typing import Any
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.contamination import count_shared
+from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.rated import of_ratings
-from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.data.catalog.ratings import rating_of, read_ratings
 from learnedgec.data.records import Rows, rows_of
-from learnedgec.data.rows import as_html
+from learnedgec.data.tables import as_html
 from learnedgec.errors import FormatError, InputError, OutputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.registry import NamedMetric
 from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike, check_writable
-from learnedgec.scoring import AnyMetric, BoundMetric, as_named, bind_one
+from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal, Objective
 from learnedgec.tuning.search import Comparison, Tuning
-from learnedgec.tuning.study import Sampler
-from learnedgec.tuning.trials import SearchPlan, Validation
+from learnedgec.tuning.trials import Sampler, SearchPlan, Validation
 
 
 @dataclass(frozen=True, repr=False)

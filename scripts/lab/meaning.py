@@ -6,7 +6,7 @@
 
 The corrections are the first references of JFLEG's test part, from which no evaluator here has learned the
 meaning. One change is made in words that the correction shares with its source
-(`learnedgec.training.pairs.meaning`): a negation, an opposite, a number, a name, another word, words left
+(`learnedgec.training.pairs.corrections`): a negation, an opposite, a number, a name, another word, words left
 out, another tense, or a phrase more. A tie counts as wrong. docs/lab/open-mpnet.md and
 docs/explanation/hacking.md have the tables.
 """
@@ -23,7 +23,7 @@ from learnedgec import Runtime, reward
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import load_words
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.training.pairs.meaning import CHANGES, Changes, shared_places
+from learnedgec.training.pairs.corrections import CHANGES, Changes, shared_places
 
 # Verbs with the same verb in another tense, and phrases that say something more.
 TENSES = {"is": "was", "are": "were", "was": "is", "were": "are", "has": "had", "have": "had"}

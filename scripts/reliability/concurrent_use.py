@@ -26,8 +26,7 @@ from learnedgec.data.references import References
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.runtime.store import Store
 
 SOURCES = read_lines(sample_folder() / "source.txt")[:20]

@@ -19,7 +19,7 @@ import numpy as np
 from offline import SOURCES, SYSTEMS, gold, metrics
 from trial import Trial, main
 
-from learnedgec.applications.corpus.scoring import joined_statistics
+from learnedgec.applications.corpus import joined_statistics
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.runtime.runtime import Runtime

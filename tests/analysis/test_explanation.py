@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learnedgec.analysis.explanation import (
+from learnedgec.data.text import write_json
+from learnedgec.evaluators.packages import find_evaluator
+from learnedgec.metrics.registry import load_metric
+from learnedgec.report.overview import (
     ScoreReference,
     _from_json,
     evaluators_of,
     explain_score,
     find_reference,
 )
-from learnedgec.data.text import write_json
-from learnedgec.evaluators.packages import find_evaluator
-from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.files import file_digest
 from learnedgec.scoring import bind_one
 
 SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000

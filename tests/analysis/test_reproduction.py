@@ -13,8 +13,8 @@ from learnedgec.analysis import reproduction
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
-from learnedgec.data.benchmarks.registry import load_benchmark
-from learnedgec.report.papers import counts, page
+from learnedgec.cli.reproduce import counts, page
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.runtime.runtime import Runtime
 
 HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"

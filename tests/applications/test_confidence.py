@@ -16,9 +16,8 @@ from learnedgec import Evaluator, edit_confidence
 from learnedgec.applications.confidence import JudgedEdits, edit_contributions, word_log_odds
 from learnedgec.cli.main import main
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.errors import InputError, LengthError
+from learnedgec.errors import InputError, LengthError, TextWarning
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.runtime.notices import TextWarning
 from learnedgec.runtime.runtime import Runtime
 
 ANNOTATOR = "en-ewt-sm"

@@ -23,8 +23,7 @@ from learnedgec.applications.reward import (
     reward,
 )
 from learnedgec.data.catalog.outputs import load_outputs
-from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.runtime.notices import TextWarning
+from learnedgec.errors import ConfigError, InputError, TextWarning, UnknownNameError
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_warnings_are_one_line_once_and_deprecations_none(
 # SIGINT is ignored by all that a shell starts in the background, unless a handler is set.
 PARENT = """
 import os, pathlib, signal, time
-from learnedgec.runtime.pool import parallel_map
+from learnedgec.runtime.runtime import parallel_map
 from learnedgec.runtime.runtime import Runtime
 
 def work(path):

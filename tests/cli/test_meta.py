@@ -11,7 +11,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.analysis.meta.measures import ALL_MEASURES
 from learnedgec.cli import flags
-from learnedgec.metrics.green import Green
+from learnedgec.metrics.gleu import Green
 
 SAMPLE = "meta --benchmark sample --resamples 20 --window 3"
 

@@ -46,7 +46,7 @@ FREE = {"title", "address", "host", "storage", "questions", "help", "config"}
 
 # What scores and extracts edits.
 COMPUTES = (
-    "learnedgec.scoring._compute",
+    "learnedgec.metrics.bound.statistics_of_systems",
     "learnedgec.cli.edits.extract_edits",
     "learnedgec.cli.edit_text.extract_edits",
     "learnedgec.applications.rerank.extract_edits",

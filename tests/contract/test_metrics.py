@@ -15,7 +15,7 @@ import pytest
 from chat_server import Call, ChatServer
 from embedded import SAMPLE_FOLDER, Sample
 
-from learnedgec.applications.corpus.scoring import joined_statistics
+from learnedgec.applications.corpus import joined_statistics
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric, Statistics

@@ -13,10 +13,10 @@ import tiny
 import learnedgec
 from learnedgec import References
 from learnedgec.cli.main import main
+from learnedgec.errors import TextWarning
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings
 from learnedgec.robustness.metrics import evaluate_attacks
-from learnedgec.runtime.notices import TextWarning
 
 SOURCES = ["He go home .", "She like tea .", "It rain today ."]
 SYSTEMS = {

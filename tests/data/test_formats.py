@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from learnedgec.data.catalog import Case, Pair, Ranking, Rating, load_ratings
-from learnedgec.data.catalog.cases import read_cases, write_cases
 from learnedgec.data.catalog.outputs import read_appraise, read_pairs
+from learnedgec.data.catalog.sentences import read_cases, write_cases
 from learnedgec.data.m2 import read_m2
 from learnedgec.data.text import read_jsonl
 from learnedgec.errors import DataError, FormatError, InputError

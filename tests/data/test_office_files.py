@@ -14,7 +14,7 @@ import pytest
 
 from learnedgec.applications.corpus.reading import open_lines
 from learnedgec.cli.main import main
-from learnedgec.data.benchmarks.folder import read_benchmark
+from learnedgec.data.benchmarks.base import read_benchmark
 from learnedgec.data.catalog import load_ratings
 from learnedgec.data.catalog.outputs import read_pairs
 from learnedgec.data.text import read_lines

@@ -27,7 +27,7 @@ from learnedgec.evaluators.packages import (
     list_evaluators,
     open_package,
 )
-from learnedgec.evaluators.quantization import unpack
+from learnedgec.evaluators.precision import unpack
 from learnedgec.metrics.learned import Preference
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime

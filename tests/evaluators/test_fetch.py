@@ -12,7 +12,7 @@ from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
 from learnedgec.evaluators import packages
-from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 UPSTREAM = "https://raw.githubusercontent.com/learnedgec/learnedgec/v0.1.0/checkpoints/free/"

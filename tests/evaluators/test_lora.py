@@ -19,7 +19,7 @@ from learnedgec.evaluators.lora import (
     using_lora,
     widen_lora,
 )
-from learnedgec.evaluators.quantization import Bits, pack, round_weights, unpack
+from learnedgec.evaluators.precision import Bits, pack, round_weights, unpack
 
 
 def encoder() -> BertModel:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.quantization import (
+from learnedgec.evaluators.precision import (
     GROUP,
     NORMAL_FLOAT,
     check_bits,

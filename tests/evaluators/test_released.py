@@ -8,8 +8,8 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import load_metric
-from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.catalog.ratings import load_ratings
+from learnedgec.data.catalog.registry import check_permissive
 from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.packages import (

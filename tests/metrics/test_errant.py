@@ -15,11 +15,10 @@ from embedded import Sample
 from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import TIERS, extract_edits
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, TextWarning
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
-from learnedgec.runtime.notices import TextWarning
 from learnedgec.scoring import bind_one
 
 NAME = "en-ewt-sm"
@@ -196,7 +195,7 @@ def test_gold_edits_without_corrections_are_noticed(mode: str, tp: int) -> None:
     assert score.details["tp"] == tp
 
 
-@pytest.mark.filterwarnings("error::learnedgec.runtime.notices.TextWarning")
+@pytest.mark.filterwarnings("error::learnedgec.errors.TextWarning")
 @pytest.mark.parametrize(
     ("mode", "edits", "notice"),
     [

@@ -16,17 +16,18 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
+from learnedgec.errors import InputWarning
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
-from learnedgec.runtime.notices import InputWarning
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import BoundMetric, bind_one, score
+from learnedgec.scoring import bind_one, score
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import References, rank, score
+from learnedgec.errors import TextWarning
 from learnedgec.metrics import gleu, ngrams
-from learnedgec.metrics.gleu import Gleu
-from learnedgec.metrics.green import Green
-from learnedgec.runtime.notices import TextWarning
+from learnedgec.metrics.gleu import Gleu, Green
 
 
 def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:
@@ -169,7 +168,7 @@ def test_reformulated_gleu_smooths_nothing() -> None:
     assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
 
 
-@pytest.mark.filterwarnings("error::learnedgec.runtime.notices.TextWarning")
+@pytest.mark.filterwarnings("error::learnedgec.errors.TextWarning")
 @pytest.mark.parametrize(
     ("hypotheses", "metric", "notice"),
     [

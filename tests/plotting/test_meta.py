@@ -12,7 +12,7 @@ from embedded import Sample
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.errors import MissingDependencyError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting import scores as figures

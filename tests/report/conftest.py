@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.analysis.explanation import PreferenceBin, ScoreReference
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_report
+from learnedgec.report.overview import PreferenceBin, ScoreReference
 
 ANNOTATOR = "en-ewt-sm"
 SENTENCES = 40

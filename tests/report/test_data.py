@@ -14,13 +14,18 @@ import pytest
 
 from learnedgec.analysis.meta.evaluation import Protocol, evaluate
 from learnedgec.analysis.ranking import rank_systems
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
-from learnedgec.report.judgements import misjudged_outputs, misjudged_pairs
+from learnedgec.report.data import (
+    ReportSettings,
+    build_benchmark_report,
+    build_report,
+    misjudged_outputs,
+    misjudged_pairs,
+)
 from learnedgec.report.overview import describe_effects
 from learnedgec.report.provenance import licences, precision_notice
 from learnedgec.report.sentences import operations

@@ -13,7 +13,7 @@ import pytest
 
 from learnedgec import load_benchmark, load_metric
 from learnedgec.cli.main import main
-from learnedgec.data.benchmarks.registry import BenchmarkEntry
+from learnedgec.data.benchmarks import BenchmarkEntry
 from learnedgec.errors import PluginError, UnknownNameError
 from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.runtime import Runtime

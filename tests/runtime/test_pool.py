@@ -5,8 +5,7 @@ import os
 import pytest
 
 from learnedgec.errors import ConfigError
-from learnedgec.runtime.pool import parallel_map
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, parallel_map
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

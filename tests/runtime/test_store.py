@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from learnedgec.errors import OutputError
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.store import RowStore, Store
 
 KEY = key_of("a")

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from learnedgec.analysis.meta.agreement import agreement, at_equal_counts, tie_threshold
 from learnedgec.data.benchmarks.base import Comparisons
-from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
-from learnedgec.stats.significance import is_significant, resamples_needed
+from learnedgec.stats.significance import (
+    is_significant,
+    outcomes,
+    resamples_needed,
+    win_counts,
+    win_shares,
+)
 from learnedgec.stats.skills import rate_scores
 
 SCORES = st.floats(-1e6, 1e6)

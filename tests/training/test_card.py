@@ -15,8 +15,12 @@ from huggingface_hub import ModelCard
 from training_files import training_data
 
 from learnedgec.cli.main import main
-from learnedgec.data.catalog.licences import check_permissive, licence_lines, weights_licence
-from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import (
+    DATASETS,
+    check_permissive,
+    licence_lines,
+    weights_licence,
+)
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training_files import arguments, pairs_file, training_data
 
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog.outputs import load_rankings
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.records import Columns

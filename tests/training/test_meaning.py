@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from training_files import training_data
 
-from learnedgec.data.catalog.licences import check_permissive
+from learnedgec.data.catalog.registry import check_permissive
 from learnedgec.data.catalog.sentences import TreebankWord
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import ConfigError
@@ -23,9 +23,9 @@ from learnedgec.training.pairs import (
     MeaningPairs,
     PairSource,
     RankedPair,
-    meaning,
+    corrections,
 )
-from learnedgec.training.pairs.meaning import CHANGES, Changes
+from learnedgec.training.pairs.corrections import CHANGES, Changes
 
 SOURCE = "Ann and Bob was not happy with they old house in Leeds since 1998 ."
 HALF = "Ann and Bob was not happy with their old house in Leeds since 1998 ."
@@ -58,7 +58,7 @@ class Given(PairSource):
 
 @pytest.fixture
 def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RankedPair]:
-    monkeypatch.setattr(meaning, "load_words", lambda name: [treebank()])
+    monkeypatch.setattr(corrections, "load_words", lambda name: [treebank()])
     return MeaningPairs([Given()], 80, ["ud-ewt:train"]).make(tmp_path / "own", Runtime())
 
 

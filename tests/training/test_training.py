@@ -24,7 +24,7 @@ from learnedgec.errors import UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training import seeds
+from learnedgec.training import fit
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
@@ -279,7 +279,7 @@ def as_a_pool(function: Any, items: Sequence[int], *rest: Any, **options: Any) -
 def test_the_mean_of_seeds_that_were_trained_side_by_side(
     tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "parallel_map", as_a_pool)
+    monkeypatch.setattr(fit, "parallel_map", as_a_pool)
     model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": {"fluency": {}}}
     words = ["--average", "--seeds", "2", "--jobs", "2", "--trainer.max_steps", "3"]
     result = trained(arguments(tmp_path, {"ratings": [SAMPLE_FOLDER]}, *words, **model))

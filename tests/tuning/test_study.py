@@ -17,7 +17,7 @@ from sqlalchemy.schema import CreateTable
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
-from learnedgec.tuning.study import finished_trials, next_trial, open_study, quiet
+from learnedgec.tuning.trials import finished_trials, next_trial, open_study, quiet
 
 FILES = ["study.journal", "study.db"]
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
@@ -108,7 +108,7 @@ def test_in_a_database_on_a_server_a_trial_is_repeated_after_a_day(
     address = f"sqlite:///{tmp_path / 'study.db'}"
     study = open_study("x@test", {}, SPACE.starts(), storage=address)
     for longest, number in ((timedelta(days=1), 0), (timedelta(days=1), 1), (timedelta(0), 0)):
-        monkeypatch.setattr("learnedgec.tuning.study._LONGEST", longest)
+        monkeypatch.setattr("learnedgec.tuning.trials._LONGEST", longest)
         with next_trial(study, SPACE, "tpe", 3, address) as trial:
             assert trial.number == number
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from learnedgec.analysis.aggregation import Aggregation, system_scores
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
-from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LeakageError
 from learnedgec.metrics.base import Metric, Statistics

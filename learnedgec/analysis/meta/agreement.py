@@ -18,7 +18,7 @@ import numpy.typing as npt
 from learnedgec.data.benchmarks.base import Comparisons
 from learnedgec.errors import UnknownNameError
 from learnedgec.stats.correlation import correlate
-from learnedgec.stats.outcomes import outcomes, quotient
+from learnedgec.stats.significance import outcomes, quotient
 from learnedgec.types import Floats, Indices
 
 Ties = Literal["symmetric", "official"]

@@ -30,11 +30,11 @@ from learnedgec.analysis.meta.measures import (
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.registry import NamedMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.scores import SENTINELS, is_sentinel
 from learnedgec.metrics.sentinels import Random
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, BoundMetric, bind, shared_statistics
+from learnedgec.scoring import AnyMetric, bind, shared_statistics
 from learnedgec.stats.correlation import (
     Correlation,
     among_best,

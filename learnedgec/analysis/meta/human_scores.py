@@ -15,10 +15,10 @@ from learnedgec.analysis.aggregation import expected_wins
 from learnedgec.analysis.meta.agreement import human_wins
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.files import key_of
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import one_sided_p_values
-from learnedgec.stats.outcomes import quotient
+from learnedgec.stats.significance import quotient
 from learnedgec.stats.skills import rate_judgements
 from learnedgec.types import Floats
 

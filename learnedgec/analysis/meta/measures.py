@@ -46,7 +46,6 @@ from learnedgec.stats.correlation import (
     partial,
     soft_pairwise_accuracy,
 )
-from learnedgec.stats.outcomes import quotient, win_shares
 from learnedgec.stats.resampling import (
     check_resampling,
     interval,
@@ -55,6 +54,7 @@ from learnedgec.stats.resampling import (
     resample,
     widened,
 )
+from learnedgec.stats.significance import quotient, win_shares
 from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats
 

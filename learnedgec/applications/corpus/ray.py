@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from learnedgec.applications.corpus.scoring import BlockScorer
+from learnedgec.applications.corpus import BlockScorer
 from learnedgec.errors import ConfigError, MissingDependencyError
 
 

@@ -13,8 +13,7 @@ from typing import Literal
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.folder import read_outputs
+from learnedgec.data.benchmarks.base import Benchmark, read_outputs
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import Outputs, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel

@@ -1,6 +1,5 @@
 """Public datasets: their table (`registry`), their local files (`files`), and a reader for each kind."""
 
-from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import overlapping
 from learnedgec.data.catalog.outputs import (
@@ -18,7 +17,16 @@ from learnedgec.data.catalog.parallel import (
 )
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.data.catalog.registry import Dataset, File, dataset
-from learnedgec.data.catalog.sentences import SENTENCES, Labelled, load_labelled, load_sentences
+from learnedgec.data.catalog.sentences import (
+    CASES,
+    SENTENCES,
+    Case,
+    Labelled,
+    Pair,
+    load_cases,
+    load_labelled,
+    load_sentences,
+)
 
 __all__ = [
     "CASES",

@@ -16,8 +16,7 @@ from typing import Literal
 
 from learnedgec.data.catalog.registry import Dataset, File, dataset
 from learnedgec.errors import DataError, OutputError, UnknownNameError
-from learnedgec.runtime.digests import file_digest
-from learnedgec.runtime.search_paths import included_folder
+from learnedgec.runtime.files import file_digest, included_folder
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 

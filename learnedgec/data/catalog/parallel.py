@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from learnedgec.data.catalog.cases import CASES, Case
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.catalog.sentences import read_labelled
+from learnedgec.data.catalog.sentences import CASES, Case, read_labelled
 from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
 from learnedgec.data.records import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.references import References

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from learnedgec.errors import PluginError
 from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.training.pairs.base import PairSource, RankedPair, write_ranked_pairs
-from learnedgec.training.pairs.corrections import CapitalPairs, ImpactPairs
+from learnedgec.training.pairs.corrections import CapitalPairs, ImpactPairs, MeaningPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.judged import (
     JUDGEMENTS,
@@ -30,7 +30,6 @@ from learnedgec.training.pairs.judged import (
     RatedPairs,
     read_ranked_pairs,
 )
-from learnedgec.training.pairs.meaning import MeaningPairs
 from learnedgec.training.pairs.referenced import DistilledPairs, EditPairs, ReferencedPairs
 
 __all__ = [

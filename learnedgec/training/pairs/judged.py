@@ -13,7 +13,7 @@ from typing import Any
 
 from jsonargparse.typing import PositiveFloat, PositiveInt
 
-from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
+from learnedgec.data.benchmarks import REGISTRY, load_benchmark
 from learnedgec.data.catalog.outputs import RANKINGS, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings

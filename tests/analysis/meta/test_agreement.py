@@ -19,8 +19,8 @@ from learnedgec.analysis.meta.agreement import (
     segment_correlations_of_resamples,
     tie_threshold,
 )
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
-from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.stats.resampling import multiplicities, resample
 
 NAMES = ("a", "b", "c", "d")

@@ -23,8 +23,8 @@ from learnedgec.analysis.meta.evaluation import (
 )
 from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
-from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.sentinels import Length

@@ -15,7 +15,7 @@ import pytest
 from learnedgec import load_metric
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.benchmarks import load_benchmark
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 

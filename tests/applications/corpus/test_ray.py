@@ -18,9 +18,9 @@ import tiny
 from embedded import Sample
 from failing_metrics import Deadly
 
+from learnedgec.applications.corpus import score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import Corpus
-from learnedgec.applications.corpus.scoring import score_corpus
 from learnedgec.errors import ConfigError, MissingDependencyError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.server import listen
@@ -114,7 +114,7 @@ import json, sys, warnings
 from pathlib import Path
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import open_lines, open_records
-from learnedgec.applications.corpus.scoring import score_corpus
+from learnedgec.applications.corpus import score_corpus
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)

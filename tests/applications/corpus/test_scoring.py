@@ -16,8 +16,8 @@ import tiny
 from embedded import Sample
 from failing_metrics import Fragile
 
+from learnedgec.applications.corpus import BlockScorer, score_corpus
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.applications.corpus.scoring import BlockScorer, score_corpus
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError

@@ -13,7 +13,7 @@ import pytest
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import Benchmark, Ranking, load_benchmark
-from learnedgec.data.benchmarks.folder import read_benchmark
+from learnedgec.data.benchmarks.base import read_benchmark
 from learnedgec.data.catalog import load_outputs, load_parallel, load_ratings
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines

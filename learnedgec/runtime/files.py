@@ -1,4 +1,4 @@
-"""SHA-256 digests of files, and of everything that a stored result depends on."""
+"""Files: where they are looked up, and SHA-256 digests of them and of what a stored result depends on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,39 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
+
+
+def local_path(name: str) -> Path | None:
+    """Return the existing file or folder at a path, with `~` expanded; `None` if there is none.
+
+    A name that is too long for the system, or holds NUL or a lone surrogate, is not a path.
+    """
+    try:
+        path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails at an unknown ~user
+        path.stat()
+    except (OSError, ValueError):
+        return None
+    return path if name else None
+
+
+def included_folder(installed: str, checkout: str) -> Path:
+    """Return a folder of learnedgec, which is inside the installed package or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    inside = package / installed
+    return inside if inside.is_dir() else package.parent / checkout
+
+
+def lookup_folders() -> list[Path]:
+    """Return the folders in which evaluators, annotators and tuned metrics are looked up, in order."""
+    here = Path(__file__).parents[1]
+    first = os.environ.get("LEARNEDGEC_EVALUATORS")
+    return [
+        *([Path(first)] if first else []),
+        Path("checkpoints"),
+        here.parent / "checkpoints",
+        here / "checkpoints",
+    ]
+
 
 FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
 """The name, inode, size and times of each file in a folder."""

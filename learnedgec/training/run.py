@@ -1,0 +1,483 @@
+"""A training run, which fits, selects, evaluates and writes a package, and its result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytorch_lightning as lightning
+from lightning_fabric.plugins import TorchCheckpointIO
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from lightning_fabric.utilities.rank_zero import rank_zero_only
+from lightning_fabric.utilities.warnings import PossibleUserWarning
+from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar, WeightAveraging
+from pytorch_lightning.cli import LightningCLI
+from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+
+from learnedgec.data.catalog.registry import check_permissive
+from learnedgec.data.tables import read_table
+from learnedgec.data.text import read_json, write_json, write_jsonl
+from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
+from learnedgec.evaluators.packages import is_package, open_package, was_checked
+from learnedgec.evaluators.precision import check_bits, round_weights
+from learnedgec.runtime.files import included_folder
+from learnedgec.runtime.progress import has_bars
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import check_writable
+from learnedgec.training.callbacks import (
+    ANEW,
+    Announcement,
+    LastCheckpoint,
+    LastEvaluation,
+    ProgressBar,
+    StepLines,
+    WholeCheckpoints,
+    read_checkpoint,
+)
+from learnedgec.training.data import TrainingData
+from learnedgec.training.evaluate import (
+    Verdict,
+    evaluate,
+    judge_heads,
+    main_figure,
+    predictions,
+    warnings_about,
+)
+from learnedgec.training.module import EvaluatorModule
+from learnedgec.training.options import run_folder
+from learnedgec.training.package import package_path, write_package
+
+_NOT_EVALUATED = (
+    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
+    "validation on."
+)
+
+# The file in a run's folder that records, after its end, why it ended.
+_FINISHED = "finished.json"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingResult:
+    """The result of a training run.
+
+    Attributes:
+        package: the evaluator's folder.
+        results: part -> head -> correlations, or share of pairs in the right order.
+        notices: remarks about the run, such as that it stopped early.
+        warnings: about heads that predict the dev part no better than chance, or are not to be trusted.
+        seed: the run's seed; of several, the one with the median dev score, which all the above is about, or
+            `None` for the mean of their weights.
+        seeds: seed -> results, if several were trained.
+        folder: folder of the logs of the run with this seed.
+        verdicts: head -> what the test part says of it.
+
+    Example: `train(frame, output="mine", heads={"fluency": "hypothesis"}).history`: the losses of each epoch.
+    """
+
+    package: Path
+    results: dict[str, Any]
+    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seed: int | None = 1
+    seeds: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    folder: Path | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The trained evaluator, loaded from its package."""
+        return Evaluator.load(str(self.package))
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The values that the run logged, by step: losses, learning rates and results on the dev part.
+
+        Empty for the mean of several runs, each of which has its own log.
+        """
+        return read_history(self.folder) if self.folder else []
+
+    def __repr__(self) -> str:
+        figures = (
+            (part, head, *main_figure(values), values["n"])
+            for part, heads in self.results.items()
+            for head, values in heads.items()
+        )
+        lines = (
+            f"  {part} {head}: {measure} {'-' if value is None else f'{value:.3f}'} (n = {number:,})"
+            for part, head, measure, value, number in figures
+        )
+        return "\n".join([f"Evaluator in {self.package}", *lines])
+
+
+def read_history(folder: Path) -> list[dict[str, float]]:
+    """Return the values that a run logged, by step; a run that was continued has several files of them.
+
+    Args:
+        folder: the run's folder.
+    """
+    logs = sorted(
+        (folder / "log").glob("version_*/metrics.csv"), key=lambda file: int(file.parent.name[8:])
+    )
+    logged: list[dict[str, float]] = []
+    for log in reversed(logs):
+        cells = (record for _, record in read_table(log))
+        rows = [{name: float(cell) for name, cell in row.items() if cell} for row in cells]
+        # An earlier run that did not lead to this one may have logged the same steps.
+        if logged and rows and rows[0]["step"] >= logged[0]["step"]:
+            break
+        logged = [row for row in rows if not logged or row["step"] < logged[0]["step"]] + logged
+    return logged
+
+
+class Run:
+    """A training run: its settings, its folder and its package."""
+
+    def __init__(self, parsed: LightningCLI) -> None:
+        self.config: Any = parsed.config
+        self.module: EvaluatorModule = parsed.model
+        self.data: TrainingData = parsed.datamodule
+        self.trainer: lightning.Trainer = parsed.trainer
+        self.parser = parsed.parser
+        config = self.config
+        self.folder = Path(run_folder(config.runs, config.name, config.part))
+        output = self.folder if config.part else Path(config.output)
+        self.package = package_path(output, config.name)
+        self.last = self.folder / "last.ckpt"
+        self.finished = self.folder / _FINISHED
+        self.chosen: ModelCheckpoint = parsed.config_init["best"]
+        self.kept: LastCheckpoint = parsed.config_init["last"]
+        self.kept.digest = self.digest
+        self.kept.on_first = lambda: self.finished.unlink(missing_ok=True)
+
+    def complete(self, notify: Callable[[str], None] | None) -> TrainingResult | None:
+        """Train, evaluate and write the package; in all processes but the first, return `None`."""
+        self.check()
+        resumed = self.begin()
+        if self.config.resume and not resumed and notify:
+            notify("There is no checkpoint to resume, so training starts from the beginning.")
+        self.fit(resumed, notify)
+        if not self.trainer.is_global_zero:
+            return None
+        try:
+            return self.finish()
+        except KeyboardInterrupt:
+            raise self._interrupted(resumed) from None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the settings that a run may not change when it continues."""
+        # Training does not depend on sums, which are computed from trained heads, on processes, nor on where
+        # pairs are stored.
+        model, data = (
+            {
+                key: value
+                for key, value in vars(group).items()
+                if key not in ("sums", "jobs", "folder")
+            }
+            for group in (self.config.model, self.config.data)
+        )
+        settings = {"seed": self.config.seed_everything, "model": model, "data": data}
+        text = json.dumps(
+            settings, default=lambda value: getattr(value, "__dict__", None) or str(value)
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def check(self) -> None:
+        """Raise an error before hours of training, and before the files of an earlier run are removed.
+
+        Raises:
+            ConfigError: an option cannot be used.
+            LeakageError: the evaluator that the run continues was not checked against test data.
+        """
+        trainer, module = self.trainer, self.module
+        check_writable(self.last)
+        check_bits(module.model, self.config.bits)
+        if self.config.licence_policy == "permissive":
+            check_permissive(module.encoder_name, self.data.datasets(), self.data.tools())
+        if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
+            raise ConfigError(_NOT_EVALUATED)
+        if trainer.max_epochs == trainer.max_steps == -1:
+            raise ConfigError(
+                "trainer.max_epochs is -1, but the schedule needs to know the last step; give a number of "
+                "epochs, or max_steps."
+            )
+        if self.data.check_leakage and module.continued and not was_checked(module.continued):
+            raise LeakageError(
+                f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
+                "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be tested on them; "
+                "to accept that, set data.check_leakage: false."
+            )
+        for group in ("best", "last", "early_stopping"):
+            monitor = getattr(self.config, group).monitor
+            if monitor is not None and monitor not in module.logged:
+                raise ConfigError(
+                    f"{group}.monitor: {monitor!r} is not measured; choose one of "
+                    f"{', '.join(module.logged)}."
+                )
+
+    def begin(self) -> bool:
+        """Make the run's folder ready; return whether to continue from its last checkpoint.
+
+        Nothing of an earlier run is removed: its files stand until this run has better ones.
+        """
+        resumed = self.config.resume and self._is_resumable()
+        if not resumed:
+            unfinished = self.last.exists() and not self.finished.exists()
+            self.check_free(self.package.is_dir() or unfinished)
+        if self.trainer.is_global_zero:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for partial in self.folder.glob(".*.partial"):  # of a process that was killed
+                partial.unlink(missing_ok=True)
+        return resumed
+
+    def check_free(self, exists: bool) -> None:
+        """Raise `ConfigError` if an evaluator or a run of this name exists and is not to be replaced."""
+        included = included_folder("checkpoints", "checkpoints") / self.package.name
+        package = self.package.resolve()
+        # Evaluators here are found before those of the installation.
+        hides = package.parent == Path("checkpoints").resolve() and package != included.resolve()
+        if hides and is_package(included):
+            raise ConfigError(
+                f"name: {included.name} is an evaluator of the installation, which the new one would hide; "
+                "choose another name."
+            )
+        if exists and not self.config.overwrite:
+            raise ConfigError(
+                f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "
+                "continue a run that has a checkpoint with ",
+                hint="resume=True, or replace both with overwrite=True.",
+                flag="--resume, or replace both with --overwrite.",
+            )
+
+    def fit(self, resumed: bool, notify: Callable[[str], None] | None) -> None:
+        """Fit the heads, with logs in the run's folder.
+
+        Raises:
+            ConfigError: the Trainer's options do not suit each other.
+            MissingDependencyError: TensorBoard is not installed.
+        """
+        trainer: Any = self.trainer
+        loggers: list[Any] = [CSVLogger(self.folder, name="log")]
+        if self.config.tensorboard:
+            try:
+                loggers.append(TensorBoardLogger(self.folder, name="tensorboard"))
+            except ModuleNotFoundError:
+                raise MissingDependencyError(
+                    "tensorboard", "tensorboard", "tensorboard: true"
+                ) from None
+        trainer.loggers = [*loggers, *trainer.loggers]
+        progress = ProgressBar() if has_bars() else StepLines()
+        trainer.callbacks = [
+            progress if type(callback) is RichProgressBar else callback
+            for callback in (*trainer.callbacks, LastEvaluation())
+        ]
+        if any(isinstance(callback, WeightAveraging) for callback in trainer.callbacks):
+            for callback in trainer.checkpoint_callbacks:
+                # Lightning puts averaged weights into whole checkpoints alone.
+                callback.save_weights_only = False
+        if notify:
+            trainer.callbacks.append(Announcement(rank_zero_only(notify)))
+        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            trainer.strategy.checkpoint_io = WholeCheckpoints()
+        checkpoint = str(self.last) if resumed else None
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
+        except SystemExit as error:
+            # Lightning exits so after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
+            # decides which message is printed and which status is returned.
+            if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
+                raise self._interrupted(resumed) from None
+            raise
+        except MisconfigurationException as error:
+            raise ConfigError(f"trainer: {error}") from None
+        finally:
+            # After the first Ctrl-C, Lightning may keep ignoring it.
+            if handler is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)
+        if trainer.interrupted:
+            raise self._interrupted(resumed)
+
+    def _interrupted(self, resumed: bool) -> KeyboardInterrupt:
+        """Return the interruption, which says how to continue if this run has a checkpoint."""
+        if not (resumed or self.kept.saved):
+            return KeyboardInterrupt(
+                "interrupted before the first checkpoint; nothing was replaced."
+            )
+        return KeyboardInterrupt(
+            "interrupted; the same command with --resume continues from the last checkpoint, as does "
+            "resume=True in Python."
+        )
+
+    def finish(self) -> TrainingResult:
+        """Evaluate the best checkpoint and write it as a package.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        best = self.folder / "best.ckpt"
+        # The file may be an earlier run's.
+        if not self.chosen.best_model_path or not best.exists():
+            raise ConfigError(_NOT_EVALUATED)
+        self.module.load_state_dict(read_checkpoint(best)["state_dict"])
+        result = self.write(self.module.model)
+        write_json(self.finished, self._end())
+        return result
+
+    def write(
+        self, model: EvaluatorModel, averaged: Sequence[Mapping[str, Any]] = ()
+    ) -> TrainingResult:
+        """Evaluate a model and write it as a package.
+
+        Args:
+            model: the best of the run, or the mean of several runs.
+            averaged: the manifests of these runs' packages.
+        """
+        module, config = self.module, self.config
+        model = model.cpu().float().eval()
+        weights = round_weights(model, config.bits)
+        device = self.trainer.strategy.root_device
+        name = f"evaluation of {config.name}"
+        evaluator = Evaluator(model.to(device), module.tokenizer, name=name)
+        # With float32, the results on a card are the same on every machine.
+        runtime = Runtime(device=str(device), dtype="float32", progress=self.data.progress)
+        parts = self.data.load()
+        results = {
+            part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
+        }
+        start, learned = None, self.data.hashes()
+        if module.continued:
+            start = Evaluator.load(config.model.encoder, runtime=runtime)
+            learned += open_package(config.model.encoder).hashes
+        verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
+        write_package(
+            self.package,
+            model.config,
+            weights,
+            module.tokenizer,
+            configuration=self._configuration(average=bool(averaged)),
+            data=self.data.fingerprint(),
+            learned=learned,
+            results=results,
+            seed=[member["seed"] for member in averaged] or config.seed_everything,
+            encoder=module.encoder_name,
+            continued=module.continued,
+            averaged=averaged,
+            verdicts=verdicts,
+        )
+        doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
+        if not averaged:
+            on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
+            write_jsonl(self.folder / "dev.jsonl", on_dev)
+        return TrainingResult(
+            self.package,
+            results,
+            self._notices(),
+            (*warnings_about(results["dev"], verdicts), *doubts),
+            seed=None if averaged else config.seed_everything,
+            folder=None if averaged else self.folder,
+            verdicts=verdicts,
+        )
+
+    def _configuration(self, *, average: bool) -> str:
+        """Return the configuration to record; training again with it overwrites no evaluator by default."""
+        recorded = self.config.clone()
+        recorded.overwrite = recorded.resume = False
+        recorded.part, recorded.average = "", average
+        configuration: str = self.parser.dump(recorded, skip_none=False)
+        return configuration
+
+    def _notices(self) -> tuple[str, ...]:
+        """Return a notice if the run stopped early."""
+        return tuple(
+            # Lightning counts epochs from 0.
+            f"Training stopped early, after epoch {callback.stopped_epoch + 1}: {callback.monitor} has "
+            f"not been better than {float(callback.best_score):.4f} for {callback.wait_count} "
+            "evaluations (early_stopping.patience); the best checkpoint is kept."
+            for callback in self.trainer.early_stopping_callbacks
+            if getattr(callback, "stopping_reason_message", None)
+        )
+
+    def _is_resumable(self) -> bool:
+        """Return whether there is a checkpoint to continue from.
+
+        Raises:
+            ConfigError: it is damaged, belongs to another or a longer run, or the run is finished.
+        """
+        finished = read_json(self.finished) if self.finished.exists() else {}
+        if finished == self._end() and not self.config.part and self.package.is_dir():
+            raise ConfigError(
+                f"resume: the run in {self.folder} is finished, and there is nothing to resume; to "
+                "train longer, give more epochs (trainer.max_epochs)."
+            )
+        if not self.last.exists():
+            return False
+        state = read_checkpoint(self.last)
+        if state.get("settings") != self.digest:
+            if self.config.overwrite:
+                return False
+            raise ConfigError(
+                f"resume: the run in {self.folder} was started with other values of seed_everything, "
+                "model or data; use the same values, or start again with ",
+                **ANEW,
+            )
+        # The epoch, from 0, in which the checkpoint lies or which it ends.
+        epochs = state["epoch"] + 1
+        for key, asked, done in (
+            ("max_epochs", self.trainer.max_epochs, epochs),
+            ("max_steps", self.trainer.max_steps, state["global_step"]),
+        ):
+            if asked is not None and 0 <= asked < done:
+                raise ConfigError(
+                    f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
+                    f"at least {done}, or start again with ",
+                    **ANEW,
+                )
+        if finished.get("ended_by") == self._end()["ended_by"]:  # perhaps early
+            self.trainer.fit_loop.max_epochs = epochs
+        return True
+
+    def _end(self) -> dict[str, str]:
+        """Return the settings that end a run, and those of its package alone."""
+        trainer, model = self.config.trainer, self.config.model
+        ends = [trainer.max_epochs, trainer.max_steps, trainer.max_time]
+        return {
+            "ended_by": f"{ends} {vars(self.config.early_stopping)}",
+            "packaged_with": f"{self.config.bits} bits {model.sums}",
+        }
+
+
+@contextmanager
+def quiet_lightning() -> Iterator[None]:
+    """Silence Lightning's announcements and its advice that does not apply here.
+
+    It advises loader workers, which tokenised data in memory does not need, and arguments from the command
+    line, which learnedgec passes itself.
+    """
+    for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    datasets.disable_progress_bars()
+    with warnings.catch_warnings():
+        # Warnings that, as Lightning says itself, may be none.
+        warnings.filterwarnings("ignore", category=PossibleUserWarning)
+        for pattern in (
+            ".*LightningCLI's args parameter is intended.*",
+            # This warning is about LightningCLI's own use of jsonargparse.
+            r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
+            ".*Checkpoint directory .* exists and is not empty.*",
+            ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
+            ".*Early stopping conditioned on metric.*",
+        ):
+            warnings.filterwarnings("ignore", pattern)
+        yield
