@@ -44,7 +44,11 @@ def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ())
     """
     warnings = []
     for package in metric.packages:
-        shared = [data for data in package.datasets if share_text(_dataset(data), _dataset(tested))]
+        shared = [
+            data
+            for data in package.datasets
+            if tested and share_text(_dataset(data), _dataset(tested))
+        ]
         if shared:
             warnings.append(
                 f"{package.name} was trained on {', '.join(shared)}; its results here are no evidence of how "

@@ -109,7 +109,7 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
         for name, child in list(parent.named_children()):
             if type(child) is torch.nn.Linear:
                 setattr(parent, name, LoraLinear(child, rank))
-    if not any(isinstance(module, LoraLinear) for module in encoder.modules()):
+    if LoraLinear not in map(type, encoder.modules()):
         raise ConfigError(
             f"model.lora: the layers of {type(encoder).__name__} have no linear layer; leave the key out, or "
             "name another encoder."

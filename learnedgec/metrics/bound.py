@@ -366,6 +366,11 @@ def statistics_of_systems(
     """Return the statistics of several systems, each read from the store if it has them.
 
     A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
+
+    Args:
+        metric: the metric.
+        inputs: the inputs, which have been checked.
+        runtime: how to run.
     """
     sources, systems, references = inputs
     used = references if metric.needs_references else None
