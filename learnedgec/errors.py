@@ -18,8 +18,8 @@
 
 Every message says what was given, what was expected and what to do.
 
-Warnings about inputs (`InputWarning`) are also issued when a result is read from a cache. Code that computes a
-result warns with `warn_of_inputs`. Code that stores results stores these warnings too (`collected`), and
+Warnings about inputs (`InputWarning`) are also issued when a result is read from a cache. Code that computes
+a result warns with `warn_of_inputs`. Code that stores results stores these warnings too (`collected`), and
 repeats them whenever it reads a result.
 """
 
