@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,11 +237,10 @@ def emit(
         columns = shutil.get_terminal_size().columns if terminal else _WIDTH
         width = None if getattr(options, "wide", False) else columns
         table = format_table(table_rows, width, groups=groups, metrics=metrics)
-        wrap = partial(_wrapped, width=min(columns, _WIDTH))
-        text = "\n".join(filter(None, [title, table])) + "".join(
-            f"{wrap(c)}\n" for c in conclusions
-        )
-        emit_text(text, options, notes=[wrap(note) for note in notes], signatures=signatures)
+        room = min(columns, _WIDTH)
+        wrapped, notes = ([_wrapped(t, room) for t in texts] for texts in (conclusions, notes))
+        text = "\n".join(filter(None, [title, table])) + "".join(f"{line}\n" for line in wrapped)
+        emit_text(text, options, notes=notes, signatures=signatures)
 
 
 def _wrapped(sentence: str, width: int) -> str:
@@ -334,26 +332,28 @@ def format_table(
 
     buffer = io.StringIO()
     console = Console(file=buffer, force_terminal=False, width=10_000, highlight=False)
+    room = width or console.width
     table = _table(rows)
     legend: dict[str, str] = {}
-    if width is None or console.measure(table).maximum <= width:
+    if console.measure(table).maximum > room:
+        legend = {name: short for name, short in short_labels(metrics).items() if name != short}
+        rows = _renamed(rows, legend)
+        table = _table(rows)
+
+    def heading_of(row: Row) -> str:
+        texts = {group: cell(row.get(group)) for group in groups}
+        return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
+
+    if console.measure(table).maximum <= room:
         console.print(table)
     else:
-        legend = {name: short for name, short in short_labels(metrics).items() if name != short}
-
-        def heading_of(row: Row) -> str:
-            texts = {group: cell(row.get(group)) for group in groups}
-            return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
-
-        for heading, part in groupby(_renamed(rows, legend), heading_of):
+        for heading, part in groupby(rows, heading_of):
             console.print(heading, markup=False)
             ungrouped = [{k: row[k] for k in row if k not in groups} for row in part]
-            for table in _tables(ungrouped, width):
+            for table in _tables(ungrouped, room):
                 console.print(table)
     lines = [line.replace(_GLUE, " ").rstrip() for line in buffer.getvalue().split("\n")]
-    lines = [line for line in lines if line] + [
-        f" {short}: {name}" for name, short in legend.items()
-    ]
+    lines = [*filter(None, lines), *(f" {short}: {name}" for name, short in legend.items())]
     return "\n".join(lines) + "\n"
 
 

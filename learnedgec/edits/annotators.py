@@ -340,8 +340,7 @@ def default_annotator() -> str:
         return USUAL
     warnings.warn(
         f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}, and "
-        f"scores differ a little from published ones; for those, run: python -m spacy download {USUAL} "
-        "(or name an annotator to choose).",
+        f"scores differ from published ones; run: python -m spacy download {USUAL} (or name an annotator).",
         stacklevel=2,
     )
     return RELEASED

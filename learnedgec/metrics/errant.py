@@ -144,10 +144,9 @@ class Errant(TypedOverlap):
         number, (of_first, first) = min(counts.items())
         one = f" (of annotator {number}: {of_first:,} of {first:,})" if len(counts) > 1 else ""
         return [
-            f"{self.name}: {differing:,} of {total:,} gold edits{one} differ from those that "
-            f"{self.annotator} extracts from the same texts, so a system that writes these texts gets them "
-            "wrong, and the order of systems can change; have the edits of the references extracted again "
-            f"with {self.name}(reannotate=True), on the command line with --reannotate."
+            f"{self.name}: {differing:,} of {total:,} gold edits{one} are not those that {self.annotator} "
+            "extracts from the same texts, so a system that writes these texts gets them wrong, and systems "
+            f"may change places; --reannotate (in Python {self.name}(reannotate=True)) extracts them again."
         ]
 
     def compute(

@@ -203,15 +203,15 @@ def test_gold_edits_without_corrections_are_noticed(mode: str, tp: int) -> None:
         (
             "span-correction",
             [Edit(1, 3, "went", "U"), Edit(3, 4, "!", "R")],
-            "1 of 2 gold edits differ",
+            "1 of 2 gold edits are not those",
         ),
         ("span-correction", [Edit(1, 2, "has", "R", ("",))], None),
         (
             "type-correction",
             [Edit(1, 2, "", "SVA"), Edit(3, 4, "!", "R")],
-            "1 of 2 gold edits differ",
+            "1 of 2 gold edits are not those",
         ),
-        ("token-detection", [Edit(1, 3, "went", "U")], "1 of 1 gold edits differ"),
+        ("token-detection", [Edit(1, 3, "went", "U")], "1 of 1 gold edits are not those"),
     ],
 )
 def test_gold_edits_that_the_annotator_does_not_make_are_counted(
@@ -227,7 +227,7 @@ def test_gold_edits_that_the_annotator_does_not_make_are_counted(
 def test_gold_edits_are_counted_by_annotator() -> None:
     edits = {0: (Edit(1, 2, "", "U"),), 2: (Edit(1, 3, "went", "R"), Edit(3, 4, "!", "R"))}
     references = References.from_annotated([AnnotatedSentence("He have went .", edits)])
-    message = r"^errant: 1 of 3 gold edits \(of annotator 0: 0 of 1\) differ from those that plain"
+    message = r"^errant: 1 of 3 gold edits \(of annotator 0: 0 of 1\) are not those that plain"
     with pytest.warns(TextWarning, match=message):
         load_metric(PLAIN).score(["He have went ."], ["He went ."], references)
 
