@@ -61,6 +61,9 @@ class References(Sequence[tuple[Reference, ...]]):
     Attributes:
         rows: references of each sentence.
 
+    Raises:
+        InputError: the rows hold texts, which `from_rows` and `from_texts` read.
+
     Example:
         >>> references = References.from_texts(["A b .", "C ."], ["A c .", None])
         >>> [len(row) for row in references]
@@ -68,6 +71,14 @@ class References(Sequence[tuple[Reference, ...]]):
     """
 
     rows: tuple[tuple[Reference, ...], ...]
+
+    def __post_init__(self) -> None:
+        first = next((reference for row in self.rows for reference in row), None)
+        if isinstance(first, str):
+            raise InputError(
+                f"the references are texts, such as {first[:60]!r}; give them to References.from_rows, one "
+                "row for each sentence, or to References.from_texts, one list for each annotator."
+            )
 
     @classmethod
     def from_texts(cls, *annotators: Items[str | None]) -> References:

@@ -208,6 +208,10 @@ def read_name(name: str, /, **parameters: Any) -> NamedMetric:
         >>> read_name("gleu(n=4, iterations=10)").label
         'gleu(iterations=10)'
     """
+    if not isinstance(name, str):
+        raise BadNameError(
+            f"a metric's name is of type {type(name).__name__}; one text such as 'gleu' was expected."
+        )
     base, evaluator, in_name = split_name(name)
     if "@" in base:
         try:

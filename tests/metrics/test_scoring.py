@@ -14,7 +14,7 @@ from embedded import SAMPLE_FOLDER, Sample
 import learnedgec
 from learnedgec import Metric, References, Score, Scores
 from learnedgec.cli.main import main
-from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
+from learnedgec.errors import BadNameError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
 from learnedgec.scoring import bind_one
 
@@ -165,3 +165,14 @@ def test_a_name_without_scores_says_which_there_are() -> None:
     with pytest.raises(KeyError, match="no system is named 'wrong'; known: ours, theirs"):
         scores["length"]["wrong"]
     assert scores.get("wrong") is None
+
+
+def test_what_a_new_user_types_leads_to_what_is_meant() -> None:
+    with pytest.raises(
+        InputError, match=r"such as 'He goes \.'; give them to References\.from_rows"
+    ):
+        References([["He goes ."]])
+    with pytest.raises(
+        BadNameError, match="a metric's name is of type list; one text such as 'gleu'"
+    ):
+        learnedgec.load_metric(["gleu"])
