@@ -200,7 +200,7 @@ class Gleu(ResampledMetric):
             no_ngrams = (denominators == 0) & (np.arange(denominators.shape[-1]) > 0)
             denominators = np.where(no_ngrams, 1, denominators)
             numerators = np.where(no_ngrams, 1, numerators)
-        scores = _gleu(denominators, numerators)
+        scores = _gleu(np.moveaxis(denominators, -1, 0), np.moveaxis(numerators, -1, 0))
         counts = statistics["references"]
         real = np.arange(numerators.shape[1]) < counts[:, None]
         means: Floats = np.where(real, scores, 0.0).sum(axis=1) / counts
@@ -212,7 +212,10 @@ class Gleu(ResampledMetric):
         counts = statistics["references"]
         most = int(counts.max())
         iterations = 1 if most == 1 else self.iterations
-        totals = np.repeat(resampled_totals(numerators[:, 0], samples)[:, None], iterations, axis=1)
+        # The length and each order come first, so that what is added lies side by side: (1+n, …, B).
+        both = resampled_totals(np.stack([denominators, numerators[:, 0]], axis=1), samples)
+        lengths, first = both.transpose(1, 2, 0).astype(np.float64)
+        totals = np.repeat(first[:, None], iterations, axis=1)
         # The totals with the first reference everywhere, plus the differences of other picks as a product of
         # matrices. Integers below 2^24 are exact in float32, which takes half as long.
         largest = samples.shape[1] * int(np.abs(numerators - numerators[:, :1]).max(initial=0))
@@ -225,26 +228,27 @@ class Gleu(ResampledMetric):
                 # The difference that this reference makes, 0 for sentences without such a reference.
                 difference = numerators[:, column] - numerators[:, 0]
                 difference = np.where((counts == count)[:, None], difference, 0).astype(dtype)
-                for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
-                    sentences = slice(first, first + _SENTENCES_AT_ONCE)
+                difference = np.ascontiguousarray(difference.T)
+                for begin in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
+                    sentences = slice(begin, begin + _SENTENCES_AT_ONCE)
                     chosen = (picks[:, sentences] == column).astype(dtype)
                     for start in range(0, len(samples), RESAMPLES_AT_ONCE):
                         resamples = slice(start, start + RESAMPLES_AT_ONCE)
-                        changes = difference[samples[resamples, sentences]].transpose(1, 0, 2)
-                        sums = chosen @ changes.reshape(len(changes), -1)
-                        sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
-                        totals[resamples] += sums.transpose(1, 0, 2)
-        lengths = resampled_totals(denominators, samples)[:, None]
-        return _gleu(np.broadcast_to(lengths, totals.shape), totals)
+                        changes = difference.take(samples[resamples, sentences].T, axis=1)
+                        totals[:, :, resamples] += chosen @ changes
+        # Few iterations at once stay in the processor's cache.
+        parts = [totals[:, begin : begin + 16] for begin in range(0, iterations, 16)]
+        scores: Floats = np.concatenate([_gleu(lengths[:, None], part) for part in parts]).T
+        return scores
 
 
 def _gleu(denominators: Array, numerators: Array) -> Floats:
-    """Return GLEU from (…, 1+n) arrays: a length, then the denominators or numerators of each order."""
-    zero = (denominators == 0).any(axis=-1) | (numerators <= 0).any(axis=-1)
-    denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
-    brevity = np.minimum(0.0, 1.0 - numerators[..., 0] / denominators[..., 0])
-    logs = np.log(numerators[..., 1:] / denominators[..., 1:]).sum(axis=-1) / 4
-    return np.where(zero, 0.0, np.exp(brevity + logs))
+    """Return GLEU from (1+n, …) arrays: a length, then the denominators or numerators of each order."""
+    zero = (denominators == 0).any(axis=0) | (numerators <= 0).any(axis=0)
+    shares = np.maximum(numerators, 1) / np.maximum(denominators, 1)
+    # Two square roots take less time than four logarithms.
+    precision = np.sqrt(np.sqrt(np.prod(shares[1:], axis=0)))
+    return np.where(zero, 0.0, np.exp(np.minimum(0.0, 1.0 - shares[0])) * precision)
 
 
 @dataclass(frozen=True)
