@@ -452,25 +452,30 @@ class _Arcs:
 
 
 def _distances(first: Sequence[str], second: Sequence[str], substitution: int) -> list[array[int]]:
-    """Return the distance of every prefix of `first` to every prefix of `second`.
+    """Return the distance of every prefix of `first` to every prefix of `second` on shortest paths.
 
-    Insertions and deletions cost 1.
+    Insertions and deletions cost 1, so a path that strays further to one side than the distance of the whole
+    allows is not shortest. A cell out there holds more than any distance, and cells beside may hold too much
+    (Ukkonen, "Algorithms for Approximate String Matching", 1985).
     """
-    row = list(range(len(second) + 1))
-    table = [array("i", row)]
-    for token in first:
-        diagonal, *above = row
-        best = diagonal + 1
-        row = [best]
-        for other, up in zip(second, above, strict=True):
+    longer, width = len(second) - len(first), len(second)
+    distance = Levenshtein.distance(first, second, weights=(1, 1, substitution))
+    aside = (distance - abs(longer)) // 2
+    table = [array("i", range(width + 1))]
+    outside = array("i", [len(first) + width + 1]) * (width + 1)
+    for number, token in enumerate(first, 1):
+        above, row = table[-1], outside[:]
+        row[0] = number
+        begin = max(number + min(longer, 0) - aside, 1)
+        diagonal, best = above[begin - 1], row[begin - 1]
+        for place in range(begin, min(number + max(longer, 0) + aside, width) + 1):
+            up = above[place]
             best = (up if up < best else best) + 1
-            if token != other:
+            if token != second[place - 1]:
                 diagonal += substitution
-            if diagonal < best:
-                best = diagonal
-            row.append(best)
+            row[place] = best = diagonal if diagonal < best else best
             diagonal = up
-        table.append(array("i", row))
+        table.append(row)
     return table
 
 
