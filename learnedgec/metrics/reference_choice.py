@@ -175,15 +175,16 @@ class ChoosingMetric(ResampledMetric):
         best_of_all = no_worse.all(axis=-1) & real
         settled = best_of_all.any(axis=-1)
         usual = best_of_all.argmax(axis=-1)
-        best = usual[samples]
-        unsettled = ~settled[samples]
+        best, unsettled = usual.take(samples), ~settled.take(samples)
         size = max(int(unsettled.sum(axis=1).max(initial=0)), 1)
         # The places of the unsettled sentences of each sample, in their order, and then some others.
-        places = np.argsort(settled[samples], axis=1, kind="stable")[:, :size]
+        places = np.argsort(~unsettled, axis=1, kind="stable")[:, :size]
         of_places = np.take_along_axis(samples, places, axis=1)
         valid = np.take_along_axis(unsettled, places, axis=1)
-        sums = _sums(np.where(settled, take_references(counts, usual[None]), 0)[:, samples])
-        left = np.where(valid[..., None], counts[:, of_places], 0)
+        # Unsettled sentences add nothing, so these are also the sums before them.
+        of_settled = np.where(settled, take_references(counts, usual[None]), 0)
+        sums = np.cumsum(of_settled.take(samples, axis=1), axis=-1)
+        left = np.where(valid[..., None], counts.take(of_places, axis=1), 0)
         guess = None if guess is None else np.take_along_axis(guess, places, axis=1)
         before = np.take_along_axis(sums, places[None], axis=-1)
         choices, more = best_along(left, real[of_places], prefer, guess, before)
@@ -285,10 +286,21 @@ def first_best(keys: Sequence[Array], real: Mask) -> Indices:
         >>> int(first_best([np.array([[1, 2, 2]]), np.array([[9, 3, 4]])], real)[0])
         2
     """
-    best = real
-    for key in keys:
-        best = best & (key == np.where(best, key, -np.inf).max(axis=-1, keepdims=True))
-    indices: Indices = best.argmax(axis=-1)
+    # A maximum over so short an axis takes longer than to compare one reference after the other.
+    found, indices = real[..., 0], np.zeros(real.shape[:-1], dtype=np.intp)
+    largest = [key[..., 0] for key in keys]
+    for number in range(1, real.shape[-1]):
+        better, equal = ~found, found
+        for key, most in zip(keys, largest, strict=True):
+            better = better | (equal & (key[..., number] > most))
+            equal = equal & (key[..., number] == most)
+        better = better & real[..., number]
+        largest = [
+            np.where(better, key[..., number], most)
+            for key, most in zip(keys, largest, strict=True)
+        ]
+        indices[better] = number
+        found = found | real[..., number]
     return indices
 
 

@@ -4,7 +4,7 @@
 
 `DIR` is a checkout of the version before, such as `git worktree add --detach DIR COMMIT` makes. The command
 runs in the current folder. Seconds are those of the processor, of the whole process and its children, the
-least of the rounds. The last line says whether both wrote the same to stdout.
+least of the rounds. The last line says whether both wrote the same to stdout; if not, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def main() -> None:
     outputs = {name: rows[-1][1] for name, rows in runs.items()}
     same = outputs["before"] == outputs["after"]
     print(f"output: {'equal' if same else 'different'}, {len(outputs['after'])} bytes")
+    sys.exit(not same)
 
 
 if __name__ == "__main__":
