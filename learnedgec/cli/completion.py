@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
-from learnedgec.cli.main import COMMANDS
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.errors import InputError, MissingDependencyError
 from learnedgec.metrics.registry import METRICS
@@ -22,11 +21,12 @@ _NAMES: dict[str, Iterable[str]] = {
 }
 
 
-def completion(shell: str) -> str:
+def completion(shell: str, commands: Mapping[str, str]) -> str:
     """Return the script for a shell.
 
     Args:
         shell: `bash`, `zsh` or another one that shtab knows.
+        commands: each command, with one line about it.
 
     Raises:
         MissingDependencyError: shtab is not installed.
@@ -40,9 +40,9 @@ def completion(shell: str) -> str:
         shells = ", ".join(shtab.SUPPORTED_SHELLS)
         raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")
     root = argparse.ArgumentParser(prog="learnedgec")
-    commands = root.add_subparsers()
-    for name, summary in COMMANDS.items():
-        parser = commands.add_parser(name, help=summary)
+    subparsers = root.add_subparsers()
+    for name, summary in commands.items():
+        parser = subparsers.add_parser(name, help=summary)
         inner = None
         for words, found in _parsers(name):
             if words:

@@ -16,8 +16,8 @@ from learnedgec.cli import flags
 from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
-from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
+from learnedgec.data.sentences import check_same_sentences, check_sentence_record
 from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Statistics

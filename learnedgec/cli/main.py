@@ -99,7 +99,7 @@ def _run_command(words: Sequence[str]) -> int:
     if words[0] == "--print-completion":
         from learnedgec.cli.completion import completion
 
-        print(completion(words[1] if len(words) > 1 else "bash"))
+        print(completion(words[1] if len(words) > 1 else "bash", COMMANDS))
         return 0
     if words[0] not in COMMANDS:
         raise UnknownNameError("command", words[0], COMMANDS, meant=_meant(words[0]))

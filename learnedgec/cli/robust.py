@@ -21,8 +21,8 @@ from learnedgec.cli.main import run_group
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import CASES, Case, Pair, load_cases, write_cases
-from learnedgec.data.records import suffix
 from learnedgec.data.references import References
+from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.edits.tokenisation import tokenise

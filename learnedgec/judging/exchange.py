@@ -28,14 +28,13 @@ from learnedgec.data.benchmarks.base import read_outputs
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.m2 import Edit
-from learnedgec.data.records import suffix
+from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import read_table, whole_number
 from learnedgec.data.text import read_json, read_lines, write_json, write_text
 from learnedgec.errors import FormatError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.judging import tables
-from learnedgec.judging.items import Answer, Judgement
 from learnedgec.judging.sampling import group_equal
-from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Task
+from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Answer, Judgement, Task
 from learnedgec.judging.study import Study
 from learnedgec.runtime.writing import PathLike
 

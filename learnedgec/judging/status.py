@@ -14,9 +14,8 @@ import numpy as np
 from learnedgec.analysis.ranking import clusters
 from learnedgec.data.tables import Row
 from learnedgec.errors import MissingDependencyError
-from learnedgec.judging.items import Judgement
 from learnedgec.judging.sampling import count_wins
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.settings import Judgement, StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import comparisons, counted, rating_rows
 from learnedgec.stats.resampling import intervals, multiplicities, resample

@@ -38,8 +38,7 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging import tables
-from learnedgec.judging.asking import Questions
-from learnedgec.judging.creation import write_study
+from learnedgec.judging.asking import Questions, write_study
 from learnedgec.judging.database import (
     DATABASE,
     TABLES,
@@ -49,8 +48,14 @@ from learnedgec.judging.database import (
     rater_number,
     version_of,
 )
-from learnedgec.judging.items import Answer, AnsweredError, Item, Judgement
-from learnedgec.judging.settings import StudySettings, read_settings
+from learnedgec.judging.settings import (
+    Answer,
+    AnsweredError,
+    Item,
+    Judgement,
+    StudySettings,
+    read_settings,
+)
 from learnedgec.runtime.writing import PathLike, atomic_folder
 
 OWNER = "owner"

@@ -17,9 +17,8 @@ from typing import Any
 from learnedgec.data.m2 import apply_edits
 from learnedgec.data.tables import read_table
 from learnedgec.data.text import write_text
-from learnedgec.judging.items import Judgement
 from learnedgec.judging.sampling import Group
-from learnedgec.judging.settings import Task
+from learnedgec.judging.settings import Judgement, Task
 
 Row = Mapping[str, Any]
 

@@ -3,6 +3,7 @@
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.cleme import Cleme as Cleme
 from learnedgec.metrics.cleme import Cleme2 as Cleme2
+from learnedgec.metrics.edit_overlap import M2 as M2
 from learnedgec.metrics.edit_rates import Hter as Hter
 from learnedgec.metrics.edit_rates import Ter as Ter
 from learnedgec.metrics.ensemble import Ensemble as Ensemble
@@ -10,7 +11,6 @@ from learnedgec.metrics.errant import Errant as Errant
 from learnedgec.metrics.gleu import Gleu as Gleu
 from learnedgec.metrics.gleu import Green as Green
 from learnedgec.metrics.gotoscorer import GotoScorer as GotoScorer
-from learnedgec.metrics.impara import Impara as Impara
 from learnedgec.metrics.language_models import Likelihood as Likelihood
 from learnedgec.metrics.language_models import Scribendi as Scribendi
 from learnedgec.metrics.learned import Classifier as Classifier
@@ -18,7 +18,6 @@ from learnedgec.metrics.learned import Head as Head
 from learnedgec.metrics.learned import Preference as Preference
 from learnedgec.metrics.llm import LlmE as LlmE
 from learnedgec.metrics.llm import LlmS as LlmS
-from learnedgec.metrics.m2 import M2 as M2
 from learnedgec.metrics.pretrained_overlap import PtErrant as PtErrant
 from learnedgec.metrics.pretrained_overlap import PtM2 as PtM2
 from learnedgec.metrics.sentinels import Constant as Constant
@@ -27,5 +26,6 @@ from learnedgec.metrics.sentinels import Length as Length
 from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.similarity import BartScore as BartScore
 from learnedgec.metrics.similarity import BertScore as BertScore
+from learnedgec.metrics.some import Impara as Impara
 from learnedgec.metrics.some import Some as Some
 from learnedgec.metrics.uot_errant import UotErrant as UotErrant

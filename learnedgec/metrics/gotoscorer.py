@@ -20,9 +20,8 @@ from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
+from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.m2 import M2
 from learnedgec.runtime.files import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike

@@ -31,9 +31,8 @@ from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, Statistics, need_model
-from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
+from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
 from learnedgec.runtime.runtime import Runtime

@@ -57,8 +57,8 @@ class MetricEntry:
 
 # The classes of this folder by the names of their metrics; `sent…` is the alias for the level of sentences.
 _CLASSES = {
-    "m2": "m2:M2",
-    "sentm2": "m2:M2",
+    "m2": "edit_overlap:M2",
+    "sentm2": "edit_overlap:M2",
     "errant": "errant:Errant",
     "senterrant": "errant:Errant",
     "cleme": "cleme:Cleme",
@@ -68,7 +68,7 @@ _CLASSES = {
     "gleu": "gleu:Gleu",
     "green": "gleu:Green",
     "some": "some:Some",
-    "impara": "impara:Impara",
+    "impara": "some:Impara",
     "preference": "learned:Preference",
     "head": "learned:Head",
     "classifier": "learned:Classifier",

@@ -3,7 +3,6 @@
 - `data`: the content of a report as one value for JSON, and a benchmark's meta-evaluation
 - `overview`: systems × metrics, with the significant differences; the meaning of scores and what affects them
 - `sentences`: sources, outputs, references and edits, with their scores, and edits by error type
-- `provenance`: software, data with their licences, and notices about texts, annotator and metrics
 - `page`: the HTML file (`templates/`, `assets/`)
 - `training`: the report of a training run
 """

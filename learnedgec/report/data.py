@@ -29,7 +29,7 @@ from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.scores import Score, is_sentinel, short_labels
-from learnedgec.report import overview, provenance, sentences
+from learnedgec.report import overview, sentences
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, bind_one, shared_statistics
 from learnedgec.types import Floats
@@ -355,17 +355,15 @@ def _build(
     by_metric = list(rankings.values())
     first = by_metric[0]
     notices = [
-        *provenance.text_notices(
-            metrics, benchmark.sources, benchmark.systems, benchmark.references
-        ),
-        *provenance.gate_notices(described),
-        *provenance.annotator_notices(annotator, metrics),
-        *(text for m in metrics for text in provenance.unknown_tokens(m, benchmark.systems)),
+        *overview.text_notices(metrics, benchmark.sources, benchmark.systems, benchmark.references),
+        *overview.gate_notices(described),
+        *overview.annotator_notices(annotator, metrics),
+        *(text for m in metrics for text in overview.unknown_tokens(m, benchmark.systems)),
         *first.too_few,
         *benchmark.notices,
-        *provenance.precision_notice([ranking.signature for ranking in by_metric]),
+        *overview.precision_notice([ranking.signature for ranking in by_metric]),
         *dict.fromkeys(
-            provenance.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
+            overview.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
             for about, warning in caught
             if isinstance(warning.message, Warning)
         ),
@@ -433,8 +431,8 @@ def _build(
             "resamples": first.resamples,
             "correction": first.correction,
             "signatures": [ranking.signature for ranking in by_metric],
-            "software": provenance.software(annotator),
-            "licences": provenance.licences([*metrics, *attributed], benchmark.name),
+            "software": overview.software(annotator),
+            "licences": overview.licences([*metrics, *attributed], benchmark.name),
             "notices": notices,
         },
     }

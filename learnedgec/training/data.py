@@ -30,7 +30,7 @@ from learnedgec.data.catalog.leakage import (
 from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share
-from learnedgec.data.records import is_saved_dataset
+from learnedgec.data.sentences import is_saved_dataset
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime

@@ -34,9 +34,8 @@ from learnedgec.evaluators.packages import (
     output_names,
 )
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.learned import GATE, Head, Preference
-from learnedgec.metrics.some import DIMENSIONS, Some
+from learnedgec.metrics.some import DIMENSIONS, Impara, Some
 from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict
 

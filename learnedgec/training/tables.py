@@ -22,7 +22,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
-from learnedgec.data.records import Columns, Rows, is_row, rows_of
+from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
 from learnedgec.data.tables import plain
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError

@@ -13,7 +13,7 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.rated import of_ratings
 from learnedgec.data.catalog.ratings import rating_of, read_ratings
-from learnedgec.data.records import Rows, rows_of
+from learnedgec.data.sentences import Rows, rows_of
 from learnedgec.data.tables import as_html
 from learnedgec.errors import FormatError, InputError, OutputError
 from learnedgec.metrics.base import Metric

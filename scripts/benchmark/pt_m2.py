@@ -24,7 +24,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.evaluators.inference import model_inputs
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.edit_overlap import M2
 from learnedgec.metrics.pretrained_overlap import edit_changes, record_edits
 from learnedgec.metrics.similarity import BertScore
 from learnedgec.runtime.runtime import Runtime

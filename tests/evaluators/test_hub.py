@@ -24,9 +24,8 @@ from learnedgec.evaluators.packages import (
     open_package,
 )
 from learnedgec.evaluators.sharing import pull_evaluator, push_evaluator
-from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.some import Some
+from learnedgec.metrics.some import Impara, Some
 from learnedgec.scoring import bind_one
 
 SOURCES = ["He go home .", "She have a dog ."]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from studies import Make
 
-from learnedgec.judging.items import Answer, Item
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.settings import Answer, Item, StudySettings
 from learnedgec.judging.status import (
     StudyStatus,
     agreement,

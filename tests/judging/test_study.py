@@ -19,8 +19,7 @@ from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError, UnknownNameError
-from learnedgec.judging.items import Answer, AnsweredError, Item
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.settings import Answer, AnsweredError, Item, StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import counted
 from learnedgec.runtime.runtime import Runtime

@@ -22,9 +22,8 @@ from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.some import Some
+from learnedgec.metrics.some import Impara, Some
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one, score

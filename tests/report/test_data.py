@@ -26,8 +26,7 @@ from learnedgec.report.data import (
     misjudged_outputs,
     misjudged_pairs,
 )
-from learnedgec.report.overview import describe_effects
-from learnedgec.report.provenance import licences, precision_notice
+from learnedgec.report.overview import describe_effects, licences, precision_notice
 from learnedgec.report.sentences import operations
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one

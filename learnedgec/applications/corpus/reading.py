@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
+from learnedgec.data.sentences import check_same_sentences, check_sentence_record
 from learnedgec.data.text import check_no_workbook, read_record
 from learnedgec.errors import FormatError, InputError, LengthError
 

@@ -13,8 +13,8 @@ from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserve
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
 from learnedgec.data.catalog.sentences import CASES, Case, read_labelled
 from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
-from learnedgec.data.records import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.references import References
+from learnedgec.data.sentences import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.text import check_lengths, read_json, read_jsonl, read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike

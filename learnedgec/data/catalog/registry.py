@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from learnedgec.data.records import HUB
+from learnedgec.data.sentences import HUB
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.plugins import Registry

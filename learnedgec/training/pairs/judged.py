@@ -17,7 +17,7 @@ from learnedgec.data.benchmarks import REGISTRY, load_benchmark
 from learnedgec.data.catalog.outputs import RANKINGS, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
-from learnedgec.data.records import Columns, read_records
+from learnedgec.data.sentences import Columns, read_records
 from learnedgec.data.tables import number_in, rank_in
 from learnedgec.data.text import check_sentence
 from learnedgec.errors import ConfigError, FormatError
