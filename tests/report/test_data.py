@@ -122,19 +122,19 @@ def test_error_types_are_errants_own(case: Any) -> None:
 
 
 def test_error_types_are_of_one_set_whatever_is_cached(tmp_path: Path) -> None:
-    gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
+    gold = References(((Reference("He goes home .", (Edit(1, 3, "goes home", "SVA"),), 0),),))
     inputs: Any = (ERRANT, ["He go home ."], {"a": ["He goes home ."]}, gold)
     runtime = Runtime(cache_dir=str(tmp_path))
     reports = []
     for _ in range(2):
-        with pytest.warns(UserWarning, match="not one of its types"):
+        with pytest.warns(UserWarning, match="1 of 1 gold edits are not those"):
             reports.append(build_report(*inputs, settings=SETTINGS, runtime=runtime))
     for report in reports:
         assert report["errors"]["tiers"]["type"] == {"R:VERB:SVA": [[1, 0, 0]]}
         assert "reannotate=True" in report["errors"]["metric"]
         notices = report["provenance"]["notices"]
         assert notices == reports[0]["provenance"]["notices"]
-        assert sum("the gold edits are not ERRANT's" in notice for notice in notices) == 1
+        assert sum("1 of 1 gold edits are not those" in notice for notice in notices) == 1
         assert sum("The annotator en-ewt-sm finds the edits" in notice for notice in notices) == 1
 
 
