@@ -43,6 +43,7 @@ BROUGHT_BY_OTHERS = {
     "docstring-parser",  # jsonargparse[signatures]
     "markdown-it-py",  # rich
     "sqlalchemy",  # optuna
+    "starlette",  # fastapi
     "typing-extensions",  # torch
 }
 

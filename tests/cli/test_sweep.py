@@ -67,9 +67,8 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
     # More trials are added to those that there are.
     out, _ = sweep(f"{SWEEP} --trials 4 --pruner none --resume --plot figures")
     assert len(rates) == 4 * 3 + 1
-    *_, trial, about_best, _, _, _ = out.splitlines()
-    assert trial.split()[0] == "4"
-    assert "which chose nothing: fluency pearson" in about_best
+    assert re.search(r"^ *4 ", out, re.MULTILINE)
+    assert "which chose nothing: fluency pearson" in " ".join(out.split())
     assert {path.name for path in Path("figures").glob("*.pdf")} == {
         "mine.trials.pdf",
         "mine.importance.pdf",

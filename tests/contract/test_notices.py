@@ -45,8 +45,8 @@ def test_a_mistake_is_warned_of_once_in_python(way: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TextWarning)
         WAYS[way](SOURCES, SYSTEMS, References.from_rows(ROWS))
-    (warning,) = caught
-    assert str(warning.message).startswith(NOTICE)
+    # GLEU has a remark of its own about texts as short as these.
+    assert sum(str(warning.message).startswith(NOTICE) for warning in caught) == 1
 
 
 @pytest.mark.parametrize(
