@@ -282,7 +282,8 @@ def _cell(estimate: Measurement, over: str, mark: str) -> str:
     if over == "sentences":
         intervals.reverse()
     low, high = intervals[0] if not math.isnan(intervals[0][0]) else intervals[1]
-    return f"{estimate.value:.3f}{mark} [{low:.2f}, {high:.2f}]"
+    value = f"{estimate.value:.3f}{mark}"
+    return value if math.isnan(low) else f"{value} [{low:.2f}, {high:.2f}]"
 
 
 # -- tables for programs, without the benchmark's column -------------------------------------------

@@ -155,7 +155,8 @@ def _row_for_readers(result: TuningResult, row: Mapping[str, Any], several: bool
     cells["value"] = f"{row['value']:.4f}{mark}"
     mean = row.get("held_out")
     if "low" in row:
-        cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]"
+        bounded = not math.isnan(row["low"])
+        cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]" if bounded else "–"
     elif mean is not None and not math.isnan(mean):
         held_out = "systems" if result.tuning.plan.validation == "systems" else "folds"
         cells[f"held-out {held_out}"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}"

@@ -15,6 +15,7 @@ from learnedgec.analysis.meta.agreement import (
     Segments,
     agreement,
     chosen,
+    decided,
     segment_correlations_of_resamples,
 )
 from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
@@ -163,6 +164,23 @@ class Target:
                 f"{benchmark.name} has {len(benchmark.systems)} systems; {goal.objective} between "
                 "systems needs three or more. Choose a sentence or segment objective."
             )
+
+    @property
+    def counted(self) -> Indices:
+        """The numbers of the sentences whose judgements count.
+
+        For comparisons, they have one that is no tie, and for `grouped-…` two outputs that are rated
+        differently.
+        """
+        if self.goal.of_sentences:
+            return np.unique(decided(self.comparisons).sentence)
+        if not self.goal.of_segments:
+            return np.arange(self.drawn.shape[1])
+        rated = ~np.isnan(self.ratings)
+        if self.goal.objective.startswith("segment-"):
+            return np.flatnonzero(rated.any(axis=0))
+        highest = np.where(rated, self.ratings, -np.inf).max(axis=0)
+        return np.flatnonzero(highest > np.where(rated, self.ratings, np.inf).min(axis=0))
 
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).

@@ -33,7 +33,12 @@ from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
-from learnedgec.stats.resampling import Estimate, interval, interval_of_correlation, resample
+from learnedgec.stats.resampling import (
+    Estimate,
+    interval_of_correlation,
+    interval_over_sentences,
+    resample,
+)
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.space import Simplex, read_space
 from learnedgec.tuning.trials import (
@@ -77,7 +82,9 @@ class Tuning:
             weights were tuned.
         trials: every finished trial by number.
         folds: the same search on parts of the judgements, each evaluated on the others.
-        gain: the gain over the given metric on the held-out judgements of the folds.
+        gain: the gain over the given metric on the held-out judgements of the folds; without an interval if
+            they are too few or no resample differs.
+        held_out_sentences: the number of held-out sentences whose judgements count.
         benchmark: name of the tuning data.
         notices: caveats about these data, one sentence each.
         goal: the goal that was maximised.
@@ -92,6 +99,7 @@ class Tuning:
     trials: tuple[TriedMetric, ...]
     folds: tuple[Fold, ...]
     gain: Estimate
+    held_out_sentences: int
     benchmark: str
     notices: tuple[str, ...]
     goal: Goal
@@ -257,13 +265,16 @@ def tune(
         progress=runtime.progress,
     )
     best = best_trial(trials)
-    folds, gain = cross_validate(trials_of, goal, ranges, plan, resamples=resamples, level=level)
+    folds, gain, held_out_sentences = cross_validate(
+        trials_of, goal, ranges, plan, resamples=resamples, level=level
+    )
     return Tuning(
         best=best,
         references=references,
         trials=tuple(trials),
         folds=tuple(folds),
         gain=gain,
+        held_out_sentences=held_out_sentences,
         benchmark=benchmark.name,
         notices=(
             *benchmark.notices,
@@ -406,15 +417,16 @@ def compare(
         _announce_scoring(trials_of, announce)
     of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
     values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
+    sentences = [len(whole.counted)]
     return [
         Comparison(
             label,
             values[label],
-            interval(many, level)
+            interval_over_sentences(many, sentences, level)
             if goal.of_sentences or goal.of_segments
             else interval_of_correlation(values[label], many, level),
             values["tuned"] - values[label],
-            interval(of_resamples["tuned"] - many, level),
+            interval_over_sentences(of_resamples["tuned"] - many, sentences, level),
         )
         for label, many in of_resamples.items()
     ]

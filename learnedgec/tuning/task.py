@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,13 +73,22 @@ class TuningResult:
     @property
     def conclusions(self) -> list[str]:
         """Sentences about the expected gain of the tuned metric and the scale of its scores."""
-        elsewhere = f" on data like {self.tuning.benchmark}" if self.comparisons else ""
+        tuning = self.tuning
+        elsewhere = f" on data like {tuning.benchmark}" if self.comparisons else ""
         follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
-        return [
-            f"On held-out judgements of {self.tuning.benchmark}, the tuned metric's gain over the given one "
-            f"is {gain_cell(self.gain)}{follows}.",
-            *about_scale(self.name, self.metric),
-        ]
+        gain = (
+            f"On held-out judgements of {tuning.benchmark}, the tuned metric's gain over the given one is "
+            f"{gain_cell(self.gain)}{follows}."
+        )
+        count, needed = tuning.held_out_sentences, tuning.plan.sentences_needed
+        if tuning.plan.validation == "none":
+            return about_scale(self.name, self.metric)
+        if count < needed:
+            gain = (
+                f"The judgements of {tuning.benchmark} are too few to tell whether the tuned metric is "
+                f"better: {count} held-out sentences have judgements that count, and {needed} are needed."
+            )
+        return [gain, *about_scale(self.name, self.metric)]
 
     @property
     def notices(self) -> list[str]:
@@ -137,8 +147,9 @@ class TuningResult:
 
 
 def gain_cell(gain: Estimate) -> str:
-    """Return a gain with its interval in brackets."""
-    return f"{gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
+    """Return a gain with its interval, if it has one, in brackets."""
+    bounds = "" if math.isnan(gain.low) else f" [{gain.low:+.4f}, {gain.high:+.4f}]"
+    return f"{gain.value:+.4f}{bounds}"
 
 
 def _gain_columns(gain: Estimate) -> dict[str, float]:

@@ -41,7 +41,7 @@ from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.writing import atomic_path, check_writable
-from learnedgec.stats.resampling import Estimate, interval, resample
+from learnedgec.stats.resampling import Estimate, interval_over_sentences, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
 from learnedgec.types import Floats, Indices
@@ -265,6 +265,11 @@ class SearchPlan:
         if self.trials < 1:
             raise ConfigError(f"trials is {self.trials}; a number of at least 1 was expected.")
 
+    @property
+    def sentences_needed(self) -> int:
+        """The number of held-out sentences from which the gain has an interval (docs/lab/levels.md)."""
+        return max(8, 3 * self.folds) if self.validation == "k-fold" else 8
+
 
 @dataclass(frozen=True, slots=True)
 class TriedMetric:
@@ -416,8 +421,10 @@ def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None
         )
     size = len(benchmark.sources)
     if plan.validation == "k-fold" and not 2 <= plan.folds <= size:
-        advice = f"give 2 or more, up to {size}" if size > 1 else "tune on two sentences or more"
-        raise ConfigError(f"folds: {plan.folds} of {size} sentences; {advice}.")
+        if size < 8:
+            few = f"{size} sentence{'s are' if size > 1 else ' is'} too few to tune on"
+            raise ConfigError(f"folds: {few}; judge {plan.sentences_needed} or more.")
+        raise ConfigError(f"folds: {plan.folds} of {size} sentences; give 2 or more, up to {size}.")
 
 
 def cross_validate(
@@ -428,12 +435,13 @@ def cross_validate(
     *,
     resamples: int = 1000,
     level: float = 0.95,
-) -> tuple[list[Fold], Estimate]:
-    """Search on parts of the judgements; return the folds, and the mean gain over the given metric.
+) -> tuple[list[Fold], Estimate, int]:
+    """Search on parts of the judgements; return folds, mean gain, and number of sentences that count.
 
     Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
-    held-out sentences, and over the systems if these are held out. It is paired: both metrics are evaluated
-    on the same resamples. It does not include the variation between searches.
+    held-out sentences, and over the systems if these are held out; below `SearchPlan.sentences_needed`, there
+    is none. It is paired: both metrics are evaluated on the same resamples. It does not include the variation
+    between searches.
 
     Args:
         trials_of: the metric on the benchmark.
@@ -444,11 +452,11 @@ def cross_validate(
         level: level of the interval.
     """
     benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
-    folds, gains = [], []
+    folds, gains, counted = [], [], []
     for number, (system, seen, held_out) in enumerate(_splits(benchmark, plan)):
         search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
-        # The first sample has all held-out sentences; the others are resamples of it. Systems are judged on
-        # the same sentences and share their resamples; each fold of sentences has draws of its own.
+        # The first sample has all held-out sentences; the others are resamples of it. Systems share their
+        # resamples; each fold of sentences has draws of its own.
         numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
         drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
         others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
@@ -462,17 +470,22 @@ def cross_validate(
         folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
         if not math.isnan(tuned[0] - given[0]):
             gains.append(tuned - given)
+            counted.append(np.intersect1d(others.counted, held_out))
     if not gains:
-        return folds, Estimate(math.nan, math.nan, math.nan)
+        return folds, Estimate(math.nan, math.nan, math.nan), 0
     whole, resampled = np.split(np.array(gains), [1], axis=1)
     if plan.validation == "systems":
         systems = resample(len(gains), resamples, plan.seed + 1)
         resampled = np.take_along_axis(resampled, systems.T, axis=0)
-    # As above, folds without a value are left out: where the only sentence on which both differ is not drawn,
-    # there is no gain.
     with np.errstate(invalid="ignore"):
         means = np.nansum(resampled, axis=0) / (~np.isnan(resampled)).sum(axis=0)
-    return folds, Estimate(float(whole.mean()), *interval(means, level))
+    sentences = len(np.unique(np.concatenate(counted)))
+    # Folds that keep the given parameters add nothing to the variation.
+    parts = [len(part) for part, gain in zip(counted, gains, strict=True) if np.nanstd(gain)]
+    parts = [sentences] if plan.validation == "systems" else parts
+    enough = sentences >= plan.sentences_needed
+    bounds = interval_over_sentences(means, parts if enough else [], level)
+    return folds, Estimate(float(whole.mean()), *bounds), sentences
 
 
 def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from learnedgec.stats.resampling import (
     Bootstrap,
     interval_over_groups,
+    interval_over_sentences,
+    mean_and_reach,
     resample_groups,
     widened,
 )
@@ -70,3 +73,25 @@ def test_interval_over_groups_holds_where_rows_of_a_group_are_alike() -> None:
 def test_one_group_has_no_interval() -> None:
     assert np.isnan(interval_over_groups(lambda rows: 1.0, ["a", "a"])).all()
     assert widened(0.95, 1) == 1.0
+
+
+def test_few_sentences_and_equal_resamples_have_no_interval() -> None:
+    values = np.linspace(0.1, 0.3, 101)
+    assert np.isnan(interval_over_sentences(values, [5])).all()
+    assert np.isnan(interval_over_sentences(np.full(101, 0.1919), [40])).all()
+    assert interval_over_sentences(values, [40]) == pytest.approx((0.105, 0.295))
+
+
+def test_parts_of_few_sentences_widen_the_level() -> None:
+    # Student's quantile for 10 degrees of freedom, and √(3/2) for three sentences in each part.
+    reach = stats.t.ppf(0.975, 10) * np.sqrt(1.5)
+    assert widened(0.95, 3, 3, 3, 3, 3) == pytest.approx(1 - 2 * stats.norm.sf(reach))
+    assert widened(0.95, 1, 1, 1) == 1
+
+
+def test_reach_of_an_accuracy_stays_within_0_and_1() -> None:
+    _, bounds = mean_and_reach(np.array([[0.0], [0.2], [0.5]]), lowest=0.0)
+    share, total = 0.7 / 3, 0.7 / 3 * (1 - 0.7 / 3) / np.var([0.0, 0.2, 0.5], ddof=1) - 1
+    expected = stats.beta.ppf([0.025, 0.975], share * total, (1 - share) * total)
+    assert bounds[0] == pytest.approx(expected)
+    assert 0 <= bounds[0, 0] < bounds[0, 1] <= 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import pandas
 import pytest
 
@@ -149,7 +152,7 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
         ([{**row, "fluency": None} for row in RATED], "list: no row has a rating"),
         (
             [row for row in RATED if row["system"] == "weak"][:1],
-            "folds: 2 of 1 sentences; tune on two",
+            "folds: 1 sentence is too few to tune on; judge 8 or more.",
         ),
         ([RATED[0], RATED[-1]], "list: 2 of 2 sources lack a single output of each system"),
         (3, "int: a data frame, a dataset or a list of mappings"),
@@ -170,3 +173,49 @@ def test_the_objectives_that_need_more_judgements() -> None:
         learnedgec.tune(MIX, RATED, **SHORT, output=None)
     with pytest.raises(UnknownNameError, match="no human score of list is named 'fluent'; did you"):
         learnedgec.tune(MIX, RATED, human="fluent", **FLUENCY)
+
+
+@pytest.mark.parametrize(
+    ("objective", "sentences", "counted"),
+    [("grouped-kendall", 5, 4), ("sentence-accuracy", 8, 8), ("segment-pearson", 8, 8)],
+)
+def test_few_judgements_are_too_few_to_tell(objective: Any, sentences: int, counted: int) -> None:
+    # The metric knows nothing. All outputs of the first sentence are rated alike.
+    random = np.random.default_rng(2)
+    rows = [
+        {
+            "source": f"The cat {number} sit .",
+            "hypothesis": f"The cat {number} {'sits ' * (1 + system)}.",
+            "system": f"system {system}",
+            "fluency": float(random.permutation(4)[system]) if number else 1.0,
+        }
+        for number in range(sentences)
+        for system in range(4)
+    ]
+    benchmark: Any = rows
+    if objective == "sentence-accuracy":
+        benchmark = learnedgec.load_benchmark("sample")
+        of = {
+            ranking.sentence: ranking
+            for ranking in benchmark.rankings
+            if len(set(ranking.ranks.values())) > 1
+        }
+        few = tuple(of.values())[:sentences]
+        benchmark = dataclasses.replace(benchmark, rankings=few)
+    options = {"human": "fluency"} if objective != "sentence-accuracy" else {}
+    tuned = learnedgec.tune(
+        "ensemble(length=0.5, random=0.5)",
+        benchmark,
+        objective=objective,
+        trials=5,
+        output=None,
+        resamples=50,
+        **options,
+    )
+    assert math.isnan(tuned.gain.low)
+    assert math.isnan(tuned.gain.high)
+    assert tuned.conclusions[0].endswith(
+        f"are too few to tell whether the tuned metric is better: {counted} held-out sentences have "
+        "judgements that count, and 15 are needed."
+    )
+    assert "nan" not in repr(tuned)

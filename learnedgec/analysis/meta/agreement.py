@@ -48,6 +48,11 @@ class Agreement:
         return int((self.concordant + self.discordant + self.tied).sum())
 
     @property
+    def sentences(self) -> int:
+        """The number of sentences that have comparisons."""
+        return int((self._all > 0).sum())
+
+    @property
     def accuracy(self) -> float:
         """The share of comparisons with the same preference, concordant/all; a tie is wrong."""
         return float(self.accuracies(np.ones((1, len(self.tied))))[0])

@@ -339,8 +339,9 @@ def _evaluate_random(
 ) -> MetricEvaluation:
     """Return the mean of every measure of `random` over seeds, of which one may agree with people by chance.
 
-    Its intervals are those of a single seed: mean ± z · deviation of the seeds' values. A metric within them
-    is not clearly better than chance. Scores of systems and of sentences are those of seed 0.
+    Its intervals are those of a single seed, by the mean and the deviation of the seeds' values
+    (`mean_and_reach`). A metric within them is not clearly better than chance. Scores of systems and of
+    sentences are those of seed 0.
     """
     one = shared.with_one_resample()
     draws = [_evaluate_metric(one, bound, statistics)]
@@ -349,11 +350,14 @@ def _evaluate_random(
         draws.append(_evaluate_metric(one, other, rows))
     first, level = draws[0], shared.protocol.level
 
-    def over_seeds(values: Callable[[MetricEvaluation], Floats]) -> tuple[Floats, Floats]:
-        return mean_and_reach(np.array([values(draw) for draw in draws]), level)
+    def over_seeds(
+        values: Callable[[MetricEvaluation], Floats], lowest: float = -1.0
+    ) -> tuple[Floats, Floats]:
+        return mean_and_reach(np.array([values(draw) for draw in draws]), level, lowest=lowest)
 
     def mean_of(name: str) -> Measurement:
-        value, bounds = over_seeds(lambda draw: np.array([draw.estimates[name].value]))
+        lowest = 0.0 if "accuracy" in name else -1.0
+        value, bounds = over_seeds(lambda draw: np.array([draw.estimates[name].value]), lowest)
         low, high = bounds[0].tolist()
         estimate = first.estimates[name]
         systems = (low, high) if estimate.unit == "systems" else estimate.over_systems

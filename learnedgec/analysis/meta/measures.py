@@ -50,11 +50,13 @@ from learnedgec.stats.resampling import (
     check_resampling,
     interval,
     interval_of_correlation,
+    interval_of_share,
+    interval_over_sentences,
     multiplicities,
     resample,
     widened,
 )
-from learnedgec.stats.significance import quotient, win_shares
+from learnedgec.stats.significance import FEW, quotient, win_shares
 from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats
 
@@ -285,7 +287,7 @@ def _of_comparisons(
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
 
     def accuracy(counts: Agreement) -> Measurement:
-        over_sentences = _interval(counts.accuracy, counts.accuracies(drawn), level, lowest=0.0)
+        over_sentences = _interval_of_counts(counts, counts.accuracies(drawn), level)
         return Measurement(counts.accuracy, counts.count, "comparisons", over_sentences)
 
     agreed = agreement(sentences, comparisons, ties)
@@ -297,7 +299,7 @@ def _of_comparisons(
             agreed.kendall,
             agreed.count,
             "comparisons",
-            _interval(agreed.kendall, agreed.kendalls(drawn), level),
+            _interval_of_counts(agreed, agreed.kendalls(drawn), level, lowest=-1.0),
         ),
         # A metric that ties all these comparisons, as the edit count does, has no preference here.
         "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
@@ -322,15 +324,38 @@ def _of_segments(
             resamples = segment_correlations_of_resamples(
                 kind, sentences, ratings, shared.samples, grouping
             )
-            over_sentences = _interval(value, resamples, shared.protocol.level)
+            sentences_rated = (~np.isnan(ratings)).any(axis=0).sum()
+            sources = count if grouping == "grouped" else int(sentences_rated)
+            over_sentences = interval_over_sentences(
+                resamples,
+                [0 if np.isnan(value) else sources],
+                shared.protocol.level,
+                possible=(-1.0, 1.0),
+            )
             estimates[f"{prefix}_{kind}"] = Measurement(value, count, unit, over_sentences)
     return estimates
 
 
-def _interval(
-    value: float, of_resamples: Floats, level: float, *, lowest: float = -1.0
+def _interval_of_counts(
+    counts: Agreement, of_resamples: Floats, level: float, *, lowest: float = 0.0
 ) -> tuple[float, float]:
-    """Return the interval of a measure between `lowest` and 1; NaN if the measure does not exist."""
+    """Return the interval of an accuracy, or of Kendall's τ, which is −1 at its `lowest`.
+
+    With at most `FEW` sentences, or if no resample differs, it is that of a share: percentiles would be too
+    narrow.
+    """
+    value = counts.kendall if lowest else counts.accuracy
     if np.isnan(value):
         return float("nan"), float("nan")
-    return interval(of_resamples, level, possible=(lowest, 1.0))
+    low, high = interval(of_resamples, level, possible=(lowest, 1.0))
+    if counts.sentences > FEW and low < high:
+        return low, high
+    width = 1 - lowest
+    low, high = interval_of_share(
+        (value - lowest) / width,
+        (of_resamples - lowest) / width,
+        counts.sentences,
+        counts.count,
+        level,
+    )
+    return lowest + width * low, lowest + width * high

@@ -92,8 +92,9 @@ def test_random_is_the_mean_over_seeds(benchmark_: Benchmark) -> None:
     accuracies = [first] + [each.estimates["sentence_accuracy"].value for each in singles.metrics]
     accuracy = mean.estimates["sentence_accuracy"]
     assert accuracy.value == pytest.approx(np.mean(accuracies))
-    reach = 1.959964 * np.std(accuracies, ddof=1)
-    expected = (accuracy.value - reach, accuracy.value + reach)
+    spread = accuracy.value * (1 - accuracy.value) / np.var(accuracies, ddof=1) - 1
+    of_one = stats.beta(accuracy.value * spread, (1 - accuracy.value) * spread)
+    expected = of_one.ppf([0.025, 0.975])
     assert accuracy.over_sentences == pytest.approx(expected)
     first = float(pearson(evaluation.human_scores, mean.scores))
     values = [first] + [each.estimates["pearson"].value for each in singles.metrics]
@@ -369,3 +370,20 @@ def test_published_expected_wins_follow_from_the_judgements(name: str, tolerance
     scores = human_scores(computed, "EW", drawn).scores
     published = [benchmark.official["EW"][system] for system in benchmark.systems]
     assert scores == pytest.approx(published, abs=tolerance)
+
+
+def test_no_interval_of_agreement_has_the_width_0_or_leaves_its_range() -> None:
+    # Length prefers the longer output, and people always the shorter one.
+    outputs = {"x": ("a",) * 40, "y": ("a b",) * 40}
+    rankings = tuple(Ranking(number, {"x": 1, "y": 2}) for number in range(40))
+    sources = [f"c {number}" for number in range(40)]
+    judged_ = Benchmark("always", sources, outputs, rankings=rankings)
+    evaluation = evaluate("length", judged_, Protocol(resamples=50))
+    for result in evaluation.metrics:
+        for name, each in result.estimates.items():
+            low, high = each.over_sentences
+            if name.startswith("sentence_") and not np.isnan(low):
+                assert (0 if "accuracy" in name else -1) <= low < high <= 1, (result.metric, name)
+    accuracy = entry(evaluation, "length").estimates["sentence_accuracy"]
+    assert accuracy.over_sentences[0] in (0.0, accuracy.value)
+    assert accuracy.over_sentences[0] < accuracy.over_sentences[1]
