@@ -15,6 +15,7 @@ from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import checked_inputs
+from learnedgec.metrics.scores import is_sentinel
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.significance import (
@@ -153,7 +154,10 @@ class BaselineComparison:
             return "scores the same as"
         if not self.significant:
             return "cannot be told apart from"
-        return f"scores {'higher' if self.difference > 0 else 'lower'} than"
+        comparative = "higher" if self.difference > 0 else "lower"
+        if is_sentinel(self.metric):
+            return f"has a {comparative} value than"
+        return f"scores {comparative} than"
 
     def failure(self, metric: str, margin: float = 0.0) -> str:
         """Return why this comparison stops a release: the system has no score or is worse; else nothing.

@@ -57,7 +57,9 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
         return [f"{names[0]} scores {scores[0]:.4f}{'' if np.isnan(low) else known}."]
     if scores.max() == scores.min():
         return [f"{_listed([names[number] for number in order])} all score {scores[0]:.4f}."]
-    better, worse = ("scores higher", "scores lower") if sentinel else ("is better", "is worse")
+    better, worse = (
+        ("has a higher value", "has a lower value") if sentinel else ("is better", "is worse")
+    )
     pairs = [
         (first, other)
         for first, other in combinations(order, 2)
@@ -146,7 +148,9 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         groups.setdefault(row.verdict, []).append(row.system + known)
     parts = []
     for verdict, systems in groups.items():
-        of_these = verdict.replace("scores", "score") if len(systems) > 1 else verdict
+        of_these = verdict
+        if len(systems) > 1:
+            of_these = verdict.replace("scores", "score").replace("has", "have")
         parts.append(f"{_listed(systems)} {of_these} {first.baseline}")
     test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
     sentences = first.wins + first.ties + first.losses

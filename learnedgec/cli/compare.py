@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.analysis.conclusions import compared, verdict
 from learnedgec.cli import flags, inputs, output
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Reannotates
+from learnedgec.metrics.base import Metric, Reannotates, ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.significance import (
@@ -24,6 +25,10 @@ from learnedgec.stats.significance import (
     too_few_sentences,
 )
 
+# The share of the sentences with gold edits in which a system may make one of them by chance, where the edits
+# are not those of the metric. Precise systems that edit little make one in more: UFC of CoNLL-2014 in 4 %.
+_BY_CHANCE = 0.02
+
 
 @dataclass
 class _Comparison(inputs.Baseline):
@@ -32,7 +37,8 @@ class _Comparison(inputs.Baseline):
     Attributes:
         fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
             (other than edit-count, length, constant and random), or has no score, and with 2 if that depends
-            on gold edits that errant does not extract itself (see --reannotate).
+            on gold edits that errant does not extract itself (see --reannotate), or if the baseline makes
+            hardly any of the gold edits.
         margin: --fail-if-worse: allow a difference of so much, even if it is significant.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
@@ -60,10 +66,10 @@ def main(arguments: Sequence[str]) -> int:
         _check_gate(options, task)
     baseline, *_ = task.inputs.systems
     resampling = {"all_pairs": options.all_pairs, **flags.read_resampling(options)}
-    of_metrics = [
-        compare_systems(metric, statistics, baseline, **resampling)
-        for metric, statistics in task.statistics()
-    ]
+    of_metrics, of_baseline = [], []
+    for metric, statistics in task.statistics():
+        of_metrics.append(compare_systems(metric, statistics, baseline, **resampling))
+        of_baseline.append(statistics[baseline])
     rows = [row for of_metric in of_metrics for row in of_metric]
     first, names = rows[0], short_labels(task.labels)
     sentences = len(task.inputs.sources)
@@ -75,7 +81,9 @@ def main(arguments: Sequence[str]) -> int:
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
     code, verdicts, fields = (
-        _gate(task, of_metrics, options, resampling) if options.fail_if_worse else (0, [], {})
+        _gate(task, of_metrics, of_baseline, options, resampling)
+        if options.fail_if_worse
+        else (0, [], {})
     )
     output.emit(
         records,
@@ -105,6 +113,7 @@ def main(arguments: Sequence[str]) -> int:
 def _gate(
     task: inputs.Task,
     of_metrics: Sequence[Sequence[BaselineComparison]],
+    of_baseline: Sequence[Statistics],
     options: Namespace,
     resampling: Mapping[str, Any],
 ) -> tuple[int, list[str], dict[str, Any]]:
@@ -114,12 +123,15 @@ def _gate(
     """
     margin, names = options.margin, short_labels(task.labels)
     decided, undecided = [], []
-    for metric, rows in zip(task.metrics, of_metrics, strict=True):
-        if not is_sentinel(metric.label):
-            others = _with_own_edits(task, metric, rows, margin, resampling)
-            decided += [row for row in rows if row.system not in others]
-            if others:
-                undecided.append(_undecided(rows, others, metric.metric.name))
+    for metric, rows, statistics in zip(task.metrics, of_metrics, of_baseline, strict=True):
+        if is_sentinel(metric.label):
+            continue
+        others = _with_own_edits(task, metric, rows, margin, resampling)
+        decided += [row for row in rows if row.system not in others]
+        if others:
+            undecided.append(_undecided(rows, others, metric.metric.name))
+        elif not any(row.failure("", margin) for row in rows):
+            undecided += _too_few_correct(metric.metric, statistics, rows[0], names[metric.label])
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
     return (
@@ -169,12 +181,48 @@ def _undecided(
     )
 
 
+def _too_few_correct(
+    metric: Metric, statistics: Statistics, row: BaselineComparison, name: str
+) -> list[str]:
+    """Return why a system that is not worse need not be good: the baseline itself makes no gold edits.
+
+    Args:
+        metric: the metric.
+        statistics: the baseline's.
+        row: a comparison with the baseline.
+        name: the metric's name in the sentence.
+    """
+    details = metric.sentence_details(statistics) if isinstance(metric, ShowsEdits) else {}
+    if "tp" not in details:
+        return []
+    correct = details["tp"] > 0
+    with_gold = int((correct | (details["recall"] < 1)).sum())
+    right = int(correct.sum())
+    needed = max(sentences_needed(row.comparisons, row.level), math.ceil(_BY_CHANCE * with_gold))
+    if right >= needed:
+        return []
+    return [
+        f"{row.baseline} scores {row.baseline_score:.4f} by {name}, with a correct edit in {right:,} of "
+        f"{with_gold:,} sentences that have gold edits, so hardly any system could be worse (at least "
+        f"{needed:,} are needed); check the gold edits, or name another metric, such as --metric gleu."
+    ]
+
+
 def _check_gate(options: Namespace, task: inputs.Task) -> None:
     """Raise `InputError` if `--fail-if-worse` could not fail, whatever the scores."""
     if all(map(is_sentinel, task.labels)):
         raise InputError(
             f"--fail-if-worse was given with {', '.join(task.labels)} alone, which cannot tell better from "
             "worse; name another metric, such as --metric gleu."
+        )
+    references = task.inputs.references
+    reading = [metric.label for metric in task.metrics if isinstance(metric.metric, ShowsEdits)]
+    if reading and references is not None and not references.corrects(task.inputs.sources):
+        given = options.gold or ", ".join(options.ref or options.jsonl)
+        raise InputError(
+            f"--fail-if-worse could pass any system by {', '.join(reading)}: {given} corrects none of the "
+            f"{len(references):,} sentences, so there is no edit to find; give references with the "
+            "annotators' edits."
         )
     systems, sentences, level = (
         len(task.inputs.systems),

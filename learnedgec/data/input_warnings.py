@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
 
+# The number of sentences that may all be correct without a notice.
+_FEW_CORRECT = 9
+
 # The largest number of lines that a notice names.
 _SHOWN = 5
 
@@ -58,6 +61,7 @@ def text_notices(
     return [
         *blank_notices(sources, systems, first),
         *blank_reference_notices(sources, references, first),
+        *correction_notices(sources, references),
         *alignment_notices(sources, systems, first=first),
         *alignment_notices(sources, corrected, "references", first),
         *repetition_notices(systems),
@@ -135,6 +139,23 @@ def blank_reference_notices(
         f"{'has' if len(blank) == 1 else 'have'} one that is blank where the source is not "
         f"({named_lines(blank)}); it counts as a correction that deletes the sentence, so give None (in "
         "--jsonl null) for a reference that is absent."
+    ]
+
+
+def correction_notices(sources: Sequence[str], references: References | None) -> list[str]:
+    """Return a notice if references correct nothing in ten or more sentences.
+
+    Example:
+        >>> sources = ["He go home ."] * 10
+        >>> notice, = correction_notices(sources, References.from_texts(sources))
+        >>> notice[:52]
+        'the references correct none of the 10 sentences, so '
+    """
+    if references is None or len(sources) <= _FEW_CORRECT or references.corrects(sources):
+        return []
+    return [
+        f"the references correct none of the {len(sources):,} sentences, so every edit of a system counts as "
+        "an error; check that their file has the corrections."
     ]
 
 

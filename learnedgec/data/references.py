@@ -216,6 +216,19 @@ class References(Sequence[tuple[Reference, ...]]):
         """Whether every reference has gold edits."""
         return all(reference.edits is not None for row in self.rows for reference in row)
 
+    def corrects(self, sources: Sequence[str]) -> bool:
+        """Return whether any reference has a gold edit, or a text other than that of its source.
+
+        Example:
+            >>> References.from_texts(["He goes ."]).corrects(["He goes ."])
+            False
+        """
+        return any(
+            reference.edits or reference.text.split() != source.split()
+            for source, row in zip(sources, self.rows, strict=True)
+            for reference in row
+        )
+
     def select(self, indices: Iterable[int]) -> References:
         """Return the references of the given sentences, in that order, repeats allowed."""
         return References(tuple(self.rows[index] for index in indices))

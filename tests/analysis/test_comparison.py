@@ -53,7 +53,7 @@ def test_the_sentence_says_what_was_found() -> None:
     better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
     assert better.significant
     assert better.sentence == (
-        "B scores higher than A by length (2.0000 against 1.0000; difference +1.0000, uncorrected 95% "
+        "B has a higher value than A by length (2.0000 against 1.0000; difference +1.0000, uncorrected 95% "
         "CI [+1.0000, +1.0000], p ≤ .006 after Holm's correction for 3 comparisons with A, paired bootstrap "
         "over 40 sentences with 500 resamples)."
     )
@@ -65,7 +65,9 @@ def test_the_sentence_says_what_was_found() -> None:
     assert not same.significant
     assert equal.sentence == "D and A score the same by length (1.0000)."
     worse = compare_systems(metric, statistics, "B", resamples=500)[0]
-    assert worse.sentence.startswith("A scores lower than B by length (1.0000 against 2.0000; ")
+    assert worse.sentence.startswith(
+        "A has a lower value than B by length (1.0000 against 2.0000; "
+    )
     # The name has no parameters, unless the caller says so.
     long = replace(worse, metric="length(unit='char')")
     assert long.sentence == worse.sentence

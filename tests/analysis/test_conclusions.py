@@ -63,7 +63,7 @@ def test_conclusions() -> None:
     ]
     apart = conclusions(ranked(9.0, 7.0, 5.0, 3.0, 1.0))
     assert apart[1:] == ["s0 has the highest score.", "s0 is better than each of the 4 others."]
-    assert "scores higher than" in conclusions(ranked(9.0, 5.0), sentinel=True)[0]
+    assert "has a higher value than" in conclusions(ranked(9.0, 5.0), sentinel=True)[0]
     assert conclusions(ranked(5.0)) == ["s0 scores 5.0153, 95% CI [4.8731, 5.1433]."]
     assert "99.9% CI" in conclusions(ranked(5.0, level=0.999))[0]
     metric = load_metric("constant")
@@ -160,8 +160,8 @@ def test_comparisons_are_joined_by_their_result() -> None:
     said = compared(rows, "gleu")
     assert said.startswith("By gleu, high (+")
     for part in (
-        ") scores higher than base; low (-",
-        ") scores lower than base; near (",
+        ") has a higher value than base; low (-",
+        ") has a lower value than base; near (",
         "none cannot be",
     ):
         assert part in said

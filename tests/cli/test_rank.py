@@ -147,6 +147,49 @@ def test_the_gate_decides_nothing_by_edits_that_errant_does_not_make(run: Any) -
     assert "not decided: by errant" in out
 
 
+@pytest.mark.parametrize(
+    ("metric", "edit", "correct", "sentences", "needed"),
+    [
+        # The whole sentence is one edit.
+        ("m2", "0 5|||X|||He has gone home .", 0, 20, 6),
+        # Each edit is one token too late, and some fit by chance.
+        ("m2", "2 3|||X|||has", 7, 400, 8),
+        ("errant(annotator='plain')", "2 3|||X|||has", 5, 20, 6),
+    ],
+)
+def test_the_gate_decides_nothing_if_the_baseline_makes_hardly_any_gold_edit(
+    run: Any, metric: str, edit: str, correct: int, sentences: int, needed: int
+) -> None:
+    source, rest = "He have went home .", sentences - correct
+    write_lines("source.txt", [source] * sentences)
+    write_lines("strong.txt", ["He has went home ."] * sentences)
+    write_lines("weak.txt", ["He has went home ."] * correct + ["They have went home ."] * rest)
+    edits = ["1 2|||X|||has"] * correct + [edit] * rest
+    blocks = [f"S {source}\nA {gold}|||REQUIRED|||-NONE-|||0" for gold in edits]
+    Path("gold.m2").write_text("\n\n".join(blocks) + "\n")
+    command = "compare --src source.txt --gold gold.m2 --baseline strong.txt --hyp weak.txt"
+    out, _ = run(f'{command} --fail-if-worse --metric "{metric}"', code=2)
+    assert "passed" not in out
+    assert " ".join(out.split()).endswith(
+        f"with a correct edit in {correct} of {sentences} sentences that have gold edits, so hardly any "
+        f"system could be worse (at least {needed} are needed); check the gold edits, or name another "
+        "metric, such as --metric gleu."
+    )
+
+
+def test_a_gate_with_references_that_correct_nothing_is_refused(run: Any) -> None:
+    files = "--src embedded/source.txt --hyp embedded/systems/careful.txt"
+    blocks = Path("embedded/gold.m2").read_text().splitlines()
+    write_lines("none.m2", [line for line in blocks if not line.startswith("A ")])
+    gate = f"compare {files} --gold none.m2 --baseline embedded/systems/strong.txt --fail-if-worse"
+    assert (
+        "by m2: none.m2 corrects none of the 72 sentences"
+        in run(f"{gate} --metric gleu m2", code=2).err
+    )
+    scored = run(f"score {files} --gold none.m2 --metric m2").err
+    assert "the references correct none of the 72 sentences, so every edit" in scored
+
+
 @pytest.mark.realdata
 def test_a_new_system_is_rated_among_those_of_seeda(run: Any) -> None:
     from learnedgec import load_benchmark

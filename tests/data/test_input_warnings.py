@@ -10,6 +10,7 @@ from learnedgec.data.input_warnings import (
     alignment_notices,
     blank_notices,
     blank_reference_notices,
+    correction_notices,
     form_notices,
     repetition_notices,
     text_notices,
@@ -26,6 +27,20 @@ def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
     ]
     (notice,) = blank_notices(["a"] * 9, {"x": [""] * 9})
     assert notice.endswith("(lines 1, 2, 3, 4, 5, …).")
+
+
+def test_references_that_correct_nothing_are_noticed() -> None:
+    sources = ["He go ."] * 10
+    unmarked = References.from_annotated([AnnotatedSentence("He go .", {0: ()})] * 10)
+    for references in (unmarked, References.from_texts(sources)):
+        (notice,) = correction_notices(sources, references)
+        assert notice.startswith("the references correct none of the 10 sentences, so every edit")
+    one = References.from_texts([*sources[1:], "He goes ."])
+    detected = References.from_annotated(
+        [AnnotatedSentence("He go .", {0: (Edit(1, 2, "go", "UNK"),)})] * 10
+    )
+    assert correction_notices(sources, one) == correction_notices(sources, detected) == []
+    assert correction_notices(sources[1:], References.from_texts(sources[1:])) == []
 
 
 def test_a_text_that_is_cut_otherwise_is_named() -> None:
@@ -129,7 +144,8 @@ def test_another_unicode_form_of_the_same_letters_is_noticed() -> None:
 
 
 def test_references_of_other_sources_are_noticed() -> None:
-    assert text_notices(SENTENCES, {}, References.from_texts(SENTENCES)) == []
+    corrected = [*SENTENCES[:-1], "w19 x19 y19 z19 a ."]
+    assert text_notices(SENTENCES, {}, References.from_texts(corrected)) == []
     (notice,) = text_notices(SENTENCES, {}, References.from_texts(SENTENCES, SENTENCES[::-1]))
     assert notice == (
         "references of annotator 1: 90 % of the references share almost no word with their source: they may "
