@@ -13,11 +13,13 @@ fitted by logistic regression to edits of systems on BEA-19 dev, of which some r
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,9 @@ WEIGHTS = "edit_confidence.json"
 
 # The numbers of an edit that do not come from the evaluator.
 TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
+
+# An article that one edit removes and another inserts has seldom moved.
+_ARTICLES = {"a", "an", "the"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +86,7 @@ class JudgedEdits:
         return as_html(rows)
 
     def texts(self, threshold: float) -> list[str]:
-        """Return each source with those edits applied whose confidence is above a threshold.
-
-        If the result cannot be a correction of the source (`is_correction`), such as a blank line, the source
-        stays as it is.
+        """Return each source with its `sure` edits applied.
 
         Args:
             threshold: a number from 0 to 1.
@@ -92,19 +94,66 @@ class JudgedEdits:
         Raises:
             InputError: the threshold is no number from 0 to 1.
         """
+        return list(map(apply_edits, self.sources, self.sure(threshold)))
+
+    def sure(self, threshold: float) -> list[list[Edit]]:
+        """Return the edits of each source whose confidence is above a threshold.
+
+        Edits that move a word stay or go together, by the least of their confidences: one removes a word,
+        other than an article, that another inserts. If the result cannot be a correction of the source
+        (`is_correction`), such as a blank line, no edit stays.
+
+        Args:
+            threshold: a number from 0 to 1.
+
+        Raises:
+            InputError: the threshold is no number from 0 to 1.
+
+        Example:
+            >>> edits = (Edit(1, 2, "will"), 0.9), (Edit(3, 4, ""), 0.5), (Edit(5, 5, "soon"), 0.8)
+            >>> judged = JudgedEdits(("He would come soon again",), (edits,))
+            >>> judged.texts(0.6)
+            ['He will come soon again']
+        """
         if not 0 <= threshold <= 1:
             raise InputError(
                 f"the threshold is {threshold:g}, but confidences are 0 to 1; write 60 % as 0.6."
             )
-        texts = [
-            apply_edits(source, [edit for edit, confidence in row if confidence > threshold])
-            for source, row in zip(self.sources, self.edits, strict=True)
-        ]
-        kept = is_correction(self.sources, texts)
-        return [
-            text if keep else source
-            for source, text, keep in zip(self.sources, texts, kept, strict=True)
-        ]
+        sure = []
+        for source, row in zip(self.sources, self.edits, strict=True):
+            edits = [edit for edit, _ in row]
+            sure.append(
+                [
+                    edit
+                    for edit, together in zip(edits, _moving_together(source, edits), strict=True)
+                    if min(row[place][1] for place in together) > threshold
+                ]
+            )
+        possible = is_correction(self.sources, list(map(apply_edits, self.sources, sure)))
+        return [edits if keep else [] for edits, keep in zip(sure, possible, strict=True)]
+
+
+def _moving_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
+    """Return for each edit the places of the edits that move words with it, its own among them."""
+    tokens = source.casefold().split()
+    removed, inserted = [], []
+    for edit in edits:
+        before = Counter(tokens[edit.start : edit.end])
+        after = Counter(edit.correction.casefold().split())
+        removed.append({word for word in before - after if _is_movable(word)})
+        inserted.append({word for word in after - before if _is_movable(word)})
+    together = [{place} for place in range(len(edits))]
+    for origin, target in permutations(range(len(edits)), 2):
+        if removed[origin] & inserted[target]:
+            joined = together[origin] | together[target]
+            for place in joined:
+                together[place] = joined
+    return together
+
+
+def _is_movable(token: str) -> bool:
+    """Return whether a token that disappears in one place and appears in another has probably moved."""
+    return token not in _ARTICLES and any(map(str.isalpha, token))
 
 
 def edit_confidence(
@@ -119,8 +168,8 @@ def edit_confidence(
     References leave out good edits, so many edits with a low probability are good. The probability is for
     edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
     An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
-    `texts(threshold)` of the result leaves out the edits with less confidence. The evaluator is
-    `joint-mpnet-3`, for research only.
+    `texts(threshold)` of the result leaves out the edits with less confidence, and those that move words
+    with them (`sure`). The evaluator is `joint-mpnet-3`, for research only.
 
     Args:
         sources: N sources.

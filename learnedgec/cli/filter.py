@@ -34,7 +34,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
-        "joint-mpnet-3, and write the text with the others. Changed meaning is not seen.",
+        "joint-mpnet-3, and write the text with the others. Edits that move a word stay or go together. "
+        "Changed meaning is not seen, nor whether other edits need each other.",
         common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=LINES)
@@ -56,11 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     texts = judged.texts(float(options.keep))
     write_lines(options.out, texts)
-    # A text that could not be a correction is the source again, without any edit.
-    kept = [
-        sum(confidence > options.keep for _, confidence in row) if text != source else 0
-        for row, text, source in zip(judged.edits, texts, judged.sources, strict=True)
-    ]
+    kept = list(map(len, judged.sure(float(options.keep))))
     edited = sum(map(bool, judged.edits))
     remark(
         f"kept {sum(kept):,} of {sum(map(len, judged.edits)):,} edits, in {sum(map(bool, kept)):,} of the "

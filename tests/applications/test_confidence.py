@@ -134,6 +134,52 @@ def test_what_cannot_be_a_correction_is_undone() -> None:
     assert JudgedEdits((source,), (edits,)).texts(0.5) == [source]
 
 
+@pytest.mark.parametrize(
+    ("source", "edits", "text"),
+    [
+        # "party" moves, so neither of its edits stays.
+        (
+            "He is the man who I met him in the party of Laura .",
+            ((4, 5, "", 0.75), (7, 12, "at", 0.0), (13, 13, "'s party", 0.603)),
+            "He is the man I met him in the party of Laura .",
+        ),
+        (
+            "He is the man who I met him in the party of Laura .",
+            ((4, 5, "", 0.75), (7, 12, "at", 0.7), (13, 13, "'s party", 0.603)),
+            "He is the man I met at Laura 's party .",
+        ),
+        # A word that moves to the front changes its case.
+        (
+            "I go there Yesterday",
+            ((0, 0, "yesterday", 0.9), (3, 4, "", 0.5)),
+            "I go there Yesterday",
+        ),
+        # The three edits are a chain: "well" and then "soon" move.
+        (
+            "He well sees soon it now .",
+            ((1, 2, "", 0.9), (3, 4, "well", 0.8), (5, 5, "soon", 0.1)),
+            "He well sees soon it now .",
+        ),
+        # Articles and punctuation do not move, and a word that its edit keeps has not disappeared.
+        (
+            "The dog , he sees cat",
+            ((0, 1, "", 0.1), (2, 3, "", 0.1), (6, 6, ", the", 0.9)),
+            "The dog , he sees cat , the",
+        ),
+        (
+            "He see dog of you",
+            ((1, 3, "sees dog", 0.1), (5, 5, "dog", 0.9)),
+            "He see dog of you dog",
+        ),
+    ],
+)
+def test_edits_that_move_a_word_stay_or_go_together(
+    source: str, edits: tuple[tuple[int, int, str, float], ...], text: str
+) -> None:
+    row = tuple((Edit(start, end, correction), sure) for start, end, correction, sure in edits)
+    assert JudgedEdits((source,), (row,)).texts(0.6) == [text]
+
+
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [tmp_path / "source.txt", tmp_path / "system.txt"]
     for file, lines in zip(files, (SOURCES, HYPOTHESES), strict=True):
