@@ -18,10 +18,10 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings
 from learnedgec.robustness.metrics import evaluate_attacks
 
-SOURCES = ["He go home .", "She like tea .", "It rain today ."]
+SOURCES = ["He always go home early .", "She like tea .", "It rain today ."]
 SYSTEMS = {
-    "ours": ["He goes home .", "She likes tea .", "It rains today ."],
-    "raw": ["He goes home.", "She likes tea.", "It rains."],
+    "ours": ["He always goes home early .", "She likes tea .", "It rains today ."],
+    "raw": ["He always goes home early.", "She likes tea.", "It rains."],
 }
 ROWS = [[text] for text in SYSTEMS["ours"]]
 GLEU = load_metric("gleu(iterations=5)")
