@@ -41,7 +41,6 @@ IMPORTED_BY_OTHERS = {
 # Imported, and part of what another requirement asks for.
 BROUGHT_BY_OTHERS = {
     "docstring-parser",  # jsonargparse[signatures]
-    "markdown-it-py",  # rich
     "sqlalchemy",  # optuna
     "starlette",  # fastapi
     "typing-extensions",  # torch
