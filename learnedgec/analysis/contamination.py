@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.tuned import tuned_on
+from learnedgec.types import Texts
 
 
-def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:
+def count_tuned_on(metric: NamedMetric, sources: Texts) -> int:
     """Return the number of sources on which a metric, or a member of an ensemble, was tuned.
 
     Example:
@@ -20,12 +21,12 @@ def count_tuned_on(metric: NamedMetric, sources: Sequence[str]) -> int:
     return count_shared(tuned_on(metric.tuned_names), sources)
 
 
-def count_shared(seen: Collection[bytes], sources: Sequence[str]) -> int:
+def count_shared(seen: Collection[bytes], sources: Texts) -> int:
     """Return the number of sources whose hashes are among those that were seen."""
     return sum(fingerprint(source) in seen for source in sources) if seen else 0
 
 
-def contamination(metric: BoundMetric, tested: str, sources: Sequence[str] = ()) -> tuple[str, ...]:
+def contamination(metric: BoundMetric, tested: str, sources: Texts = ()) -> tuple[str, ...]:
     """Return a warning for each evaluator of a metric that was trained on the test data.
 
     Datasets are compared by name, and the sources with the hashes in the evaluator's package.

@@ -44,7 +44,7 @@ from learnedgec.evaluators.inference import (
 from learnedgec.evaluators.precision import evaluator_precision
 from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 WEIGHTS = "edit_confidence.json"
 
@@ -224,7 +224,7 @@ def edit_confidence(
 def edit_contributions(
     evaluator: Evaluator,
     heads: Sequence[str],
-    sources: Sequence[str],
+    sources: Texts,
     edits: Sequence[Sequence[Edit]],
     *,
     runtime: Runtime = Runtime(),
@@ -288,7 +288,7 @@ def _differences(
 def _word_log_odds(
     evaluator: Evaluator,
     head: str,
-    sources: Sequence[str],
+    sources: Texts,
     edits: Sequence[Sequence[Edit]],
     runtime: Runtime,
 ) -> Floats:
@@ -311,7 +311,7 @@ def _word_log_odds(
     return column
 
 
-def edit_traits(sources: Sequence[str], edits: Sequence[Sequence[Edit]]) -> Floats:
+def edit_traits(sources: Texts, edits: Sequence[Sequence[Edit]]) -> Floats:
     """Return the numbers `TRAITS` of each edit.
 
     Args:
@@ -354,8 +354,8 @@ def _weights() -> Mapping[str, Any]:
 
 def word_log_odds(
     evaluator: Evaluator,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
+    sources: Texts,
+    hypotheses: Texts,
     head: str,
     *,
     runtime: Runtime = Runtime(),

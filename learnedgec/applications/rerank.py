@@ -30,7 +30,7 @@ from learnedgec.metrics.bound import NamedMetric, checked_inputs
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Floats, Indices, Texts
 
 if TYPE_CHECKING:
     import pandas
@@ -198,7 +198,7 @@ def as_candidates(systems: Systems | Candidates) -> Candidates:
     return [list(row) for row in zip(*outputs.values(), strict=True)]
 
 
-def check_candidates(sources: Sequence[str], candidates: Candidates) -> None:
+def check_candidates(sources: Texts, candidates: Candidates) -> None:
     """Raise `InputError` unless every source has a list of one or more candidates."""
     if len(sources) != len(candidates):
         raise InputError(
@@ -231,7 +231,7 @@ def as_selector(metric: Selector) -> NamedMetric | MinimumBayesRisk:
 
 def candidate_scores(
     by: Selector,
-    sources: Sequence[str],
+    sources: Texts,
     candidates: Candidates,
     references: References | None = None,
     *,
@@ -373,7 +373,7 @@ def _passes(source: str, text: str, longest: int | None) -> bool:
 
 
 def vote(
-    sources: Sequence[str],
+    sources: Texts,
     systems: Systems | Candidates,
     *,
     annotator: str,

@@ -30,7 +30,7 @@ from learnedgec.metrics.learned import kept_shares
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,7 +84,7 @@ _LEAST_KEPT = 0.4
 _LONGEST_EDITS = (2, 4)
 
 
-def is_correction(sources: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
     """Return whether each text may be a correction of its source, whatever a metric scores it.
 
     It may not if it is empty, if less than .4 of the trigrams of characters of one is in the other
@@ -119,7 +119,7 @@ def _is_local(source: str, text: str) -> bool:
     return all(abs((end - start) - (to - at)) <= longest for _, start, end, at, to in codes)
 
 
-def _distances(sources: Sequence[str], texts: Sequence[str]) -> Floats:
+def _distances(sources: Texts, texts: Texts) -> Floats:
     """Return 1 minus the share of characters that a text and its source have in common, in order."""
     pairs = zip(sources, texts, strict=True)
     return np.array([Indel.normalized_distance(*pair) for pair in pairs])
@@ -310,9 +310,7 @@ class Reward:
                 log(f"{self.watch.metric.name}/watched", step.watched)
         return list(map(float, rewards))
 
-    def _changed(
-        self, penalty: MeaningPenalty, sources: Sequence[str], texts: Sequence[str]
-    ) -> Floats:
+    def _changed(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
         """Return what each text is charged for a changed meaning."""
         metric = bind_one(penalty.metric, self.metric.runtime)
         systems = {"completions": texts, "sources": sources}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
+from learnedgec.types import Texts
 
 # The number of sentences that may all be correct without a notice.
 _FEW_CORRECT = 9
@@ -37,8 +38,8 @@ _SPACELESS = (
 
 
 def text_notices(
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     references: References | None = None,
     *,
     by_character: bool = False,
@@ -82,9 +83,7 @@ def _reference_texts(references: References) -> dict[str, list[str | None]]:
     }
 
 
-def blank_notices(
-    sources: Sequence[str], systems: Mapping[str, Sequence[str]], first: int = 1
-) -> list[str]:
+def blank_notices(sources: Texts, systems: Mapping[str, Texts], first: int = 1) -> list[str]:
     """Return a notice for each system that has blank hypotheses for sources that are not blank.
 
     Args:
@@ -109,7 +108,7 @@ def blank_notices(
 
 
 def blank_reference_notices(
-    sources: Sequence[str], references: References | None, first: int = 1
+    sources: Texts, references: References | None, first: int = 1
 ) -> list[str]:
     """Return a notice if references that are only texts are blank for sources that are not blank.
 
@@ -142,7 +141,7 @@ def blank_reference_notices(
     ]
 
 
-def correction_notices(sources: Sequence[str], references: References | None) -> list[str]:
+def correction_notices(sources: Texts, references: References | None) -> list[str]:
     """Return a notice if references correct nothing in ten or more sentences.
 
     Example:
@@ -171,7 +170,7 @@ def named_lines(numbers: Sequence[int]) -> str:
 
 
 def alignment_notices(
-    sources: Sequence[str],
+    sources: Texts,
     texts: Mapping[str, Sequence[str | None]],
     kind: str = "hypotheses",
     first: int = 1,
@@ -230,7 +229,7 @@ def alignment_notices(
     return notices
 
 
-def repetition_notices(systems: Mapping[str, Sequence[str]]) -> list[str]:
+def repetition_notices(systems: Mapping[str, Texts]) -> list[str]:
     """Return a notice for each system that has the same hypotheses as another one, for three or more sources.
 
     Example:
@@ -247,7 +246,7 @@ def repetition_notices(systems: Mapping[str, Sequence[str]]) -> list[str]:
     return notices
 
 
-def form_notices(sources: Sequence[str], texts: Mapping[str, Sequence[str | None]]) -> list[str]:
+def form_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> list[str]:
     """Return a notice for each text that writes letters of the sources in another Unicode form.
 
     For example, é is one code point in the form NFC and two in NFD.
@@ -290,8 +289,8 @@ def _in_other_form(source: str, text: str) -> bool:
 
 
 def token_notices(
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     references: References | None = None,
     *,
     by_character: bool = False,

@@ -29,6 +29,7 @@ from learnedgec.data.tables import as_html
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.writing import PathLike
+from learnedgec.types import Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class References(Sequence[tuple[Reference, ...]]):
         )
 
     @classmethod
-    def from_m2(cls, path: PathLike, sources: Sequence[str] | None = None) -> References:
+    def from_m2(cls, path: PathLike, sources: Texts | None = None) -> References:
         """Read an M2 file, checking its sentences against `sources` where given.
 
         Raises:
@@ -216,7 +217,7 @@ class References(Sequence[tuple[Reference, ...]]):
         """Whether every reference has gold edits."""
         return all(reference.edits is not None for row in self.rows for reference in row)
 
-    def corrects(self, sources: Sequence[str]) -> bool:
+    def corrects(self, sources: Texts) -> bool:
         """Return whether any reference has a gold edit, or a text other than that of its source.
 
         Example:
@@ -277,7 +278,7 @@ ReferencesBy: TypeAlias = Literal["sentence", "annotator"]
 
 
 def as_references(
-    rows: ReferenceRows | None, sources: Sequence[str], by: ReferencesBy | None = None
+    rows: ReferenceRows | None, sources: Texts, by: ReferencesBy | None = None
 ) -> References | None:
     """Return the references of N sentences from any accepted form.
 
@@ -319,7 +320,7 @@ _BY_ANNOTATOR = (
 )
 
 
-def _check_square(texts: Sequence[Sequence[str]], sources: Sequence[str]) -> None:
+def _check_square(texts: Sequence[Sequence[str]], sources: Texts) -> None:
     """Raise `InputError` unless N rows of N texts share more words with the sources by row than by column."""
     words = [words_of(source) for source in sources]
     by_row = by_column = 0.0

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.runtime.writing import PathLike, atomic_path
+from learnedgec.types import Texts
 
 # The suffixes of workbooks, which spreadsheet programs write and which hold no plain text.
 _WORKBOOK = re.compile(r"\.(xlsx|xlsm|xlsb|xls|ods|numbers)$", re.IGNORECASE)
@@ -252,7 +253,7 @@ def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
             )
 
 
-def check_sources(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
+def check_sources(name: str, sources: Texts, reference_sources: Sequence[str]) -> None:
     """Raise `InputError` if references belong to other sentences; the spaces between tokens may differ.
 
     The message shows a few tokens of both sentences, beginning with the first that differ.

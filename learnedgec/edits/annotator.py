@@ -30,6 +30,7 @@ from learnedgec.edits.annotators import (
 )
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime, parallel_map
+from learnedgec.types import Texts
 
 # Pairs whose edits a bound runtime remembers, unless more are asked for at once.
 _MOST_REMEMBERED = 100_000
@@ -126,8 +127,8 @@ def _extract_block(
 
 
 def edits_of_targets(
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
+    sources: Texts,
+    hypotheses: Texts,
     references: References,
     extract: Callable[[Sequence[tuple[str, str]]], Sequence[tuple[Edit, ...]]],
 ) -> tuple[list[tuple[Edit, ...]], References]:

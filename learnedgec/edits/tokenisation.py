@@ -7,7 +7,6 @@ tokenises all texts before they are scored, and signatures then contain `tokens:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from typing import Any
 
 from learnedgec.data.references import Reference, References
 from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.types import Texts
 
 
 def tokenise(texts: Sentences) -> list[str]:
@@ -37,7 +37,7 @@ def tokenise(texts: Sentences) -> list[str]:
     return [" ".join(map(_cut, text.split())) for text in as_sentences(texts, "texts")]
 
 
-def tokenise_references(references: References, sources: Sequence[str]) -> References:
+def tokenise_references(references: References, sources: Texts) -> References:
     """Return references with tokenised texts.
 
     Gold edits refer to tokens of their source, so they are kept only if source and reference are already

@@ -25,7 +25,7 @@ from learnedgec.evaluators.packages import Package, find_evaluator, is_evaluator
 from learnedgec.evaluators.precision import Precision, model_precision
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 MAX_LENGTH = 128
 """Maximum length in tokens of the inputs of published classifiers, as in the releases of SOME and IMPARA."""
@@ -81,11 +81,7 @@ class PublishedClassifier:
         return {}
 
     def predict(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        outputs: Sequence[str],
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, outputs: Sequence[str], runtime: Runtime
     ) -> dict[str, Floats]:
         """Return the label's value under the name of each output, float64 (N,).
 
@@ -142,8 +138,8 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
 
 def predict(
     predictor: Predictor,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
+    sources: Texts,
+    hypotheses: Texts,
     outputs: Sequence[str],
     runtime: Runtime,
 ) -> dict[str, Floats]:

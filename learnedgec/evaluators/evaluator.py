@@ -38,7 +38,7 @@ from learnedgec.evaluators.precision import Precision, evaluator_precision, unpa
 from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
@@ -374,8 +374,8 @@ class Evaluator:
 
     def predict(
         self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
+        sources: Texts,
+        hypotheses: Texts,
         outputs: Sequence[str] | None = None,
         *,
         runtime: Runtime = Runtime(),

@@ -27,7 +27,7 @@ from learnedgec.evaluators.precision import model_precision
 from learnedgec.runtime.progress import PROFILE, track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 # A batch of so many tokens keeps a processor busy.
 _ENOUGH_TOKENS = 512
@@ -413,7 +413,7 @@ def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 def sentence_vectors(
     name: str,
-    texts: Sequence[str],
+    texts: Texts,
     runtime: Runtime,
     *,
     max_length: int | None = None,

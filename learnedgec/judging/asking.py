@@ -28,6 +28,7 @@ from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, g
 from learnedgec.judging.settings import RANKED, Answer, Judgement, StudySettings
 from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Texts
 
 # The number of items between a question and its repetition, if there are enough.
 _APART = 8
@@ -43,7 +44,7 @@ class Questions:
     """
 
     def __init__(
-        self, settings: StudySettings, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+        self, settings: StudySettings, sources: Texts, systems: Mapping[str, Texts]
     ) -> None:
         self.settings = settings
         self.sources = sources
@@ -256,7 +257,7 @@ def write_study(
 
 
 def _choose(
-    sources: Sequence[str], systems: Mapping[str, Sequence[str]], settings: StudySettings
+    sources: Texts, systems: Mapping[str, Texts], settings: StudySettings
 ) -> tuple[StudySettings, list[int]]:
     """Return the sentences to ask about, and the settings with as many sentences and questions as there are.
 

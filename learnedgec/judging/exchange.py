@@ -37,6 +37,7 @@ from learnedgec.judging.sampling import group_equal
 from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Answer, Judgement, Task
 from learnedgec.judging.study import Study
 from learnedgec.runtime.writing import PathLike
+from learnedgec.types import Texts
 
 CONFIG_FILE, TASKS_FILE = "labeling_config.xml", "tasks.json"
 
@@ -91,7 +92,7 @@ def write_project(study: Study, folder: PathLike) -> int:
 
 
 def _task(
-    task: str, sentence: int, source: str, texts: Sequence[str], edits: Sequence[Edit]
+    task: str, sentence: int, source: str, texts: Texts, edits: Sequence[Edit]
 ) -> dict[str, Any]:
     """Return the data of a task; `sentence` tells sentences with the same source apart."""
     data: dict[str, Any] = {"sentence": sentence, "source": source}
@@ -183,8 +184,8 @@ def import_judgements(
 
 def read_judgements(
     path: PathLike,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     numbered: Sequence[str] | None = None,
 ) -> list[Judgement]:
     """Read judgements of systems' outputs from a file of Label Studio, of Appraise, or a table.
@@ -205,10 +206,7 @@ def read_judgements(
 
 
 def _read(
-    path: PathLike,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    numbered: Sequence[str] | None,
+    path: PathLike, sources: Texts, systems: Mapping[str, Texts], numbered: Sequence[str] | None
 ) -> tuple[list[Judgement], int]:
     """Return the judgements of a file, and how many others are left out."""
     if suffix(path) == ".json":
@@ -233,7 +231,7 @@ def _read(
 def _placed(
     judgements: Sequence[Judgement],
     lines: Sequence[int | None],
-    systems: Mapping[str, Sequence[str]],
+    systems: Mapping[str, Texts],
     path: str,
 ) -> Iterator[Judgement]:
     """Yield checked judgements with the number that their line has among our sentences, if it has one."""
@@ -277,7 +275,7 @@ def _read_ratings(path: PathLike, sentences: int) -> Iterator[Judgement]:
 
 
 def _read_label_studio(
-    path: PathLike, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+    path: PathLike, sources: Texts, systems: Mapping[str, Texts]
 ) -> Iterator[Judgement]:
     """Yield the judgements of an export, skipped ones too."""
     tasks = read_json(path)
@@ -325,11 +323,7 @@ def _judged_texts(data: Mapping[str, Any]) -> list[str]:
 
 
 def _find(
-    data: Mapping[str, Any],
-    texts: Sequence[str],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    place: str,
+    data: Mapping[str, Any], texts: Texts, sources: Texts, systems: Mapping[str, Texts], place: str
 ) -> tuple[int, tuple[tuple[str, ...], ...]]:
     """Return the number of a task's sentence, and the systems that wrote each of its texts."""
     source = data["source"].split()

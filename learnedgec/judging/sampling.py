@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.stats.skills import bradley_terry
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Floats, Indices, Texts
 
 # The share of questions that the informative order draws as the random one does.
 _PLAIN = 0.3
@@ -33,7 +33,7 @@ _PLAIN = 0.3
 Group = tuple[int, ...]
 
 
-def group_equal(texts: Sequence[str]) -> list[Group]:
+def group_equal(texts: Texts) -> list[Group]:
     """Return the numbers of the texts that are equal but for spaces, in groups, by their first number.
 
     Example:

@@ -19,6 +19,7 @@ from learnedgec.data.tables import read_table
 from learnedgec.data.text import write_text
 from learnedgec.judging.sampling import Group
 from learnedgec.judging.settings import Judgement, Task
+from learnedgec.types import Texts
 
 Row = Mapping[str, Any]
 
@@ -29,8 +30,8 @@ ACCEPTED = "accepted"
 def write(
     folder: Path,
     task: Task,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     judgements: Sequence[Judgement],
     *,
     keep: bool = False,
@@ -118,7 +119,7 @@ def edit_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
 
 
 def pair_rows(
-    judgements: Iterable[Judgement], sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+    judgements: Iterable[Judgement], sources: Texts, systems: Mapping[str, Texts]
 ) -> Iterator[Row]:
     """Yield the rows of `pairs.csv`, ranked pairs to train on (`read_ranked_pairs`).
 

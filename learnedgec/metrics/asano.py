@@ -141,7 +141,7 @@ class _Grammaticality:
     """A regression from a sentence's counts and probabilities to its grammaticality."""
 
     def __init__(
-        self, texts: Sequence[str], values: Sequence[float], scores: Sequence[TokenScores]
+        self, texts: Texts, values: Sequence[float], scores: Sequence[TokenScores]
     ) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import Ridge
@@ -164,20 +164,20 @@ class _Grammaticality:
         frequencies = [(self._unigrams[int(i)] + 1) / self._total for i in score.ids]
         return float(np.mean(score.logs - np.log(frequencies)))
 
-    def predict(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
+    def predict(self, texts: Texts, scores: Sequence[TokenScores]) -> Floats:
         """Return the grammaticality of sentences, from 0 to 1."""
         rating = self._ridge.predict(self._features(texts, scores))
         predicted: Floats = (np.clip(rating, 1, 4) - 1) / 3
         return predicted
 
-    def _features(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Any:
+    def _features(self, texts: Texts, scores: Sequence[TokenScores]) -> Any:
         """Return the sparse features of words and the scaled counts side by side."""
         from scipy.sparse import csr_matrix, hstack
 
         counts = csr_matrix(self._scaler.transform(self._counts(texts, scores)))
         return hstack([self._words.transform(texts), counts]).tocsr()
 
-    def _counts(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
+    def _counts(self, texts: Texts, scores: Sequence[TokenScores]) -> Floats:
         """Return the numeric features, float64 (N, 7)."""
         rows = []
         for text, score in zip(texts, scores, strict=True):

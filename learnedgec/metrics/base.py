@@ -50,7 +50,7 @@ from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
 if TYPE_CHECKING:
     from learnedgec.edits.annotator import Tier
@@ -95,11 +95,7 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the statistics of N sentences.
 
@@ -209,8 +205,8 @@ class Metric(ABC):
 
     def compute_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:
@@ -443,11 +439,7 @@ class PlansRequests(Protocol):
     """A metric that sends requests to a language model, which cost time or money."""
 
     def plan(
-        self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        *,
-        runtime: Runtime = Runtime(),
+        self, sources: Texts, systems: Mapping[str, Texts], *, runtime: Runtime = Runtime()
     ) -> RequestPlan:
         """Return the requests that scoring these systems would send, without sending them.
 
@@ -471,8 +463,8 @@ class LearnsWeights(Protocol):
 
     def learn(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References,
         *,
         runtime: Runtime = Runtime(),

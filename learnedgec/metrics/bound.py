@@ -43,6 +43,7 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
+from learnedgec.types import Texts
 
 if TYPE_CHECKING:
     # The contract's shorthands bind the metric, so this module cannot import it.
@@ -145,8 +146,8 @@ def checked_inputs(
 
 def input_notices(
     metrics: Sequence[NamedMetric],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     references: References | None,
     runtime: Runtime,
     *,
@@ -408,8 +409,8 @@ def statistics_of_systems(
 
 def distinct_statistics(
     metric: Metric,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     references: References | None,
     runtime: Runtime,
 ) -> dict[str, Statistics]:

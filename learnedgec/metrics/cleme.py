@@ -32,7 +32,7 @@ Grammatical Error Correction" (ACL 2025).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -44,7 +44,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class Cleme2(ChunkOverlap):
 
     def compute_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:

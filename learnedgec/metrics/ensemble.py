@@ -159,8 +159,8 @@ class Ensemble(ResampledMetric):
 
     def compute_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:

@@ -101,8 +101,8 @@ class Errant(TypedOverlap):
 
     def compute_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:
@@ -113,9 +113,7 @@ class Errant(TypedOverlap):
                 warn_of_inputs(TextWarning(notice))
         return computed
 
-    def _about_gold(
-        self, sources: Sequence[str], references: References, runtime: Runtime
-    ) -> list[str]:
+    def _about_gold(self, sources: Texts, references: References, runtime: Runtime) -> list[str]:
         """Return how many gold edits differ from the annotator's own edits of the same texts, if many do."""
         rows = [
             (source, reference)

@@ -109,7 +109,7 @@ class Difficulties:
     systems: tuple[str, ...]
 
     @classmethod
-    def learn(cls, sources: Sequence[str], counted: Mapping[str, Statistics]) -> Difficulties:
+    def learn(cls, sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
         """Learn the weights from the systems' edit-overlap statistics, with their records."""
         outcomes: dict[GoldSpans, list[list[bool]]] = {}
         for statistics in counted.values():
@@ -163,9 +163,7 @@ class Difficulties:
                 f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
             ) from None
 
-    def weigh(
-        self, sources: Sequence[str], counted: Statistics, references: References
-    ) -> Statistics:
+    def weigh(self, sources: Texts, counted: Statistics, references: References) -> Statistics:
         """Return edit-overlap statistics with weights instead of counts, also in the records of gold edits.
 
         Args:
@@ -258,8 +256,8 @@ class GotoScorer(EditOverlap):
 
     def learn(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References,
         *,
         runtime: Runtime = Runtime(),
@@ -270,8 +268,8 @@ class GotoScorer(EditOverlap):
 
     def compute_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Texts,
+        systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:

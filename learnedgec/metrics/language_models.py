@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -38,7 +38,7 @@ class TokenScores:
     logs: Floats
 
 
-def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[TokenScores]:
+def token_scores(name: str, texts: Texts, runtime: Runtime) -> list[TokenScores]:
     """Return the log-probability of every token of every text; each distinct text runs once.
 
     A text longer than the model's context is read in windows that overlap by half, so every token after the

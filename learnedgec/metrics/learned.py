@@ -406,7 +406,7 @@ class Classifier(LearnedMetric):
 _CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
 
 
-def detokenise(sentences: Sequence[str]) -> list[str]:
+def detokenise(sentences: Texts) -> list[str]:
     """Return English sentences without the spaces that tokenisation puts before punctuation and inside words.
 
     The rules are those of Moses (`sacremoses`), and `n't` joins its verb.
@@ -432,7 +432,7 @@ def detokenise(sentences: Sequence[str]) -> list[str]:
 # -- the similarity of source and hypothesis --------------------------------------------------------
 
 
-def character_similarities(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+def character_similarities(sources: Texts, hypotheses: Texts) -> Floats:
     """Return the share of trigrams of characters that source and hypothesis have in common.
 
     The share is 2·|S ∩ H| / (|S| + |H|), where S and H are the multisets of trigrams (Dice 1945). Neither
@@ -457,7 +457,7 @@ def character_similarities(sources: Sequence[str], hypotheses: Sequence[str]) ->
     return similarities
 
 
-def kept_shares(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+def kept_shares(sources: Texts, hypotheses: Texts) -> Floats:
     """Return the share of trigrams of the longer text, source or hypothesis, that both have in common.
 
     The share is |S ∩ H| / max(|S|, |H|), with the trigrams of `character_similarities`. It is low for a text
@@ -480,9 +480,7 @@ def kept_shares(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
     return shares
 
 
-def _changed_trigrams(
-    sources: Sequence[str], hypotheses: Sequence[str]
-) -> Iterator[tuple[int, int, int, int]]:
+def _changed_trigrams(sources: Texts, hypotheses: Texts) -> Iterator[tuple[int, int, int, int]]:
     """Yield the row of each changed source, and the numbers of trigrams: common, of source, of hypothesis."""
     for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
         if hypothesis != source:

@@ -279,9 +279,7 @@ class LlmS(Metric):
         lengths = [len(request.prompt) for request in requests if request.prompt not in stored]
         return RequestPlan(requests[0].prompt, len(requests), len(stored), sum(lengths))
 
-    def _requests(
-        self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
-    ) -> list[Request]:
+    def _requests(self, sources: Texts, hypotheses: Texts, runtime: Runtime) -> list[Request]:
         """Return requests for groups of the distinct corrections of each source, whatever their spacing."""
         rows: dict[str, dict[str, list[int]]] = {}
         for row, texts in enumerate(zip(sources, hypotheses, strict=True)):

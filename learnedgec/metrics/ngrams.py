@@ -8,7 +8,7 @@ s∩r∩h, where ∩ takes the smaller count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from learnedgec.data.references import Reference, References
 from learnedgec.data.sentences import check_length
 from learnedgec.stats.resampling import multiplicities
-from learnedgec.types import Ints
+from learnedgec.types import Ints, Texts
 
 Unit = Literal["word", "char"]
 """The unit that metrics count; characters suit texts without spaces between words."""
@@ -84,7 +84,7 @@ class NgramCounts:
         n: the longest order.
     """
 
-    def __init__(self, texts: Sequence[str], unit: Unit, n: int) -> None:
+    def __init__(self, texts: Texts, unit: Unit, n: int) -> None:
         flat, self.lengths = _numbered_units(texts, unit)
         vocabulary = int(flat.max(initial=0)) + 1
         owner = np.repeat(np.arange(len(texts)), self.lengths)
@@ -134,7 +134,7 @@ class NgramCounts:
         return position, counts[entry], counts_of_others
 
 
-def _numbered_units(texts: Sequence[str], unit: Unit) -> tuple[Ints, Ints]:
+def _numbered_units(texts: Texts, unit: Unit) -> tuple[Ints, Ints]:
     """Return the numbers of all tokens, one text after the other, and how many each text has."""
     if unit == "char":
         encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
@@ -197,11 +197,7 @@ class SharedCounts:
 
 
 def shared_counts(
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: References,
-    unit: Unit,
-    n: int,
+    sources: Texts, hypotheses: Texts, references: References, unit: Unit, n: int
 ) -> Iterator[SharedCounts]:
     """Number the distinct texts and count their n-grams, for some sentences at a time; see `NgramCounts`."""
     rows = enumerate(zip(sources, hypotheses, references, strict=True))

@@ -143,7 +143,7 @@ class WeightedOverlap(EditOverlap):
 
 
 def edit_changes(
-    sources: Sequence[str],
+    sources: Texts,
     edits: Sequence[Sequence[Iterable[Edit]]],
     references: References,
     weigher: Metric,

@@ -301,7 +301,7 @@ class Impara(GatedMetric):
 
 
 def _encoder_similarities(
-    encoder: str, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
+    encoder: str, sources: Texts, hypotheses: Texts, runtime: Runtime
 ) -> Floats:
     """Return the cosine of each hypothesis's vector with that of its source, float64 (N,)."""
     similarities = np.ones(len(sources))

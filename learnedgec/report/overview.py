@@ -33,7 +33,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.files import included_folder
 from learnedgec.stats.correlation import kendall, spearman
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Floats, Indices, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +350,8 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
 
 def text_notices(
     metrics: Sequence[BoundMetric],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
+    sources: Texts,
+    systems: Mapping[str, Texts],
     references: References | None = None,
 ) -> list[str]:
     """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`.
@@ -408,7 +408,7 @@ def gate_notices(described: Mapping[BoundMetric, Mapping[str, Any]]) -> list[str
 
 
 def warning_notice(
-    about: str, warning: Warning, sources: Sequence[str], systems: Mapping[str, Sequence[str]]
+    about: str, warning: Warning, sources: Texts, systems: Mapping[str, Texts]
 ) -> str:
     """Return a warning as a notice that names what computed, and the lines whose inputs were truncated.
 
@@ -444,7 +444,7 @@ def _lines_where(marks: Iterable[Any]) -> list[int]:
     return [number for number, mark in enumerate(marks, 1) if mark]
 
 
-def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Sequence[str]]) -> list[str]:
+def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Texts]) -> list[str]:
     """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
     notices = []
     texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))

@@ -31,7 +31,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.stats.significance import outcomes, quotient
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 # -- preferences on cases ---------------------------------------------------------------------------
 
@@ -253,9 +253,9 @@ def honest_outputs() -> dict[str, tuple[str, ...]]:
 
 def evaluate_attacks(
     metric: AnyMetric | Sequence[AnyMetric],
-    sources: Sequence[str],
-    attacks: Mapping[str, Sequence[str]],
-    honest: Mapping[str, Sequence[str]],
+    sources: Texts,
+    attacks: Mapping[str, Texts],
+    honest: Mapping[str, Texts],
     references: References | None = None,
     *,
     resamples: int = 1000,

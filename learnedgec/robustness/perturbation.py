@@ -36,6 +36,7 @@ from learnedgec.edits.annotators import RELEASED
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Texts
 
 Action: TypeAlias = Literal["substitute", "insert", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -49,8 +50,8 @@ _TRIES = 20
 
 
 def perturb(
-    sources: Sequence[str],
-    targets: Sequence[str],
+    sources: Texts,
+    targets: Texts,
     *,
     variants: int = 5,
     actions: Sequence[Action] = ACTIONS,
@@ -112,11 +113,7 @@ def perturb(
 
 
 def _plans_from_corpus(
-    sources: Sequence[str],
-    targets: Sequence[str],
-    actions: Sequence[Action],
-    variants: int,
-    seed: int,
+    sources: Texts, targets: Texts, actions: Sequence[Action], variants: int, seed: int
 ) -> Iterator[Iterator[tuple[Site, str]]]:
     """Yield each sentence's places to change, with a word of the corpus for each."""
     from learnedgec.edits.parsing import tag_sentences
@@ -168,7 +165,7 @@ class _Words:
 class _Lexicon:
     """The words of a corpus by tag, and its modifiers by the tags around them."""
 
-    def __init__(self, tagged: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, tagged: Mapping[str, Texts]) -> None:
         by_tag: defaultdict[str, Counter[str]] = defaultdict(Counter)
         between: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for text, tags in tagged.items():
@@ -346,8 +343,8 @@ def modifies(word: str, tag: str, following: str) -> bool:
 
 
 def _random_changes(
-    sources: Sequence[str],
-    targets: Sequence[str],
+    sources: Texts,
+    targets: Texts,
     actions: Sequence[Action],
     count: int,
     seed: int,

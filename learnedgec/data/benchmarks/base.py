@@ -20,7 +20,7 @@ from learnedgec.data.tables import as_html, read_table
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Floats, Indices, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def half(benchmark: Benchmark, part: str) -> Benchmark:
     return dataclasses.replace(benchmark.select(sentences=chosen), name=name, official={})
 
 
-def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def read_outputs(folder: Path, sources: Texts) -> dict[str, tuple[str, ...]]:
     """Return the lines of each file by its name without `.txt`, or raise `InputError` or `LengthError`."""
     systems = {}
     for file in sorted(folder.glob("[!.]*")):
@@ -348,10 +348,7 @@ def read_outputs(folder: Path, sources: Sequence[str]) -> dict[str, tuple[str, .
 
 
 def write_texts(
-    folder: Path,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    references: References | None,
+    folder: Path, sources: Texts, systems: Mapping[str, Texts], references: References | None
 ) -> None:
     """Write the texts of a benchmark into a folder, in the layout above.
 
