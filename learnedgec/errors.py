@@ -30,6 +30,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 
 class LearnedgecError(Exception):
@@ -168,6 +169,12 @@ def warn_of_inputs(warning: InputWarning) -> None:
         warnings.warn(warning, stacklevel=3)
     else:
         collecting.append(warning)
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Issue a warning about inputs once in a process, however often this is called."""
+    warnings.warn(InputWarning(message), stacklevel=3)
 
 
 @contextmanager

@@ -64,22 +64,24 @@ def main(arguments: Sequence[str]) -> None:
 
 def _list(options: Namespace) -> None:
     """Print a row for each evaluator."""
-    packages = {name: (folder, check_package(folder)) for name, folder in list_evaluators().items()}
+    packages = {name: open_package(str(folder)) for name, folder in list_evaluators().items()}
     rows = [
         {
             "evaluator": name,
-            "heads": " ".join(output_names(manifest)),
-            "encoder": manifest["encoder"],
-            "trained on": " ".join(manifest["data"]["datasets"]),
-            "licence": manifest_licence(manifest),
-            "where": str(folder),
+            "heads": " ".join(output_names(package.manifest)),
+            "encoder": package.encoder,
+            "trained on": " ".join(package.manifest["data"]["datasets"]),
+            "licence": manifest_licence(package.manifest),
+            "where": str(package.path),
         }
-        for name, (folder, manifest) in packages.items()
+        for name, package in packages.items()
     ]
     if not rows:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
     shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
     output.emit(rows, options, table_rows=rows if options.wide else shown)
+    for package in packages.values():
+        output.notice(*package.doubts(output_names(package.manifest)))
     for name in RELEASES.keys() - packages.keys():
         output.notice(f"Not here: {name}; `learnedgec evaluators fetch {name}` gets it.")
 

@@ -73,6 +73,10 @@ class PublishedClassifier:
         """Raise `ModelError` if the model is unavailable; loads no weights."""
         check_model(self.name)
 
+    def doubts(self, outputs: Sequence[str]) -> tuple[str, ...]:
+        """Return nothing, because no file says how it was tested."""
+        return ()
+
     def range(self, weights: Mapping[str, float]) -> None:
         """Return `None`, because no file says on which ratings it was trained."""
 

@@ -244,6 +244,16 @@ class Package:
                     f"head(model={self.name!r}, name={names[0]!r})."
                 )
 
+    def doubts(self, outputs: Sequence[str]) -> list[str]:
+        """Return one sentence for each head in these outputs that the test of its training does not trust."""
+        verdicts = self.manifest.get("verdicts") or {}
+        heads = dict.fromkeys(head for name in outputs for head in self._terms(name) or (name,))
+        return [
+            verdicts[head]["sentence"].replace(head, f"{head} of {self.manifest['name']}", 1)
+            for head in heads
+            if head in verdicts and not verdicts[head]["trusted"]
+        ]
+
     def range(self, weights: Mapping[str, float]) -> tuple[float, float] | None:
         """Return the range of the ratings that a weighted sum of outputs predicts.
 

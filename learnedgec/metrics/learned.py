@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
-from learnedgec.errors import MissingDependencyError, ModelError, ParameterError
+from learnedgec.errors import MissingDependencyError, ModelError, ParameterError, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
 from learnedgec.evaluators.packages import RELEASED, Package, open_package
 from learnedgec.metrics.base import Metric, Statistics
@@ -98,10 +98,12 @@ class LearnedMetric(Metric):
         return tuple(predictor for predictor in predictors if isinstance(predictor, Package))
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless every predictor is available and has its outputs."""
+        """Raise unless every predictor has its outputs; warn of heads that training does not trust."""
         try:
             for predictor, names in self.outputs(runtime).items():
                 predictor.check(names)
+                for doubt in predictor.doubts(names):
+                    warn_once(doubt)
         except ModelError as error:
             raise ModelError(f"{self.label}: {error}") from None
 

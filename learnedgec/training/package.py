@@ -246,7 +246,9 @@ def _output_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each head and for each sum of heads."""
     for name, head in manifest["heads"].items():
         alone = head["input"] == "hypothesis"
-        yield f"- `{name}` reads the {'hypothesis alone' if alone else 'source and the hypothesis'}"
+        trusted = manifest.get("verdicts", {}).get(name, {}).get("trusted", True)
+        doubt = "" if trusted else "; **do not trust it** (see Results)"
+        yield f"- `{name}` reads the {'hypothesis alone' if alone else 'source and the hypothesis'}{doubt}"
     for name, parts in manifest["sums"].items():
         terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
         yield f"- the output `{name}` is {terms}"

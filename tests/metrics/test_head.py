@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny
 
-from learnedgec.errors import BadNameError, ConfigError, ModelError
+from learnedgec.applications.reward import reward
+from learnedgec.cli.main import main
+from learnedgec.errors import BadNameError, ConfigError, InputWarning, ModelError
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.packages import check_package
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
+from learnedgec.training.package import model_card
 from learnedgec.tuning.space import read_space
 
 SOURCES = ["He go home .", "I has a dog .", "She are here ."]
@@ -44,6 +49,44 @@ def test_is_what_the_head_says(mine: str) -> None:
     result = both.score(SOURCES, HYPOTHESES)
     assert result.sentences == pytest.approx(0.7 * predicted["adequacy"] + 0.3 * predicted["style"])
     assert result.details == pytest.approx({head: predicted[head].mean() for head in both.heads})  # type: ignore[attr-defined]
+
+
+def test_a_head_that_failed_its_test_says_so_once_in_a_process(
+    mine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = (
+        "the test part cannot test it, because its ratings come from 1 source, and a test needs 4."
+    )
+    verdicts = {
+        "adequacy": {
+            "trusted": False,
+            "baselines": {},
+            "sentence": f"Do not trust adequacy: {reason}",
+        },
+        "style": {
+            "trusted": True,
+            "baselines": {},
+            "sentence": "style may be trusted on text like this: …",
+        },
+    }
+    tiny.sign(Path("checkpoints/mine"), verdicts=verdicts)
+    sentence = f"Do not trust adequacy of mine: {reason}"
+    load_metric("head(model='mine', name='style')").score(SOURCES, HYPOTHESES)
+    with pytest.warns(
+        InputWarning, match=f"^{re.escape(sentence)}$"
+    ):  # both is a sum with adequacy
+        load_metric("head(model='mine', name='both')").score(SOURCES, HYPOTHESES)
+    # A second warning would be an error.
+    load_metric("head(model='mine', name='adequacy')").score(SOURCES, HYPOTHESES)
+    reward("head(model='mine', name='adequacy')")
+    assert main(["evaluators"]) == 0
+    assert sentence in capsys.readouterr().err
+    card = model_card(check_package(Path("checkpoints/mine")))
+    assert (
+        "- `adequacy` reads the source and the hypothesis; **do not trust it** (see Results)"
+        in card
+    )
+    assert "- `style` reads the hypothesis alone\n" in card
 
 
 def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
