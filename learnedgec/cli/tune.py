@@ -112,7 +112,6 @@ def main(arguments: Sequence[str]) -> None:
             resamples=options.resamples,
             level=options.confidence,
             runtime=runtime,
-            announce=None if options.quiet else output.notice,
         )
         for task in tasks
     ]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import optuna
 
 from learnedgec._version import __version__
 from learnedgec.analysis.contamination import contamination
-from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.tables import plain
@@ -175,7 +173,6 @@ def tune(
     resamples: int = 1000,
     level: float = 0.95,
     runtime: Runtime = Runtime(),
-    announce: Callable[[str], None] | None = None,
 ) -> Tuning:
     """Find the parameters with which a metric agrees best with human judgements on a benchmark.
 
@@ -195,9 +192,6 @@ def tune(
         resamples: bootstrap resamples of the held-out sentences.
         level: the level of the interval of the gain.
         runtime: how to run.
-        announce: function that gets a sentence about the time of scoring, and one about the time of the
-            trials, before these begin, if the time is long. To measure the speed, some sentences are scored
-            first.
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
@@ -224,8 +218,6 @@ def tune(
     benchmark = goal.judged(benchmark)
     target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
     trials_of = MetricTrials(bound, benchmark)
-    if announce:
-        _announce_scoring(trials_of, announce)
     value = bound.metric
     if isinstance(value, Ensemble) and value.scales is None:
         value = trials_of.metric = value.scaled_by(trials_of.statistics(value))
@@ -234,8 +226,6 @@ def tune(
     for parameter, range_ in ranges.ranges.items():
         if isinstance(range_, Simplex) and "uniform" not in references:
             references["uniform"] = trials_of.tried({parameter: range_.starts()[0]}, target)
-    if announce:
-        _announce_trials(trials_of, target, ranges.given, plan, announce)
 
     def signature(metric: Metric) -> str:
         return bound.replaced(metric).signature(benchmark.references)
@@ -333,52 +323,6 @@ def check_task(
     return caveat, on_test
 
 
-# The number of seconds from which work is announced, and that of a sampler's proposal.
-_LONG, _PROPOSAL = 10.0, 0.02
-
-
-def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) -> None:
-    """Announce the time of the statistics, estimated from some sentences, if it is long."""
-    benchmark = trials_of.benchmark
-    size = len(benchmark.sources)
-    if size < 64:
-        return
-    # Two sentences load the models, and eight show the speed.
-    for count in (2, 8):
-        sample = benchmark.select(sentences=np.linspace(0, size - 1, count, dtype=int).tolist())
-        start = time.monotonic()
-        benchmark_statistics(trials_of.bound, sample)
-        seconds = (time.monotonic() - start) * size / count
-    if seconds > _LONG:
-        announce(
-            f"scoring the {size * len(benchmark.systems):,} outputs of {benchmark.name} with "
-            f"{trials_of.bound.label} takes about {_duration(seconds)}, once; --cache-dir keeps the result."
-        )
-
-
-def _announce_trials(
-    trials_of: MetricTrials,
-    target: Target,
-    parameters: Mapping[str, Any],
-    plan: SearchPlan,
-    announce: Callable[[str], None],
-) -> None:
-    """Announce the time of the trials, estimated from one of them, if it is long."""
-    start = time.monotonic()
-    trials_of.tried(parameters, target)
-    systems = len(trials_of.benchmark.systems)
-    folds = {"none": 0, "systems": systems, "k-fold": plan.folds}[plan.validation]
-    seconds = (time.monotonic() - start + _PROPOSAL) * plan.trials * (1 + folds)
-    if seconds > _LONG:
-        again = f", and as many in each of {folds} folds," if folds else ""
-        announce(f"{plan.trials} trials{again} take about {_duration(seconds)}.")
-
-
-def _duration(seconds: float) -> str:
-    """Return a time for readers, such as `40 s` or `5 min`."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
 def compare(
     tuning: Tuning,
     benchmark: Benchmark,
@@ -387,7 +331,6 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     runtime: Runtime = Runtime(),
-    announce: Callable[[str], None] | None = None,
 ) -> list[Comparison]:
     """Evaluate the tuned metric on another benchmark, next to the given metric and equal weights.
 
@@ -400,7 +343,6 @@ def compare(
         level: the level of the intervals.
         seed: the seed of the resamples.
         runtime: how to run.
-        announce: function that gets a sentence about the time of scoring before it begins, if it is long.
 
     Raises:
         InputError: the benchmark lacks the judgements that the goal needs.
@@ -413,8 +355,6 @@ def compare(
     metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
     bound = bind_one(tuning.best.metric, runtime)
     trials_of = MetricTrials(bound, benchmark)
-    if announce:
-        _announce_scoring(trials_of, announce)
     of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
     values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
     sentences = [len(whole.counted)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,6 @@ class Task:
         resamples: int | None = None,
         level: float = 0.95,
         runtime: Runtime = Runtime(),
-        announce: Callable[[str], None] | None = None,
     ) -> TuningResult:
         """Search, compare, and write the file of the tuned metric; arguments are those of `tune`."""
         resamples = resamples or 1000
@@ -219,7 +218,6 @@ class Task:
             resamples=resamples,
             level=level,
             runtime=runtime,
-            announce=announce,
         )
         comparisons = {
             name: search.compare(
@@ -229,7 +227,6 @@ class Task:
                 level=level,
                 seed=self.plan.seed,
                 runtime=runtime,
-                announce=announce,
             )
             for name, other in self.others.items()
         }
@@ -316,7 +313,6 @@ def tune(
     level: float = 0.95,
     tuned_on_test: bool = False,
     runtime: Runtime = Runtime(),
-    announce: Callable[[str], None] | None = None,
 ) -> TuningResult:
     """Find the parameters with which a metric agrees best with human judgements, and save the tuned metric.
 
@@ -349,8 +345,6 @@ def tune(
         level: the level of the intervals.
         tuned_on_test: allow test data of meta-evaluation, and mark the result.
         runtime: how to run.
-        announce: function that gets a sentence about the time of scoring and trials before they begin, if
-            that is long.
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
@@ -385,7 +379,7 @@ def tune(
         tuned_on_test=tuned_on_test,
     )
     bound = bind_one(named, runtime)
-    return task.run(bound, resamples=resamples, level=level, runtime=runtime, announce=announce)
+    return task.run(bound, resamples=resamples, level=level, runtime=runtime)
 
 
 def _loaded(benchmark: str | Benchmark | Rows) -> Benchmark:

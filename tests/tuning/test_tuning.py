@@ -22,7 +22,6 @@ from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_named
 from learnedgec.stats.resampling import resample
-from learnedgec.tuning import search
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
 from learnedgec.tuning.trials import SearchPlan, _splits
@@ -258,14 +257,6 @@ def test_one_judged_sentence_in_each_fold_is_too_few_for_an_interval(planted: Be
     assert tuning.gain.value == pytest.approx(np.mean(gains))
     assert np.isnan([tuning.gain.low, tuning.gain.high]).all()
     assert (tuning.held_out_sentences, plan.sentences_needed) == (5, 15)
-
-
-def test_expected_time_is_announced(planted: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_LONG", 0.0)
-    said: list[str] = []
-    tune(Parts(), planted, Goal("sentence-accuracy"), FAST, announce=said.append)
-    assert said[0].startswith("scoring the 400 outputs of planted with parts takes about ")
-    assert said[1].startswith("12 trials take about ")
 
 
 def test_parts_do_not_overlap(planted: Benchmark) -> None:
