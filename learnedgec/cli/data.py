@@ -18,8 +18,8 @@ from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.references import References
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
+from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.progress import track
-from learnedgec.runtime.writing import atomic_folder
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -30,9 +30,9 @@ from learnedgec.evaluators.packages import RELEASED
 from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.registry import read_name
+from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import check_writable
 from learnedgec.scoring import bind
 
 _Fields = TypeVar("_Fields")

@@ -24,8 +24,7 @@ from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
-from learnedgec.runtime.files import key_of
-from learnedgec.runtime.writing import check_writable
+from learnedgec.runtime.files import check_writable, key_of
 
 if TYPE_CHECKING:
     from rich.table import Table

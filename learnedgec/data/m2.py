@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 _ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")
 

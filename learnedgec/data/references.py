@@ -28,7 +28,7 @@ from learnedgec.data.sentences import (
 from learnedgec.data.tables import as_html
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 from learnedgec.types import Texts
 
 

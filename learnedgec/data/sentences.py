@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 from learnedgec.data.tables import check_columns, check_required, is_named, plain, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 if TYPE_CHECKING:
     import datasets

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from learnedgec.data.text import open_text
 from learnedgec.errors import FormatError, InputWarning, MissingDependencyError, warn_of_inputs
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 if TYPE_CHECKING:
     import pandas

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
-from learnedgec.runtime.writing import PathLike, atomic_path
+from learnedgec.runtime.files import PathLike, atomic_path
 from learnedgec.types import Texts
 
 # The suffixes of workbooks, which spreadsheet programs write and which hold no plain text.

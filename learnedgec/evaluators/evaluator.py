@@ -36,8 +36,8 @@ from learnedgec.evaluators.packages import (
 from learnedgec.evaluators.packages import HeadConfig as HeadConfig
 from learnedgec.evaluators.precision import Precision, evaluator_precision, unpack
 from learnedgec.evaluators.sharing import copy_package, push_evaluator
+from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats, Texts
 
 Pooling = Literal["mean", "cls", "pooler"]

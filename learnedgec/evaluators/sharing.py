@@ -11,7 +11,7 @@ from pathlib import Path
 from learnedgec.errors import BadNameError
 from learnedgec.evaluators.hub import hub, is_hub_name, reported, split_revision
 from learnedgec.evaluators.packages import MANIFEST, check_package, fetch_package, find_evaluator
-from learnedgec.runtime.writing import PathLike, atomic_folder
+from learnedgec.runtime.files import PathLike, atomic_folder
 
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 

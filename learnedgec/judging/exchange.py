@@ -36,7 +36,7 @@ from learnedgec.judging import tables
 from learnedgec.judging.sampling import group_equal
 from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Answer, Judgement, Task
 from learnedgec.judging.study import Study
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 from learnedgec.types import Texts
 
 CONFIG_FILE, TASKS_FILE = "labeling_config.xml", "tasks.json"

@@ -56,7 +56,7 @@ from learnedgec.judging.settings import (
     StudySettings,
     read_settings,
 )
-from learnedgec.runtime.writing import PathLike, atomic_folder
+from learnedgec.runtime.files import PathLike, atomic_folder
 
 OWNER = "owner"
 

@@ -48,8 +48,8 @@ from learnedgec.errors import InputError, ModelError, ParameterError
 from learnedgec.metrics.bound import BoundMetric, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
+from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Array, Floats, Texts
 
 if TYPE_CHECKING:

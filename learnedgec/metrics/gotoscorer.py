@@ -22,9 +22,8 @@ from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.runtime.files import file_digest
+from learnedgec.runtime.files import PathLike, file_digest
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Texts
 
 # A sentence with one annotator's edits: source tokens, and gold edits as (start, end, corrections).

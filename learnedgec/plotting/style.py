@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.errors import MissingDependencyError
-from learnedgec.runtime.writing import atomic_path, check_writable
+from learnedgec.runtime.files import atomic_path, check_writable
 from learnedgec.types import Floats
 
 # The colours of Okabe and Ito (2008) without yellow, which is too pale for lines.

@@ -17,7 +17,7 @@ from typing import Any
 
 from learnedgec.data.text import write_text
 from learnedgec.errors import MissingDependencyError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 _HERE = Path(__file__).parent
 _STYLES = ("page.css", "explorer.css", "print.css")

@@ -18,8 +18,8 @@ from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.precision import has_bfloat16
+from learnedgec.runtime.files import atomic_path
 from learnedgec.runtime.progress import ProgressLines
-from learnedgec.runtime.writing import atomic_path
 
 
 class LastEvaluation(lightning.Callback):

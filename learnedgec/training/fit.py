@@ -16,8 +16,8 @@ import torch
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import check_package
+from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.runtime import Runtime, parallel_map
-from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.evaluate import main_figure
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse

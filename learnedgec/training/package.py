@@ -36,7 +36,7 @@ from learnedgec.evaluators.packages import (
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.learned import GATE, Head, Preference
 from learnedgec.metrics.some import DIMENSIONS, Impara, Some
-from learnedgec.runtime.writing import atomic_folder, check_writable
+from learnedgec.runtime.files import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict
 
 # Figures of the results, with their names on a hub and on the card.

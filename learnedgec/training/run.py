@@ -31,10 +31,9 @@ from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import is_package, open_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
-from learnedgec.runtime.files import included_folder
+from learnedgec.runtime.files import check_writable, included_folder
 from learnedgec.runtime.progress import has_bars
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import check_writable
 from learnedgec.training.callbacks import (
     ANEW,
     Announcement,

@@ -27,8 +27,7 @@ from learnedgec.data.tables import plain
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.precision import Bits
-from learnedgec.runtime.files import key_of
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule

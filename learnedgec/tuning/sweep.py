@@ -18,9 +18,8 @@ from optuna.trial import TrialState
 
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
-from learnedgec.runtime.files import key_of
+from learnedgec.runtime.files import atomic_folder, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
-from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.options import parse
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.space import Range, Space, parse_range

@@ -21,8 +21,8 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.tuned import tuned_file, write_tuned
+from learnedgec.runtime.files import PathLike, check_writable
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike, check_writable
 from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search

@@ -39,8 +39,8 @@ from learnedgec.errors import (
 )
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.bound import BoundMetric
+from learnedgec.runtime.files import atomic_path, check_writable
 from learnedgec.runtime.progress import track
-from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.stats.resampling import Estimate, interval_over_sentences, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space

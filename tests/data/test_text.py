@@ -16,7 +16,7 @@ from learnedgec.data.text import (
     write_lines,
 )
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
-from learnedgec.runtime.writing import check_writable
+from learnedgec.runtime.files import check_writable
 
 
 def written(tmp_path: Path, content: bytes, name: str = "f.txt") -> Path:

@@ -23,9 +23,9 @@ from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, collected
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.runtime.files import atomic_path, check_writable
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
 from learnedgec.types import Array
 

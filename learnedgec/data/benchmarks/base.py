@@ -19,7 +19,7 @@ from learnedgec.data.references import References
 from learnedgec.data.tables import as_html, read_table
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 from learnedgec.types import Floats, Indices, Texts
 
 

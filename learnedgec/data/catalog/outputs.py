@@ -16,7 +16,7 @@ from learnedgec.data.m2 import apply_edits, read_m2
 from learnedgec.data.tables import NO_RANK, read_table, whole_number
 from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import FormatError, InputError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 Outputs = dict[str, tuple[str, ...]]
 

@@ -17,7 +17,7 @@ from learnedgec.data.references import References
 from learnedgec.data.sentences import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.text import check_lengths, read_json, read_jsonl, read_lines, read_text
 from learnedgec.errors import FormatError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from learnedgec.data.sentences import Columns, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_lines
 from learnedgec.errors import FormatError
-from learnedgec.runtime.writing import PathLike
+from learnedgec.runtime.files import PathLike
 
 # Columns of a ratings file that are not dimensions.
 _TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id", "index", "annotator", "comment")

@@ -29,9 +29,8 @@ from urllib.parse import quote
 
 from learnedgec.data.sentences import HUB
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.runtime.files import local_path
+from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.plugins import Registry
-from learnedgec.runtime.writing import PathLike
 
 # Names of files: the name of a dataset has no slash and no suffix before its colon.
 _FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")

@@ -25,11 +25,10 @@ from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.text import iterate_jsonl, read_json, write_json, write_jsonl
 from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.runtime.files import file_digest, folder_digest, key_of
+from learnedgec.runtime.files import PathLike, file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.runtime.writing import PathLike
 
 Nearness: TypeAlias = Literal["nearer", "equal", "farther"]
 """Whether the better side of a pair is nearer to its source than the worse side."""

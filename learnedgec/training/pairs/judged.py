@@ -21,8 +21,8 @@ from learnedgec.data.sentences import Columns, read_records
 from learnedgec.data.tables import number_in, rank_in
 from learnedgec.data.text import check_sentence
 from learnedgec.errors import ConfigError, FormatError
+from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike
 from learnedgec.training.pairs.base import (
     BALANCE,
     PairSource,

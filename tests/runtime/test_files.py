@@ -10,7 +10,7 @@ import pytest
 
 from learnedgec.data.text import write_text
 from learnedgec.errors import OutputError
-from learnedgec.runtime.writing import atomic_folder, atomic_path, check_writable
+from learnedgec.runtime.files import atomic_folder, atomic_path, check_writable
 
 
 def mode(path: Path) -> int:
