@@ -11,7 +11,6 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
@@ -23,7 +22,7 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import shared_statistics
+from learnedgec.scoring import contamination, count_tuned_on, shared_statistics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt
 
-from learnedgec.analysis.contamination import contamination
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.main import run_group
 from learnedgec.data.catalog.outputs import load_outputs
@@ -37,6 +36,7 @@ from learnedgec.robustness.metrics import (
 )
 from learnedgec.robustness.perturbation import ACTIONS, Action, Procedure, perturb
 from learnedgec.robustness.systems import Performance, evaluate_systems
+from learnedgec.scoring import contamination
 from learnedgec.stats.resampling import Estimate
 
 

@@ -19,7 +19,6 @@ import numpy as np
 import optuna
 
 from learnedgec._version import __version__
-from learnedgec.analysis.contamination import contamination
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.tables import plain
@@ -30,7 +29,7 @@ from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind_one
+from learnedgec.scoring import AnyMetric, bind_one, contamination
 from learnedgec.stats.resampling import (
     Estimate,
     interval_of_correlation,

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.contamination import count_shared
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.rated import of_ratings
@@ -23,7 +22,7 @@ from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.tuned import tuned_file, write_tuned
 from learnedgec.runtime.files import PathLike, check_writable
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one
+from learnedgec.scoring import AnyMetric, as_named, bind_one, count_shared
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal, Objective

@@ -18,7 +18,6 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import (
@@ -34,7 +33,7 @@ from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.scores import SENTINELS, is_sentinel
 from learnedgec.metrics.sentinels import Random
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind, shared_statistics
+from learnedgec.scoring import AnyMetric, bind, contamination, count_tuned_on, shared_statistics
 from learnedgec.stats.correlation import (
     Correlation,
     among_best,

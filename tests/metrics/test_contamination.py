@@ -9,11 +9,10 @@ import pytest
 import tiny
 
 from learnedgec import load_benchmark
-from learnedgec.analysis.contamination import contamination
 from learnedgec.cli.main import main
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.scoring import bind_one
+from learnedgec.scoring import bind_one, contamination
 
 SENTENCE = "its results here are no evidence of how it judges other texts."
 
