@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _report(folder: Path, package: Path) -> str:
     """Write the report of a run; return its path, or which package it would need."""
-    from learnedgec.report.training import write_training_report
+    from learnedgec.report.page import write_training_report
 
     try:
         return str(write_training_report(folder, package))

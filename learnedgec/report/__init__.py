@@ -3,8 +3,7 @@
 - `data`: the content of a report as one value for JSON, and a benchmark's meta-evaluation
 - `overview`: systems × metrics, with the significant differences; the meaning of scores and what affects them
 - `sentences`: sources, outputs, references and edits, with their scores, and edits by error type
-- `page`: the HTML file (`templates/`, `assets/`)
-- `training`: the report of a training run
+- `page`: the HTML files (`templates/`, `assets/`), with that of a training run
 """
 
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report

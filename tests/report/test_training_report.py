@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.data.text import write_jsonl
-from learnedgec.report.training import write_training_report
+from learnedgec.report.page import write_training_report
 
 
 @pytest.fixture
