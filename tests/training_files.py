@@ -13,9 +13,8 @@ import numpy as np
 
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, stored
-from learnedgec.training.fit import train
+from learnedgec.training.fit import parse, train
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.options import parse
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 from learnedgec.training.run import TrainingResult, quiet_lightning
 

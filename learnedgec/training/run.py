@@ -54,7 +54,6 @@ from learnedgec.training.evaluate import (
     warnings_about,
 )
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.options import run_folder
 from learnedgec.training.package import package_path, write_package
 
 _NOT_EVALUATED = (
@@ -137,6 +136,17 @@ def read_history(folder: Path) -> list[dict[str, float]]:
             break
         logged = [row for row in rows if not logged or row["step"] < logged[0]["step"]] + logged
     return logged
+
+
+def run_folder(runs: str, name: str, part: str) -> str:
+    """Return the folder of a run's logs and checkpoints.
+
+    Args:
+        runs: the folder of all runs.
+        name: the evaluator's name.
+        part: which of several runs of this name, such as `seed-2`, or nothing.
+    """
+    return str(Path(runs, name, part))
 
 
 class Run:

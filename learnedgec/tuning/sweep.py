@@ -20,7 +20,7 @@ from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.files import atomic_folder, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
-from learnedgec.training.options import parse
+from learnedgec.training.fit import parse
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.space import Range, Space, parse_range
 from learnedgec.tuning.trials import Sampler, explained_variance, next_trial, open_study, quiet

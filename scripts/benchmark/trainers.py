@@ -96,7 +96,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
     """Train with learnedgec."""
     import pytorch_lightning as lightning
 
-    from learnedgec.training.options import parse
+    from learnedgec.training.fit import parse
 
     class Metered(lightning.Callback):
         meter: Meter
