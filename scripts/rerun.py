@@ -29,8 +29,8 @@ from typing import Any
 
 from learnedgec import Runtime, load_metric
 from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.meta.agreement import default_human
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark

@@ -12,14 +12,13 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.meta.agreement import Ties
+from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
     Evaluation,
     MetricEvaluation,
     check_references,
     evaluate,
 )
-from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protocol, measure_name
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from learnedgec.analysis.conclusions import conclusions, conflicts, guidance, leaders
+from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
-from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark

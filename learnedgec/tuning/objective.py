@@ -16,9 +16,11 @@ from learnedgec.analysis.meta.agreement import (
     agreement,
     chosen,
     decided,
+    default_human,
+    human_scores,
+    judged,
     segment_correlations_of_resamples,
 )
-from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError

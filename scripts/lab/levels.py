@@ -25,8 +25,8 @@ from learnedgec import Edit, Metric, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
+from learnedgec.analysis.meta.agreement import human_scores
 from learnedgec.analysis.meta.evaluation import compare_metrics
-from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark

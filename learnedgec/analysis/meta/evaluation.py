@@ -18,8 +18,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.meta.agreement import decided, preferences
-from learnedgec.analysis.meta.human_scores import default_human, judged
+from learnedgec.analysis.meta.agreement import decided, default_human, judged, preferences
 from learnedgec.analysis.meta.measures import (
     JudgedBenchmark,
     Measurement,

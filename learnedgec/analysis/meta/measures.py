@@ -28,13 +28,13 @@ from learnedgec.analysis.meta.agreement import (
     agreement_with_ties,
     at_equal_counts,
     decided,
+    human_scores,
     human_wins,
     preferences,
     segment_correlation,
     segment_correlations_of_resamples,
     tie_threshold,
 )
-from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from learnedgec.analysis.aggregation import sentence_scores
-from learnedgec.analysis.meta.agreement import agreement
+from learnedgec.analysis.meta.agreement import agreement, default_human, human_scores, judged
 from learnedgec.analysis.meta.evaluation import (
     Evaluation,
     MetricEvaluation,
@@ -21,7 +21,6 @@ from learnedgec.analysis.meta.evaluation import (
     compare_metrics,
     evaluate,
 )
-from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
@@ -251,7 +250,7 @@ def test_trueskill_of_people_is_stored(
     benchmark = judged(benchmark_, "TS")
     drawn = multiplicities(resample(72, 20), 72)
     first = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
-    monkeypatch.setattr("learnedgec.analysis.meta.human_scores.rate_judgements", None)
+    monkeypatch.setattr("learnedgec.analysis.meta.agreement.rate_judgements", None)
     second = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
     assert second.scores == pytest.approx(first.scores)
     assert second.many == pytest.approx(first.many)
