@@ -29,8 +29,7 @@ from docstring_parser import parse as parse_docstring
 from sphinx.application import Sphinx
 
 import learnedgec
-from learnedgec.cli import evaluators
-from learnedgec.cli.main import COMMANDS
+from learnedgec.cli.main import COMMANDS, find_command, subcommands
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
 from learnedgec.metrics.registry import metric_class
 
@@ -241,18 +240,15 @@ def write_commands(pages: Pages) -> None:
     """Write a page for each command, with its subcommands."""
     rows = []
     for name, summary in COMMANDS.items():
-        found = importlib.import_module(f"learnedgec.cli.{name}")
+        command, inner = find_command(name), subcommands(name)
         rows.append(f"| [`learnedgec {name}`]({name}.md) | {escape(summary)} |\n")
         text = f"# `learnedgec {name}`\n\n"
         if name in ("robust", "data"):
-            text += escape(inspect.getdoc(found) or "").split("\n\n")[0] + "\n\n"
-            for each in found.COMMANDS:
-                text += _command(parser_of(found.main, [each, *_HELP]), f"{name} {each}", level=2)
+            text += f"{escape(summary[0].upper() + summary[1:])}.\n\n"
         else:
-            text += _command(parser_of(found.main, [*_HELP]), name, level=1)
-        if name == "evaluators":
-            for each in evaluators._COMMANDS:
-                text += _command(parser_of(found.main, [each, *_HELP]), f"{name} {each}", level=2)
+            text += _command(parser_of(command, [*_HELP]), name, level=1)
+        for each in inner:
+            text += _command(parser_of(command, [each, *_HELP]), f"{name} {each}", level=2)
         pages.write(f"cli/{name}.md", text)
     text = (
         "# Command line\n\n`learnedgec COMMAND --help-all` prints the same as these pages, which are made from "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
+from learnedgec.cli.main import find_command, subcommands
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.errors import InputError, MissingDependencyError
 from learnedgec.metrics.registry import METRICS
@@ -56,19 +56,21 @@ def completion(shell: str, commands: Mapping[str, str]) -> str:
 
 
 def _parsers(name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parser of a command, or each inner command of a group with its own."""
-    module = importlib.import_module(f"learnedgec.cli.{name}")
+    """Yield the parser of a command, and those of its own commands with their names."""
     if name == "train":
         yield "", _train()
         return
-    if hasattr(module, "build_parser"):
-        yield "", module.build_parser()
+    if name == "sweep":
+        from learnedgec.cli.train import build_sweep_parser
+
+        yield "", build_sweep_parser()
         return
-    for inner in getattr(module, "COMMANDS", [""]):
+    command, inner = find_command(name), subcommands(name)
+    for word in inner if name in ("data", "robust") else ["", *inner]:
         try:
-            module.main([*filter(None, [inner]), PRINT_PARSER])
+            command([*filter(None, [word]), PRINT_PARSER])
         except FoundParser as found:
-            yield inner, found.parser
+            yield word, found.parser
 
 
 def _train() -> argparse.ArgumentParser:

@@ -37,6 +37,15 @@ COMMANDS = {
 }
 """Each command, with one line about it; its module is imported only when it runs."""
 
+# The commands whose module has another name -> module and function.
+_PLACES = {
+    "data": "inventory:data",
+    "evaluators": "inventory:evaluators",
+    "filter": "edits:filter_edits",
+    "metrics": "inventory:metrics",
+    "sweep": "train:sweep_settings",
+}
+
 # What users of other tools type first, and the command that they mean.
 _MEANT = {
     "m2scorer": "score --metric m2",
@@ -103,12 +112,27 @@ def _run_command(words: Sequence[str]) -> int:
         return 0
     if words[0] not in COMMANDS:
         raise UnknownNameError("command", words[0], COMMANDS, meant=_meant(words[0]))
-    code: int | None = importlib.import_module(f"learnedgec.cli.{words[0]}").main(words[1:])
+    code = find_command(words[0])(words[1:])
     sys.stdout.flush()
     if PROFILE.wanted:
         print(*PROFILE.lines(), sep="\n", file=sys.stderr)
         PROFILE.wanted = False
     return code or 0
+
+
+def find_command(name: str) -> Callable[[Sequence[str]], int | None]:
+    """Return the function that runs a command."""
+    module, _, function = _PLACES.get(name, f"{name}:main").partition(":")
+    command: Callable[[Sequence[str]], int | None] = getattr(
+        importlib.import_module(f"learnedgec.cli.{module}"), function
+    )
+    return command
+
+
+def subcommands(name: str) -> list[str]:
+    """Return the names of a command's own commands, which its module has in `COMMANDS`."""
+    module = importlib.import_module(find_command(name).__module__)
+    return list(getattr(module, "COMMANDS", {}).get(name, ()))
 
 
 def _meant(word: str) -> str:

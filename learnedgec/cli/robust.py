@@ -43,7 +43,7 @@ from learnedgec.stats.resampling import Estimate
 def main(arguments: Sequence[str]) -> int:
     """Run the command that the first argument names."""
     about = "Evaluate robustness to changes of the context, and to attacks."
-    return run_group("robust", about, COMMANDS, arguments)
+    return run_group("robust", about, COMMANDS["robust"], arguments)
 
 
 # -- sets of cases ---------------------------------------------------------------------------------
@@ -467,13 +467,21 @@ def _perturb(arguments: Sequence[str]) -> None:
 
 
 COMMANDS = {
-    "systems": (
-        "evaluate whether a system's corrections stay the same when only the context changes",
-        _systems,
-    ),
-    "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
-    "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
-    "perturb": ("write variants of a parallel corpus in which only the context differs", _perturb),
-    "cases": ("describe sets of cases: their sentences, edits and changes of the context", _cases),
+    "robust": {
+        "systems": (
+            "evaluate whether a system's corrections stay the same when only the context changes",
+            _systems,
+        ),
+        "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
+        "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
+        "perturb": (
+            "write variants of a parallel corpus in which only the context differs",
+            _perturb,
+        ),
+        "cases": (
+            "describe sets of cases: their sentences, edits and changes of the context",
+            _cases,
+        ),
+    }
 }
-"""Name of each command -> one line about it, and what runs it."""
+"""Group -> name of each command -> one line about it, and what runs it."""

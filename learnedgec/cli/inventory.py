@@ -1,0 +1,438 @@
+"""`learnedgec data`, `evaluators` and `metrics`: what there is, and how to get, explain and share it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import textwrap
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from learnedgec.cli import flags, output
+from learnedgec.cli.main import run_group
+from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.data.benchmarks.base import write_texts
+from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
+from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
+from learnedgec.data.catalog.registry import DATASETS, Dataset, Material, dataset, materials
+from learnedgec.data.references import References
+from learnedgec.data.text import read_text, write_text
+from learnedgec.errors import DataError, InputError, ParameterError, PluginError
+from learnedgec.evaluators.packages import (
+    CARD,
+    RELEASES,
+    check_package,
+    fetch_released,
+    find_evaluator,
+    list_evaluators,
+    manifest_datasets,
+    manifest_licence,
+    manifest_tools,
+    open_package,
+    output_names,
+)
+from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
+from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
+from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
+from learnedgec.runtime.files import atomic_folder
+from learnedgec.runtime.progress import track
+
+# What a hub reads at the top of a card, for machines.
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
+
+
+def evaluators(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    if arguments and arguments[0] in COMMANDS["evaluators"]:
+        COMMANDS["evaluators"][arguments[0]][1](arguments[1:])
+        return
+    parser = flags.make_parser(
+        "evaluators",
+        "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
+        "data and licence too. `evaluators fetch` gets released evaluators that the installation lacks; "
+        "`evaluators push` and `pull` share evaluators. Each has a --help of its own.",
+    )
+    flags.add_names(parser, "evaluators whose cards to print")
+    parser.add_argument(
+        "--licences",
+        action="store_true",
+        help="list the encoder and every dataset of these evaluators, and what their licences allow",
+    )
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(arguments))
+    if options.licences and not options.names:
+        raise InputError("--licences: no evaluator was named; name one, such as open-mpnet.")
+    folders = [find_evaluator(name) for name in options.names]
+    manifests = [check_package(folder) for folder in folders]
+    if options.licences:
+        _show_licences(manifests, options)
+    elif options.names:
+        cards = [_FRONT_MATTER.sub("", read_text(folder / CARD)) for folder in folders]
+        write_text(options.out, "\n".join(cards))
+    else:
+        _list_evaluators(options)
+
+
+def _list_evaluators(options: Namespace) -> None:
+    """Print a row for each evaluator."""
+    packages = {name: open_package(str(folder)) for name, folder in list_evaluators().items()}
+    rows = [
+        {
+            "evaluator": name,
+            "heads": " ".join(output_names(package.manifest)),
+            "encoder": package.encoder,
+            "trained on": " ".join(package.manifest["data"]["datasets"]),
+            "licence": manifest_licence(package.manifest),
+            "where": str(package.path),
+        }
+        for name, package in packages.items()
+    ]
+    if not rows:
+        output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
+    shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
+    output.emit(rows, options, table_rows=rows if options.wide else shown)
+    for package in packages.values():
+        output.notice(*package.doubts(output_names(package.manifest)))
+    for name in RELEASES.keys() - packages.keys():
+        output.notice(f"Not here: {name}; `learnedgec evaluators fetch {name}` gets it.")
+
+
+def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -> None:
+    """Print what evaluators were made of, with the licence of each part and of the whole."""
+    rows = []
+    for manifest in manifests:
+        made_of = _made_of(manifest)
+        for row in made_of:
+            use = {"commercial use": "yes" if row.permissive else "no"}
+            rows.append({"evaluator": manifest["name"], **asdict(row), **use})
+        output.notice(_terms(manifest, made_of))
+    hidden = () if options.wide else ("evaluator", "url")
+    shown = [{key: row[key] for key in row if key not in hidden} for row in rows]
+    output.emit(rows, options, table_rows=shown)
+
+
+def _made_of(manifest: Mapping[str, Any]) -> list[Material]:
+    """Return what an evaluator was made of."""
+    return materials(manifest["encoder"], manifest_datasets(manifest), manifest_tools(manifest))
+
+
+def _terms(manifest: Mapping[str, Any], made_of: Sequence[Material]) -> str:
+    """Return a sentence with an evaluator's licence and what it allows."""
+    allowed = all(row.permissive for row in made_of)
+    return (
+        f"{manifest['name']}: {manifest_licence(manifest)}; commercial use is "
+        f"{'allowed under these conditions' if allowed else 'not allowed'}."
+    )
+
+
+def _fetch_evaluators(arguments: Sequence[str]) -> None:
+    """Run `evaluators fetch`, and print each evaluator's folder, its licence and its digest."""
+    parser = flags.make_parser(
+        "evaluators fetch", "Get released evaluators that are not part of the installation."
+    )
+    flags.add_names(parser, f"released evaluators: {', '.join(RELEASES)}")
+    options = parser.parse_args(arguments)
+    if not options.names:
+        raise InputError(f"no evaluator was named; give any of {', '.join(RELEASES)}.")
+    for name in options.names:
+        package = fetch_released(name)
+        manifest = check_package(package)
+        write_text("-", f"{package}\n")
+        output.notice(
+            _terms(manifest, _made_of(manifest)),
+            f"{name}: its scores have sha256:{open_package(str(package)).digest} in their signatures.",
+        )
+
+
+def _push(arguments: Sequence[str]) -> None:
+    """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
+    from learnedgec.evaluators.sharing import push_evaluator
+
+    parser = flags.make_parser("evaluators push", "Upload an evaluator to a hub.")
+    parser.add_argument("name", type=str, help="the evaluator, or its directory")
+    parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--message", type=str, help="commit message")
+    options = parser.parse_args(arguments)
+    pushed = push_evaluator(
+        options.name, options.repository, private=options.private, message=options.message
+    )
+    write_text("-", f"{pushed}\n")
+
+
+def _pull(arguments: Sequence[str]) -> None:
+    """Run `evaluators pull`, and print the evaluator's folder and the digest in its scores' signatures."""
+    from learnedgec.evaluators.sharing import pull_evaluator
+
+    parser = flags.make_parser(
+        "evaluators pull", "Fetch an evaluator from a hub, as it is there now."
+    )
+    parser.add_argument("name", type=str, help="org/name, or org/name@revision")
+    about = "also write the package into this folder, such as checkpoints"
+    parser.add_argument("--out", type=str, help=about)
+    options = parser.parse_args(arguments)
+    folder = pull_evaluator(options.name, options.out)
+    write_text("-", f"{folder}\n")
+    digest = open_package(str(folder)).digest
+    output.notice(f"pulled {options.name}; its scores have sha256:{digest} in their signatures.")
+
+
+# -- learnedgec metrics [NAME…] ----------------------------------------------------------------------
+
+# Lines of prose on a card; a docstring's are a little longer.
+_WIDTH = 100
+
+
+def metrics(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    parser = flags.make_parser("metrics", "List the metrics, or explain those named.")
+    flags.add_names(parser, "metrics to explain, such as gleu")
+    parser.add_argument(
+        "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
+    )
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(arguments))
+    if options.cite:
+        if not options.names:
+            raise InputError("--cite was given without a metric; name one, such as gleu.")
+        write_text(options.out, bibtex(split_name(name)[0] for name in options.names))
+    elif options.names:
+        write_text(options.out, "\n".join(map(_explanation, options.names)))
+    else:
+        output.emit(_metric_rows(), options)
+
+
+def _metric_rows() -> list[dict[str, str]]:
+    """Return one row per metric, and per tuned metric; print a notice for a plug-in that cannot be loaded."""
+    rows = []
+    for name, entry in REGISTRY.entries():
+        if isinstance(entry, PluginError):
+            output.notice(str(entry))
+        else:
+            rows.append({"metric": name, "measures": summary(name)})
+    for name, path in list_tuned().items():
+        rows.append({"metric": name, "measures": read_tuned_file(path).summary})
+    return rows
+
+
+def _explanation(name: str) -> str:
+    """Return the study of a tuned metric, a metric's card, or the docstring of one without a card."""
+    if "@" in name:
+        tuned = read_tuned(name)
+        record = {key: value for key, value in tuned.study.items() if key != "trials"}
+        return f"{tuned.metric}\n\n{json.dumps(record, indent=2, ensure_ascii=False)}\n"
+    kind = metric_class(name)
+    try:
+        title = str(load_metric(name))
+    except ParameterError:
+        # A metric with required parameters has no printed name without them; its docstring explains them.
+        title = name
+    card = card_name(kind.name)
+    about = inspect.cleandoc(kind.__doc__ or "") if card is None else _card_text(load_card(card))
+    return f"{title}\n\n{about}\n"
+
+
+def _card_text(card: MetricCard) -> str:
+    """Return a card as text for a terminal."""
+    width = max(map(len, card.frame))
+    indent = " " * (width + 2)
+    facts = [_filled(text, f"{key:{width}}  ", indent) for key, text in card.frame.items()]
+    failures = []
+    for failure in card.failures:
+        failures.append(_filled(failure.text, "- ", "  "))
+        for key in ("source", "hypothesis", "reference", "score"):
+            value = getattr(failure, key)
+            if value is not None:
+                failures.append(f"    {key:10}  {value}")
+    parts = (
+        [_filled(card.measures)],
+        facts,
+        [card.definition],
+        ["Known failures:", *failures],
+        [*_agreement(card), f"To cite it: learnedgec metrics {card.name} --cite"],
+    )
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _filled(text: str, first: str = "", others: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
+
+
+def _agreement(card: MetricCard) -> list[str]:
+    """Return the lines about agreement with people: of the first parameters that were measured."""
+    rows = [row for row in card.agreement if row.metric == card.agreement[0].metric]
+    if not rows:
+        return []
+    # The interval over sentences is on the site.
+    columns = [
+        {"benchmark": row.benchmark, "people's score": row.human}
+        | {"r of systems": _first(row.r), "ρ of systems": _first(row.rho)}
+        | {"on sentences": row.sentences}
+        for row in rows
+    ]
+    return [
+        f"Agreement of {rows[0].metric} with people, with 95 % intervals (r and ρ: over systems):",
+        output.format_table(columns),
+    ]
+
+
+def _first(value: str) -> str:
+    """Return a value with the first of its intervals."""
+    return value.partition("]")[0] + "]" if "]" in value else value
+
+
+# -- learnedgec data COMMAND -------------------------------------------------------------------------
+
+
+def data(arguments: Sequence[str]) -> int:
+    """Run the command that the first argument names."""
+    about = "List, download and verify the public datasets of the catalog, and write their texts."
+    return run_group("data", about, COMMANDS["data"], arguments)
+
+
+def _list_data(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "data list", "List the contents, size and licence of each dataset of the catalog."
+    )
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(arguments))
+    datasets = _datasets()
+    rows = [
+        {
+            "dataset": entry.name,
+            "holds": ", ".join(entry.names),
+            "files": len(entry.files),
+            "MB": round(entry.bytes / 1e6, 1),
+            "licence": entry.licence,
+            "about": entry.about,
+        }
+        for entry in datasets
+    ]
+    payload = [
+        {
+            "dataset": entry.name,
+            **asdict(entry),
+            "names": entry.names,
+            "files": [
+                {**asdict(file), "url": entry.url(path)} for path, file in entry.files.items()
+            ],
+        }
+        for entry in datasets
+    ]
+    table = [{**row, "MB": str(row["MB"])} for row in rows]
+    output.emit(rows, options, payload=payload, table_rows=table)
+
+
+def _datasets() -> list[Dataset]:
+    """Return every dataset, and print a notice for a plug-in that cannot be loaded."""
+    datasets = []
+    for _, entry in DATASETS.entries():
+        if isinstance(entry, PluginError):
+            output.notice(str(entry))
+        else:
+            datasets.append(entry)
+    return datasets
+
+
+def _fetch_data(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser("data fetch", "Download datasets into the cache.")
+    flags.add_names(parser, "names of datasets, or all")
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(arguments)
+    if not options.names:
+        raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
+    everything = options.names == ["all"]
+    datasets = _datasets() if everything else [dataset(name) for name in options.names]
+    lines = []
+    sizes = [entry.bytes for entry in datasets]
+    for entry in track(datasets, "bytes of datasets", weights=sizes, show=not options.quiet):
+        files = [dataset_file(entry.name, file) for file in entry.files]
+        place = os.path.commonpath([file.parent for file in files]) if files else ""
+        count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+        about = f"{count} in {place}" if files else "no files to fetch; it is part of learnedgec."
+        lines.append(f"{entry.name}: {about}\n")
+    write_text("-", "".join(lines))
+
+
+def _verify(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "data verify", "Verify local files against the checksums of the catalog."
+    )
+    flags.add_names(parser, "datasets (default: all)")
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(arguments))
+    rows = []
+    for name in options.names or [entry.name for entry in _datasets() if entry.files]:
+        statuses = verify(name)
+        counts = Counter(status.state for status in statuses)
+        states = {state: counts[state] for state in ("ok", "absent", "altered")}
+        rows.append({"dataset": name, **states})
+        output.notice(*(f"{s.place} is altered." for s in statuses if s.state == "altered"))
+    output.emit(rows, options)
+    altered = [str(row["dataset"]) for row in rows if row["altered"]]
+    absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
+    if altered or absent:
+        state, broken = ("altered", altered) if altered else ("incomplete", absent)
+        raise DataError(
+            f"{', '.join(broken)}: {state}; delete what is altered and run: "
+            f"learnedgec data fetch {' '.join(broken)} (the cache is {cache_folder()})."
+        )
+
+
+def _write(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "data write",
+        "Write the texts of a dataset into a new folder: source.txt, systems/NAME.txt for each system, and "
+        "the references as gold.m2 or, if they have no edits, as ref0.txt, ref1.txt, ….",
+    )
+    flags.add_names(parser, "a dataset, a part of one, or a benchmark, such as jfleg:dev or seeda")
+    parser.add_argument("--out", type=str, help="the new folder")
+    flags.add_fields(parser, flags.Quiet)
+    options = parser.parse_args(arguments)
+    flags.require(options, out="texts")
+    if len(options.names) != 1:
+        raise InputError(f"{len(options.names)} datasets were named; name one, such as jfleg:dev.")
+    folder = Path(options.out)
+    if folder.exists():
+        raise InputError(f"{folder} exists; choose another folder.")
+    sources, systems, references = _texts(options.names[0])
+    with atomic_folder(folder) as place:
+        write_texts(place, sources, systems, references)
+        files = sorted(path for path in place.iterdir() if path.is_file())
+    names = ", ".join(file.name for file in files)
+    outputs = f" and the outputs of {len(systems)} systems" if systems else ""
+    output.remark(f"{folder}: {names}{outputs}, {len(sources):,} sentences each", options)
+
+
+def _texts(
+    name: str,
+) -> tuple[Sequence[str], Mapping[str, Sequence[str]], References | None]:
+    """Return the sources, the outputs and the references of a dataset or benchmark."""
+    benchmark, *_ = expand_benchmarks([name])
+    if name not in PARALLEL and benchmark.partition(":")[0] in BENCHMARKS:
+        judged = load_benchmark(benchmark)
+        return judged.sources, judged.systems, judged.references
+    data = load_parallel(name)
+    return data.sources, load_outputs(name) if name in OUTPUTS else {}, data.references
+
+
+COMMANDS: dict[str, dict[str, tuple[str, Callable[[Sequence[str]], None]]]] = {
+    "data": {
+        "list": ("list the contents, size and licence of each dataset", _list_data),
+        "fetch": ("download datasets into the cache", _fetch_data),
+        "verify": ("verify local files against the checksums of the catalog", _verify),
+        "write": ("write the texts of a dataset into a folder", _write),
+    },
+    "evaluators": {
+        "fetch": ("get released evaluators that the installation lacks", _fetch_evaluators),
+        "push": ("upload an evaluator to a hub", _push),
+        "pull": ("fetch an evaluator from a hub", _pull),
+    },
+}
+"""Command -> name of each of its own commands -> one line about it, and what runs it."""
