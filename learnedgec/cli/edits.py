@@ -1,4 +1,4 @@
-"""`learnedgec edits` and `filter`: edits out of parallel text, M2 applied, and edits that are not sure undone."""
+"""`learnedgec edits` and `filter`: edits of parallel text or M2, and corrections without the unsure ones."""
 
 from __future__ import annotations
 
