@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -60,12 +61,10 @@ def _parsers(name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     if name == "train":
         yield "", _train()
         return
-    if name == "sweep":
-        from learnedgec.cli.train import build_sweep_parser
-
-        yield "", build_sweep_parser()
-        return
     command, inner = find_command(name), subcommands(name)
+    if name == "sweep":  # whose parser is not `flags.make_parser`'s
+        yield "", sys.modules[command.__module__].build_sweep_parser()
+        return
     for word in inner if name in ("data", "robust") else ["", *inner]:
         try:
             command([*filter(None, [word]), PRINT_PARSER])
