@@ -31,6 +31,7 @@ from markdown_it import MarkdownIt
 
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS
 from learnedgec.cli.main import main
+from learnedgec.cli.terms import TERMS
 from learnedgec.data.m2 import read_m2, write_m2
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import HeadConfig
@@ -491,6 +492,13 @@ def test_an_objective_for_several_raters(tiny_encoder: Path) -> None:
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])
 def test_clusters_are_explained_alike_everywhere(page: Path) -> None:
     assert ABOUT_CLUSTERS in " ".join(page.read_text(encoding="utf-8").split())
+
+
+def test_the_glossary_has_the_terms_of_all_tables() -> None:
+    page = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
+    assert [
+        term for term, meaning in TERMS.items() if f"\n| {term} | {meaning} |\n" not in page
+    ] == []
 
 
 def test_readme_is_right_on_every_site() -> None:

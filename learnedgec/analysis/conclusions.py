@@ -56,7 +56,7 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
         known = f", {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]"
         return [f"{names[0]} scores {scores[0]:.4f}{'' if np.isnan(low) else known}."]
     if scores.max() == scores.min():
-        return [f"{_listed([names[number] for number in order])} all score {scores[0]:.4f}."]
+        return [f"{listed([names[number] for number in order])} all score {scores[0]:.4f}."]
     better, worse = (
         ("has a higher value", "has a lower value") if sentinel else ("is better", "is worse")
     )
@@ -97,7 +97,7 @@ def leaders(rankings: Sequence[SystemRanking]) -> str:
     by_result: dict[str, list[str]] = {}
     for ranking in judges:
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
-    parts = [f"by {_listed(metrics)}, {result}" for result, metrics in by_result.items()]
+    parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
     test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
     return f"{text[0].upper()}{text[1:]} ({test})."
@@ -128,7 +128,7 @@ def _few(names: Sequence[str]) -> str:
     shown = names[: _FEW_SYSTEMS - 1]
     if len(names) > _FEW_SYSTEMS:
         names = [*shown, f"{len(names) - len(shown)} more"]
-    return _listed(names) if names else "no system"
+    return listed(names) if names else "no system"
 
 
 def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
@@ -151,7 +151,7 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         of_these = verdict
         if len(systems) > 1:
             of_these = verdict.replace("scores", "score").replace("has", "have")
-        parts.append(f"{_listed(systems)} {of_these} {first.baseline}")
+        parts.append(f"{listed(systems)} {of_these} {first.baseline}")
     test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
     sentences = first.wins + first.ties + first.losses
     return (
@@ -202,7 +202,7 @@ def _by_metrics(
         metrics_of.setdefault(row.system, []).append(names[row.metric])
     systems_of: dict[str, list[str]] = {}
     for system, metrics in sorted(metrics_of.items(), key=lambda item: -len(item[1])):
-        systems_of.setdefault(_listed(metrics), []).append(system)
+        systems_of.setdefault(listed(metrics), []).append(system)
     return systems_of
 
 
@@ -241,7 +241,7 @@ def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
     for relation, systems in groups.items():
         several = "each" if len(systems) == len(others) else f"{len(systems)}"
         many = len(systems) > _FEW_SYSTEMS or several == "each"
-        who = f"{several} of the {len(others)} others" if many else _listed(systems)
+        who = f"{several} of the {len(others)} others" if many else listed(systems)
         sentences.append(f"{name} {relation} {who}.")
     return sentences
 
@@ -300,7 +300,7 @@ def guidance(rankings: Mapping[BoundMetric, SystemRanking], edits: Floats) -> li
     ]
     if counting and len(edits) > 2:
         sentences.append(
-            f"{_listed(counting)} order{'s' if len(counting) == 1 else ''} the {len(edits)} systems "
+            f"{listed(counting)} order{'s' if len(counting) == 1 else ''} the {len(edits)} systems "
             "exactly as the number of edited tokens does (edit-count). This order says little about "
             "correctness: check it with a metric of another kind, or with people."
         )
@@ -323,7 +323,7 @@ def _about_disagreement(
         if _differs(ranking, a, b):
             sides[int(ranking.scores[a] < ranking.scores[b])].append(metric)
     first, other = rankings[0].systems[a], rankings[0].systems[b]
-    labels = [_listed([short[metric.label] for metric in side]) for side in sides]
+    labels = [listed([short[metric.label] for metric in side]) for side in sides]
     verbs = ["puts" if len(side) == 1 else "put" for side in sides]
     more = len(set(disputed)) - 1
     others = (
@@ -337,6 +337,6 @@ def _about_disagreement(
     ]
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return names as prose: `A`, `A and B`, `A, B and C`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

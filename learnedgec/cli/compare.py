@@ -13,7 +13,7 @@ from jsonargparse.typing import NonNegativeFloat
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.analysis.conclusions import compared, verdict
-from learnedgec.cli import flags, inputs, output
+from learnedgec.cli import flags, inputs, output, terms
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Reannotates, ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
@@ -266,7 +266,7 @@ def _caption(rows: Sequence[BaselineComparison], names: Mapping[str, str]) -> st
     return (
         f"Differences from {row.baseline} by {', '.join(names.values())}, with {100 * row.level:g}% "
         f"intervals; win/tie/loss counts sentences. p: of the difference from {row.baseline}{row.correction}."
-        f"{_uncorrected(row)}{output.explain_bold(bold, list(names))} All by {test} with "
+        f"{_uncorrected(row)}{terms.explain_bold(bold, list(names))} All by {test} with "
         f"{row.resamples:,} resamples."
     )
 

@@ -12,6 +12,7 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.conclusions import listed
 from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
     Evaluation,
@@ -25,9 +26,11 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks
+from learnedgec.stats.significance import format_p_value, is_significant
 
 # The measures in the table by default, as far as a benchmark has them: four fit beside each other.
 MEASURES = (
@@ -49,7 +52,7 @@ _P_VALUES = {
 _Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
 
 # Units that measures count, the same for every metric.
-_UNITS = ("systems", "comparisons", "outputs")
+_UNITS = ("systems", "comparisons", "outputs", "sources")
 
 
 @dataclass
@@ -255,21 +258,27 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     if not by_count:
         return ""
     _, measure = max(by_count)
-    best: dict[bool, MetricEvaluation] = {}
-    for entry in evaluation.metrics:
-        value = entry.estimates[measure].value
-        other = best.get(entry.sentinel)
-        if value > (other.estimates[measure].value if other else -math.inf):
-            best[entry.sentinel] = entry
-    if len(best) < 2:
+    leader = evaluation.leaders.get(measure)
+    if leader is None or not leader.sentinel:
         return ""
-    metric, sentinel = (
-        f"{best[kind].metric} {_cell(best[kind].estimates[measure], over, _mark(best[kind]))}"
-        for kind in (False, True)
-    )
+    short = short_labels([entry.metric for entry in evaluation.metrics])
+    cells = {
+        entry.metric: f"{short[entry.metric]} {_cell(entry.estimates[measure], over, _mark(entry))}"
+        for entry in evaluation.metrics
+    }
+    estimate = evaluation.metrics[0].estimates[measure]
+    alike = [
+        f"{short[rival]} ({format_p_value(p_value, evaluation.protocol.level)})"
+        for rival, p_value in leader.p_values.items()
+        if not is_significant(p_value, evaluation.protocol.level)
+    ]
     return (
         f"{evaluation.benchmark}, {evaluation.human}: by {measure_name(measure)}, the best metric is "
-        f"{metric}, and the best sentinel is {sentinel}."
+        f"{cells[leader.metric]}, and the best sentinel is {cells[leader.sentinel]}."
+    ) + (
+        f" {estimate.count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
+        if alike
+        else ""
     )
 
 

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
+from learnedgec.cli.terms import explain_terms
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.tables import Row, cell, columns_of, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
-from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.style import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 
@@ -164,19 +165,6 @@ def tell_written(paths: Iterable[object], options: Namespace) -> None:
         remark(f"wrote {path}", options)
 
 
-def explain_bold(meaning: str, metrics: Sequence[str]) -> str:
-    """Return the meaning of bold scores, and which metrics have none; nothing if all are sentinels.
-
-    Args:
-        meaning: one sentence.
-        metrics: the metrics' labels.
-    """
-    sentinels = [metric for metric in metrics if is_sentinel(metric)]
-    if len(sentinels) == len(metrics):
-        return ""
-    return meaning + (f" None for the sentinels ({', '.join(sentinels)})." if sentinels else "")
-
-
 # -- results ---------------------------------------------------------------------------------------
 
 
@@ -237,6 +225,8 @@ def emit(
         width = None if getattr(options, "wide", False) else columns
         table = format_table(table_rows, width, groups=groups, metrics=metrics)
         room = min(columns, _WIDTH)
+        if getattr(options, "notes", None) is not None:
+            notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
         wrapped, notes = ([_wrapped(t, room) for t in texts] for texts in (conclusions, notes))
         text = "\n".join(filter(None, [title, table])) + "".join(f"{line}\n" for line in wrapped)
         emit_text(text, options, notes=notes, signatures=signatures)
@@ -249,8 +239,8 @@ def _wrapped(sentence: str, width: int) -> str:
 
 
 def _glued(text: str) -> str:
-    """Return a text in which no line breaks within an interval."""
-    return re.sub(r"\[[^]]*\]", lambda found: found[0].replace(" ", _GLUE), text)
+    """Return a text in which no line breaks within an interval or a p-value."""
+    return re.sub(r"\[[^]]*\]|\bp [<≤=] \S", lambda found: found[0].replace(" ", _GLUE), text)
 
 
 def emit_text(

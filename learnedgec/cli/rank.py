@@ -19,7 +19,7 @@ from learnedgec.analysis.ranking import (
     check_ranking,
     rank_systems,
 )
-from learnedgec.cli import flags, inputs, output
+from learnedgec.cli import flags, inputs, output, terms
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.scores import plot_ranking
 from learnedgec.scoring import bind_one
@@ -158,7 +158,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
         best = f"scores significantly above that of {rankings[0].baseline}"
     bold = f" Bold: {best} ({tests})."
     head = f"Systems by {metrics}{by}, with {100 * options.confidence:g}% bootstrap intervals."
-    return head + output.explain_bold(bold, labels)
+    return head + terms.explain_bold(bold, labels)
 
 
 def _legend(ranking: SystemRanking, options: Namespace) -> str:

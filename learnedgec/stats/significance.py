@@ -91,7 +91,7 @@ def win_shares(wins: Floats, ties: Floats) -> Floats:
     return quotient(wins, wins + wins.T + ties)
 
 
-Swapped = Literal["outputs", "systems"]
+Swapped = Literal["outputs", "sentences", "systems"]
 
 # The number of cells (permutations × systems × sentences) that `swap_test` holds at a time.
 _CELLS = 4_000_000
@@ -164,11 +164,11 @@ def swap_test(
 ) -> float:
     """Return the two-sided p-value of the difference in quality between two metrics, by permutation.
 
-    Each permutation swaps the two metrics' standardised scores with probability 1/2, either of each output
-    (PERM-BOTH) or of all outputs of a system together (PERM-SYS). p is the share of permutations whose
-    difference is at least as large as the observed one, with one added to both counts. Both tests are for
-    qualities of sentence scores and of their means. For a corpus score that is not a mean, they test the mean
-    of its sentence scores.
+    Each permutation swaps the two metrics' standardised scores with probability 1/2: of each output
+    (PERM-BOTH), of all outputs of a sentence together (PERM-INPUT) or of a system (PERM-SYS). p is the share
+    of permutations whose difference is at least as large as the observed one, with one added to both counts.
+    The tests are for qualities of sentence scores and of their means. For a corpus score that is not a mean,
+    they test the mean of its sentence scores.
 
     PERM-BOTH asks whether the two metrics are interchangeable on every output. If the question is which
     metric is better on other systems, and each metric favours some systems, it rejects too often
@@ -182,7 +182,7 @@ def swap_test(
             means over sentences with human scores.
         first: (S, N), a metric's score of each sentence of each system.
         second: (S, N), the other metric's scores.
-        swapped: `outputs` or `systems`.
+        swapped: `outputs`, `sentences` or `systems`.
         count: number of permutations.
         seed: seed of the random generator.
     """
@@ -192,7 +192,9 @@ def swap_test(
     if np.isnan(observed):
         return float("nan")
     random = np.random.default_rng(seed)
-    shape = first.shape if swapped == "outputs" else (len(first), 1)
+    systems, sentences = first.shape
+    shapes = {"outputs": first.shape, "sentences": (1, sentences), "systems": (systems, 1)}
+    shape = shapes[swapped]
     extreme = 0
     step = max(1, _CELLS // first.size)
     for start in range(0, count, step):

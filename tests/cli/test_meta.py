@@ -64,3 +64,27 @@ def test_a_second_run_reads_the_statistics(run: Any, monkeypatch: pytest.MonkeyP
     first = run(command)
     monkeypatch.setattr(Green, "compute", None)
     assert run(command).out == first.out
+
+
+def test_few_comparisons_cannot_tell_metrics_apart(run: Any) -> None:
+    shutil.copytree(SAMPLE_FOLDER, "mine")
+    rankings = Path("mine/rankings.csv")
+    lines = rankings.read_text("utf-8").splitlines(keepends=True)
+    rankings.write_text("".join([lines[0], *lines[81:121]]), "utf-8")
+    command = "meta --benchmark mine --metric 'gleu(iterations=5)' m2 green --human EW"
+    printed = run(f"{command} --notes")
+    # gleu is better than the edit count on each of the six sentences where they differ: 3 · 2/2^6.
+    assert (
+        "39 comparisons cannot tell gleu from m2 (p = 1), green (p = 1) and edit-count (p = .094)."
+        in " ".join(printed.out.split())
+    )
+    assert "\nEW: expected wins, a human score" in printed.out
+    assert "\ncannot tell A from B: " in printed.out
+    (evaluation,) = run(f"{command} --format json").json["evaluations"]
+    assert evaluation["leaders"]["sentence_accuracy"]["sentinel"] == "edit-count"
+
+
+def test_every_table_of_a_wide_evaluation_begins_with_the_metric(run: Any) -> None:
+    out = run("meta --benchmark sample --metric 'gleu(iterations=5)' --human fluency").out
+    assert "outputs 360, sources 68\n" in out
+    assert len([line for line in out.splitlines() if line.startswith(" metric ")]) == 2

@@ -18,12 +18,15 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.meta.agreement import decided, default_human, judged, preferences
+from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.measures import (
     JudgedBenchmark,
+    Leader,
     Measurement,
     Protocol,
+    find_leader,
     measurements,
+    qualities,
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
@@ -135,6 +138,8 @@ class Evaluation:
         human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
             against the column's; NaN if there are no comparisons.
         metrics: one entry per metric, sentinels last.
+        leaders: `pearson`, `sentence_accuracy` or `segment_pearson`, as far as the benchmark has them -> the
+            metric that agrees best with people.
         tests: the tests between pairs of metrics, if requested.
         protocol: the settings of the evaluation.
         notices: caveats for a reader, one sentence each.
@@ -148,6 +153,7 @@ class Evaluation:
     order: Indices
     human_wins: Floats
     metrics: tuple[MetricEvaluation, ...]
+    leaders: Mapping[str, Leader]
     tests: tuple[MetricTest, ...]
     protocol: Protocol
     notices: tuple[str, ...]
@@ -221,6 +227,11 @@ def evaluate(
         order=shared.order,
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
+        leaders={
+            measure: leader
+            for measure in qualities(shared)
+            if (leader := _leader(shared, measure, entries))
+        },
         tests=tuple(compare_metrics(shared, tested)) if tests else (),
         protocol=protocol,
         notices=(
@@ -385,37 +396,26 @@ def _evaluate_random(
 # -- tests between metrics --------------------------------------------------------------------------
 
 
+def _leader(
+    shared: JudgedBenchmark, measure: str, entries: Sequence[MetricEvaluation]
+) -> Leader | None:
+    """Return the best metric by a measure; `None` if no metric has a value."""
+    estimates = {entry.metric: entry.estimates[measure] for entry in entries}
+    sentences = {entry.metric: entry.sentences for entry in entries}
+    return find_leader(shared, measure, estimates, sentences)
+
+
 def compare_metrics(
     shared: JudgedBenchmark, metrics: Sequence[MetricEvaluation]
 ) -> list[MetricTest]:
     """Test each pair of metrics on each measure that the benchmark has."""
     return [
         test
-        for measure, quality in _qualities(shared, metrics).items()
+        for measure, quality in qualities(shared).items()
         for test in _corrected(
             [_test(shared, measure, quality, pair) for pair in combinations(metrics, 2)]
         )
     ]
-
-
-def _qualities(
-    shared: JudgedBenchmark, metrics: Sequence[MetricEvaluation]
-) -> dict[str, Callable[[Floats], Floats]]:
-    """Return measure -> the function from sentence scores (B, S, N) to their quality (B,)."""
-    human = shared.human
-    qualities: dict[str, Callable[[Floats], Floats]] = {}
-    if metrics and "pearson" in metrics[0].estimates:
-        qualities["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
-    if shared.comparisons is not None:
-        clear = decided(shared.comparisons)
-        qualities["sentence_accuracy"] = lambda scores: (
-            preferences(scores, clear, shared.protocol.ties) == clear.outcome
-        ).mean(axis=-1)
-    if human.ratings is not None:
-        rated = ~np.isnan(human.ratings)
-        ratings = human.ratings[rated]
-        qualities["segment_pearson"] = lambda scores: pearson(ratings, scores[..., rated])
-    return qualities
 
 
 def _test(

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -37,6 +39,7 @@ from learnedgec.analysis.meta.agreement import (
 )
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError
+from learnedgec.metrics.scores import is_sentinel
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import (
     Correlation,
@@ -44,6 +47,7 @@ from learnedgec.stats.correlation import (
     fisher_interval,
     one_sided_p_values,
     partial,
+    pearson,
     soft_pairwise_accuracy,
 )
 from learnedgec.stats.resampling import (
@@ -56,7 +60,15 @@ from learnedgec.stats.resampling import (
     resample,
     widened,
 )
-from learnedgec.stats.significance import FEW, quotient, win_shares
+from learnedgec.stats.significance import (
+    FEW,
+    holm,
+    quotient,
+    sign_flips,
+    swap_test,
+    swaps,
+    win_shares,
+)
 from learnedgec.stats.skills import MODEL
 from learnedgec.types import Floats
 
@@ -359,3 +371,94 @@ def _interval_of_counts(
         level,
     )
     return lowest + width * low, lowest + width * high
+
+
+# -- differences between metrics -------------------------------------------------------------------
+
+
+def qualities(shared: JudgedBenchmark) -> dict[str, Callable[[Floats], Floats]]:
+    """Return measure -> the function from sentence scores (B, S, N) to their quality (B,), for tests."""
+    human = shared.human
+    functions: dict[str, Callable[[Floats], Floats]] = {}
+    if len(human.scores) > 1 and not shared.benchmark.anonymous:
+        functions["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
+    if shared.comparisons is not None:
+        clear = decided(shared.comparisons)
+        functions["sentence_accuracy"] = lambda scores: (
+            preferences(scores, clear, shared.protocol.ties) == clear.outcome
+        ).mean(axis=-1)
+    if human.ratings is not None:
+        rated = ~np.isnan(human.ratings)
+        ratings = human.ratings[rated]
+        functions["segment_pearson"] = lambda scores: pearson(ratings, scores[..., rated])
+    return functions
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The metric that agrees best with people by one measure, with tests of its lead.
+
+    Attributes:
+        metric: the label of the metric.
+        sentinel: the label of the best sentinel; empty if there is none.
+        p_values: label of each other metric and of the best sentinel -> two-sided p-value of its difference,
+            after Holm's correction.
+    """
+
+    metric: str
+    sentinel: str
+    p_values: Mapping[str, float]
+
+
+def find_leader(
+    shared: JudgedBenchmark,
+    measure: str,
+    estimates: Mapping[str, Measurement],
+    sentences: Mapping[str, Floats],
+) -> Leader | None:
+    """Return the best metric by a measure; `None` if no metric has a value.
+
+    Tests swap the two metrics' scores of a sentence (PERM-INPUT), or of a system where the measure is the
+    correlation of systems' scores (PERM-SYS); see `swap_test`.
+
+    Args:
+        shared: the benchmark with its human judgements.
+        measure: `pearson`, `sentence_accuracy` or `segment_pearson`.
+        estimates: the metric's label -> its value by the measure.
+        sentences: the metric's label -> float64 (S, N), its sentence scores.
+    """
+    values = {
+        label: found.value for label, found in estimates.items() if not math.isnan(found.value)
+    }
+    metrics, sentinels = (
+        [label for label in values if is_sentinel(label) == kind] for kind in (False, True)
+    )
+    if not metrics:
+        return None
+    best = max(metrics, key=values.__getitem__)
+    sentinel = max(sentinels, key=values.__getitem__, default="")
+    rivals = [label for label in (*metrics, sentinel) if label not in ("", best)]
+    tests = [_difference(shared, measure, sentences[best], sentences[rival]) for rival in rivals]
+    return Leader(best, sentinel, dict(zip(rivals, holm(np.array(tests)).tolist(), strict=True)))
+
+
+def _difference(shared: JudgedBenchmark, measure: str, first: Floats, second: Floats) -> float:
+    """Return the p-value of the difference of two metrics by a measure."""
+    count, seed = shared.protocol.resamples, shared.protocol.seed
+    if shared.comparisons is not None and measure == "sentence_accuracy":
+        right = [
+            agreement(scores, shared.comparisons, shared.protocol.ties).concordant
+            for scores in (first, second)
+        ]
+        differences = right[0] - right[1]
+        differences = differences[differences != 0]
+        flips = 1.0 - 2 * swaps(len(differences), count, seed)
+        return sign_flips(flips @ differences, len(differences))
+    return swap_test(
+        qualities(shared)[measure],
+        first,
+        second,
+        swapped="systems" if measure == "pearson" else "sentences",
+        count=count,
+        seed=seed,
+    )
