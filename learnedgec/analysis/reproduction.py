@@ -83,12 +83,10 @@ _STUDIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_KOBAYASHI = "not known; τ fits accuracy there if ties are left out of τ, unlike in SEEDA's script"
-
 # Why ours may differ from a paper's where the models are the same.
 _REASONS = {
     **dict.fromkeys(
-        [("kobayashi2024", name) for name in ("m2", "errant(reannotate=True)", "gleu")], _KOBAYASHI
+        [("kobayashi2024", name) for name in ("m2", "errant(reannotate=True)", "gleu")], "not known"
     ),
     ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
     ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
@@ -98,7 +96,7 @@ _REASONS = {
     (
         "yoshimura2020",
         "m2",
-    ): "r and ρ are those of 13 systems, INPUT among them; of 12, ours are .716 and .741",
+    ): "r and ρ are of 13 systems, INPUT among them (of 12: .716, .741); for accuracy and τ not known",
     ("yoshimura2020", "gleu"): "not known; r and ρ of the mean over sentences are .858 and .776",
 }
 
@@ -113,6 +111,7 @@ class _Job(NamedTuple):
     metric: str
     human: str
     aggregation: Aggregation
+    ties: Ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +128,8 @@ class Figure:
         benchmark: the benchmark; with `, two texts`, each annotator's text is a reference, and the source
             where an annotator has not annotated it.
         human: the human score.
-        measure: `mean pearson`, `sentence_accuracy`, `rank 3`, `score of AMU`, …; `test pearson` of a head on
-            the test part of its training data.
+        measure: `mean pearson`, `sentence_accuracy`, `excluded sentence_accuracy` without ties of the metric,
+            `rank 3`, `score of AMU`, …; `test pearson` of a head on the test part of its training data.
         needs: what it needs that learnedgec does not have, after `MODEL:` or `data:`; with a metric, only
             where its packages or its encoder are not there, for which nothing stands in.
         source: where it was read, if not in the paper.
@@ -301,13 +300,8 @@ class Reproduction:
                 continue
             seen.add(key)
             name = metric.metric.name
-            kind = (
-                "model"
-                if name in _MODELS
-                else "edits"
-                if "m2" in name or "err" in name
-                else "other"
-            )
+            edits = "m2" in name or "err" in name
+            kind = "model" if name in _MODELS else "edits" if edits else "other"
             outputs = len(benchmark.systems) * len(benchmark.sources)
             total += _SECONDS[kind] * outputs / 1000
         return total
@@ -385,24 +379,27 @@ class Reproduction:
         return self._counts[name]
 
     def _protocol(self, job: _Job) -> Protocol:
-        # SEEDA's script, and studies after it, count a metric's tie as a loss of the first system.
-        ties: Ties = "official" if job.benchmark.startswith("seeda") else "symmetric"
-        return Protocol(aggregation=job.aggregation, ties=ties, resamples=self.resamples)
+        return Protocol(job.aggregation, job.ties, resamples=self.resamples)
 
     def _store(self) -> Store | None:
         return Store(self.runtime.cache_dir) if self.runtime.cache_dir else None
 
     def _key(self, job: _Job, metric: BoundMetric) -> str:
         signature = metric.signature(_benchmark(job.benchmark).references)
-        return key_of("reproduction", *job, signature, str(self._protocol(job)))
+        # The protocol names the treatment of ties.
+        return key_of("reproduction", *job[:-1], signature, str(self._protocol(job)))
 
 
 # -- what answers a figure -------------------------------------------------------------------------
 
 
 def _job(figure: Figure, metric: BoundMetric) -> _Job:
-    trueskill = figure.measure.startswith("trueskill ")
-    return _Job(figure.benchmark, metric.label, figure.human, "trueskill" if trueskill else "mean")
+    kind = figure.measure.partition(" ")[0]
+    # SEEDA's script, and most studies after it, count a metric's tie as a loss of the first system.
+    usual: Ties = "official" if figure.benchmark.startswith("seeda") else "symmetric"
+    ties: Ties = "excluded" if kind == "excluded" else usual
+    aggregation: Aggregation = "trueskill" if kind == "trueskill" else "mean"
+    return _Job(figure.benchmark, metric.label, figure.human, aggregation, ties)
 
 
 @cache

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from learnedgec.analysis import reproduction
+from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
 from learnedgec.cli.reproduce import counts, page
@@ -90,6 +92,27 @@ def test_every_state(papers: Callable[..., None]) -> None:
     again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
     assert not again.pending()
     assert again.answers() == answers
+
+
+def test_a_figure_says_that_it_excludes_ties(papers: Callable[..., None]) -> None:
+    length = "length,sample,EW,"
+    papers(
+        mine=f"1,length,a,0.5,{length}sentence_accuracy,,\n"
+        f"1,length,b,0.5,{length}excluded sentence_accuracy,,\n"
+    )
+    work = Reproduction(read_figures(["mine"]), runtime=Runtime(), resamples=9)
+    assert len(list(work.run())) == 2
+    treatments: tuple[Ties, ...] = ("symmetric", "excluded")
+    for answer, ties in zip(work.answers(), treatments, strict=True):
+        protocol = Protocol(ties=ties, resamples=9)
+        benchmark = load_benchmark("sample")
+        [entry] = evaluate("length", benchmark, protocol, human="EW", sentinels=False).metrics
+        estimate = entry.estimates["sentence_accuracy"]
+        assert (answer.ours, answer.interval) == (estimate.value, estimate.over_sentences)
+    counted, excluded = (answer.ours for answer in work.answers())
+    assert isinstance(counted, float)
+    assert isinstance(excluded, float)
+    assert counted < excluded
 
 
 def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(

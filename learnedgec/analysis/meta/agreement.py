@@ -29,7 +29,7 @@ from learnedgec.stats.significance import outcomes, quotient
 from learnedgec.stats.skills import rate_judgements
 from learnedgec.types import Floats, Indices
 
-Ties = Literal["symmetric", "official"]
+Ties = Literal["symmetric", "official", "excluded"]
 Grouping = Literal["pooled", "grouped"]
 Segments = Literal["pearson", "spearman", "kendall"]
 
@@ -86,15 +86,14 @@ class Agreement:
 def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric") -> Agreement:
     """Return how a metric's sentence scores agree with human comparisons.
 
-    A metric's tie is neither concordant nor discordant with `symmetric` ties. With `official` ties it
-    means that the system listed first loses, as in SEEDA's script, so that the result depends on the
-    order of the systems and a constant metric has τ = .096 there.
+    A metric's tie is neither concordant nor discordant with `symmetric` ties. With `official` ties it means
+    that the system listed first loses, as in SEEDA's script, so that the result depends on the order of the
+    systems and a constant metric has τ = .096 there. With `excluded` ties such comparisons do not count.
 
     Source: Kobayashi et al., "Revisiting Meta-evaluation for Grammatical Error Correction" (TACL 2024).
 
     Args:
-        scores: (S, N), the score of each sentence of each system, in the order of
-            `comparisons.systems`.
+        scores: (S, N), the score of each sentence of each system, in the order of `comparisons.systems`.
         comparisons: the human comparisons; each annotation counts.
         ties: the treatment of the metric's ties.
 
@@ -104,6 +103,8 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         0.5
     """
     comparisons = decided(comparisons)
+    if ties == "excluded":
+        comparisons = chosen(comparisons, preferences(scores, comparisons) != 0)
     product = preferences(scores, comparisons, ties) * comparisons.outcome
     return Agreement(
         *(_per_sentence(comparisons, product == value, scores) for value in (1, -1, 0))

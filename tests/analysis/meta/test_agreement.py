@@ -42,7 +42,10 @@ def random_benchmark(seed: int, sentences: int = 12) -> tuple[Benchmark, np.ndar
 def literal_agreement(
     rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray, ties: str = "symmetric"
 ) -> tuple[float, float, int]:
-    """Accuracy, τ and number of comparisons; in SEEDA's script, a tie of the metric counts as -1."""
+    """Accuracy, τ and number of comparisons; in SEEDA's script, a tie of the metric counts as -1.
+
+    Excluded ties do not count.
+    """
     products = []
     for ranking in rankings:
         for first, second in itertools.combinations(range(len(systems)), 2):
@@ -52,15 +55,15 @@ def literal_agreement(
                 metric = np.sign(scores[first, ranking.sentence] - scores[second, ranking.sentence])
                 if not metric and ties == "official":
                     metric = -1
-                if human:
+                if human and (metric or ties != "excluded"):
                     products.append(np.sign(human) * metric)
     values = np.array(products)
     return float((values > 0).mean()), float(values.mean()), len(values)
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("ties", ["symmetric", "official"])
-def test_ties_count_as_neither_or_as_in_the_script(ties: Any, seed: int) -> None:
+@pytest.mark.parametrize("ties", ["symmetric", "official", "excluded"])
+def test_ties_count_as_neither_or_as_in_the_script_or_not_at_all(ties: Any, seed: int) -> None:
     benchmark, scores = random_benchmark(seed)
     result = agreement(scores, benchmark.comparisons(), ties)
     expected = literal_agreement(benchmark.rankings, NAMES, scores, ties)
