@@ -12,23 +12,20 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonargparse import Namespace
 
 from learnedgec.cli.terms import explain_terms
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.tables import Row, cell, columns_of, plain
+from learnedgec.data.tables import Row, aligned, cell, columns_of, display_width, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.style import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
@@ -44,6 +41,8 @@ _WIDTH = 100
 
 # Stands for a space at which no line breaks.
 _GLUE = "\ue000"
+# Stands beside a letter that takes two columns of a terminal.
+_HALF = "\ue001"
 
 # What marks the results of a metric on sentences that it was tuned or trained on, and what it means.
 TUNED_MARK = "*"
@@ -234,8 +233,9 @@ def emit(
 
 def _wrapped(sentence: str, width: int) -> str:
     """Return a sentence on lines of this width, which break at spaces."""
-    filled = textwrap.fill(_glued(sentence), width, break_long_words=False, break_on_hyphens=False)
-    return filled.replace(_GLUE, " ")
+    text = "".join(letter + _HALF * (display_width(letter) - 1) for letter in _glued(sentence))
+    filled = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    return filled.replace(_GLUE, " ").replace(_HALF, "")
 
 
 def _glued(text: str) -> str:
@@ -317,39 +317,34 @@ def format_table(
          theirs
         <BLANKLINE>
     """
-    from rich.console import Console
-
-    buffer = io.StringIO()
-    console = Console(file=buffer, force_terminal=False, width=10_000, highlight=False)
-    room = width or console.width
-    table = _table(rows)
+    room = width or sys.maxsize
+    lines = _lines(rows)
     legend: dict[str, str] = {}
-    if console.measure(table).maximum > room:
+    if not _fits(lines, room):
         legend = {name: short for name, short in short_labels(metrics).items() if name != short}
         rows = _renamed(rows, legend)
-        table = _table(rows)
+        lines = _lines(rows)
 
     def heading_of(row: Row) -> str:
         texts = {group: cell(row.get(group)) for group in groups}
         return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
 
-    if console.measure(table).maximum <= room:
-        console.print(table)
-    else:
+    if not _fits(lines, room):
+        lines = []
         for heading, part in groupby(rows, heading_of):
-            console.print(heading, markup=False)
             ungrouped = [{k: row[k] for k in row if k not in groups} for row in part]
-            for table in _tables(ungrouped, room):
-                console.print(table)
-    lines = [line.replace(_GLUE, " ").rstrip() for line in buffer.getvalue().split("\n")]
-    lines = [*filter(None, lines), *(f" {short}: {name}" for name, short in legend.items())]
+            lines += [heading, *_narrowed(ungrouped, room)]
+    lines = [*filter(str.strip, lines), *(f" {short}: {name}" for name, short in legend.items())]
     return "\n".join(lines) + "\n"
 
 
-def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
-    """Yield tables of at most this width, the first column in each, in which cells wrap at words."""
-    from rich.cells import cell_len
+def _fits(lines: Sequence[str], room: int) -> bool:
+    """Return whether a table leaves a space at the right."""
+    return max(map(display_width, lines)) < room
 
+
+def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
+    """Yield the lines of tables of at most this width that all have the first column."""
     first, *left = columns_of(rows)
     least, of_cells, most = {}, {}, {}
     for column in (first, *left):
@@ -357,9 +352,9 @@ def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
         texts = [*_heading(column).split("\n"), *cells]
         # A line break parts words; an interval stays whole.
         words = [word for text in texts for word in re.findall(r"\[[^]]*\]|\S+", text)]
-        least[column] = max(map(cell_len, words), default=0)
-        of_cells[column] = max(map(cell_len, cells))
-        most[column] = max(map(cell_len, texts))
+        least[column] = max(map(display_width, words), default=0)
+        of_cells[column] = max(map(display_width, cells))
+        most[column] = max(map(display_width, texts))
 
     def wanted(column: str) -> tuple[int, int]:
         # Room goes to cells first, and then to headings.
@@ -374,32 +369,32 @@ def _tables(rows: Sequence[Row], width: int) -> Iterator[Table]:
         for _ in range(width - sum(widths.values()) - 2 * len(widths)):
             column = max(widths, key=wanted)
             widths[column] = min(most[column], widths[column] + 1)
-        yield _table([{c: row.get(c) for c in widths} for row in rows], widths)
+        yield from _lines([{c: row.get(c) for c in widths} for row in rows], widths)
         if not left:
             return
 
 
-def _table(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> Table:
-    """Return a table; with widths of its columns, its cells wrap at words."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    def text(value: Any) -> Text:
-        return Text(_glued(cell(value)))
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=widths is not None)
+def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list[str]:
+    """Return the lines of a table; with widths of its columns, its cells wrap at words."""
     columns = columns_of(rows)
-    for column in columns:
-        table.add_column(
-            Text(_heading(column) if widths else column),
-            justify="left" if any(isinstance(row.get(column), str) for row in rows) else "right",
-            width=widths[column] if widths else None,
-            no_wrap=not widths,
-        )
-    for row in rows:
-        table.add_row(*(text(row.get(column)) for column in columns))
-    return table
+    headings = [_heading(column) if widths else column for column in columns]
+    texts = [headings, *([cell(row.get(column)) for column in columns] for row in rows)]
+    sizes = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
+    if widths:
+        sizes = [*widths.values()]
+    gap = 2 if widths else 3
+
+    def lines_of(text: str, width: int) -> list[str]:
+        return "\n".join(_wrapped(line, max(width, 1)) for line in text.split("\n")).split("\n")
+
+    head, *body = [[*map(lines_of, row, sizes)] for row in texts]
+    # The last line of each heading is above the rule.
+    above = [*zip_longest(*(lines[::-1] for lines in head), fillvalue="")][::-1]
+    below = [line for cells in body for line in zip_longest(*cells, fillvalue="")]
+    left = [any(isinstance(row.get(column), str) for row in rows) for column in columns]
+    lines = aligned([*above, *below], left, sizes, gap)
+    lines.insert(len(above), "─" * (sum(sizes) + gap * (len(sizes) - 1)))
+    return [f" {line}" for line in lines]
 
 
 def _heading(column: str) -> str:

@@ -14,6 +14,7 @@ import io
 import math
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
@@ -91,17 +92,50 @@ def as_text(rows: Sequence[Row]) -> str:
     """
     names = columns_of(rows)
     first, note = shown(rows)
-    lines = [names, *([cell(row.get(name)) for name in names] for row in first)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     left = [any(isinstance(row.get(name), str) for row in first) for name in names]
-    table = [
-        "  ".join(
-            text.ljust(width) if to_left else text.rjust(width)
-            for text, width, to_left in zip(line, widths, left, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join([*table, *filter(None, [note])])
+    lines = [names, *([cell(row.get(name)) for name in names] for row in first)]
+    return "\n".join([*aligned(lines, left), *filter(None, [note])])
+
+
+def aligned(
+    lines: Sequence[Sequence[str]],
+    left: Sequence[bool],
+    widths: Sequence[int] | None = None,
+    gap: int = 2,
+) -> list[str]:
+    """Return the lines of a table.
+
+    Args:
+        lines: the cells of each line.
+        left: for each column, whether its cells are at the left.
+        widths: for each column, its width; `None` for that of its widest cell.
+        gap: number of spaces between columns.
+
+    Example:
+        >>> aligned([["system", "F"], ["ours", "0.5000"]], [True, False])
+        ['system       F', 'ours    0.5000']
+    """
+    widths = widths or [max(map(display_width, column)) for column in zip(*lines, strict=True)]
+
+    def padded(text: str, width: int, to_left: bool) -> str:
+        spaces = " " * (width - display_width(text))
+        return text + spaces if to_left else spaces + text
+
+    between = " " * gap
+    return [between.join(map(padded, cells, widths, left)).rstrip() for cells in lines]
+
+
+def display_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    Example:
+        >>> display_width("F₁"), display_width("系统")
+        (2, 4)
+    """
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:

@@ -56,6 +56,23 @@ def test_no_table_is_wider_than_asked_for() -> None:
     assert format_table(rows).count("\n") == 4
 
 
+def test_letters_that_take_two_columns_keep_the_table_in_order() -> None:
+    rows = [{"first": "系统 一", "n": 1, "name": "a 系统"}, {"first": "m2", "n": 2, "name": "é"}]
+    assert format_table(rows).splitlines() == [
+        " first     n   name",
+        " ────────────────────",
+        " 系统 一   1   a 系统",
+        " m2        2   é",
+    ]
+    assert format_table(rows, 16).splitlines() == [
+        " first  n  name",
+        " ──────────────",
+        " 系统   1  a",
+        " 一        系统",
+        " m2     2  é",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "start"),
     [
