@@ -58,6 +58,8 @@ class Encoding:
         each text, or none where no head reads the example as this input. `wrong` are the labels of tokens.
         """
         reads = [(name, goal.reads) for name, goal in self.objectives.items()]
+        # A tokenizer remembers how it truncated its last texts, and older `datasets` hash that too.
+        encode(self.tokenizer, ["."], max_length=self.max_tokens)
         about = (examples.rows._fingerprint, self.tokenizer, self.max_tokens, self.readers, reads)
         key = Hasher.hash((*about, __version__))
         folder.mkdir(parents=True, exist_ok=True)

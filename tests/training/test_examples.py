@@ -146,8 +146,9 @@ def test_tokens_and_lengths_are_columns(
     assert examples.rows[[0, 3]]["hypothesis.input_ids"][1] == []
     assert plain(examples) == plain([*rated, pair, *rated])
 
-    # They are kept for the same texts, heads and tokenizer.
+    # They are kept for the same texts, heads and tokenizer, whatever it tokenised last.
     (file,) = tmp_path.iterdir()
+    encoding.tokenizer("a b c", truncation=True, max_length=2)
     before = file.stat().st_mtime_ns
     encoding.tokenised(stored([*rated, pair, *rated]), tmp_path)
     assert [entry.stat().st_mtime_ns for entry in tmp_path.iterdir()] == [before]
