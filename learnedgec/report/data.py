@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from learnedgec.analysis.conclusions import conclusions, conflicts, guidance, le
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
+from learnedgec.analysis.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
@@ -317,62 +317,17 @@ def _build(
             | sentences.attribute(metric, annotated, edits, texts["outputs"], settings.seed)
             for metric in attributed
         ]
-        rankings = {
-            metric: rank_systems(
-                metric,
-                dict(zip(systems, by_system, strict=True)),
-                baseline=settings.baseline,
-                resamples=settings.resamples,
-                level=settings.level,
-                seed=settings.seed,
-                signature=metric.signature(benchmark.references),
-            )
-            for metric, by_system in statistics.items()
-        }
+        rankings = _ranked(statistics, benchmark, settings)
     for _, warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     described = {
         metric: sentences.describe_scores(metric.metric, scores[metric]) for metric in metrics
     }
-    shown: dict[Any, Sequence[Score]] = {
-        metric: of for metric, of in scores.items() if isinstance(metric.metric, ShowsEdits)
-    }
-    errors = None
-    if annotated.references is not None:
-        errant = sentences.typed_errant(annotator, annotated)
-        compared = sentences.compare_edits(errant, annotated, edits, runtime)
-        errors = sentences.describe_types(errant, compared)
-        # If no metric shows edits, ERRANT shows them.
-        bound = bind_one(errant, runtime)
-        shown = shown or {bound: [*map(bound.score_of, compared)]}
-    lenses = [
-        {
-            "name": metric.label,
-            **sentences.findings(metric.metric, of_metric, annotated, edits, types),
-        }
-        for metric, of_metric in shown.items()
-    ]
-    by_metric = list(rankings.values())
-    first = by_metric[0]
-    notices = [
-        *overview.text_notices(metrics, benchmark.sources, benchmark.systems, benchmark.references),
-        *overview.gate_notices(described),
-        *overview.annotator_notices(annotator, metrics),
-        *(text for m in metrics for text in overview.unknown_tokens(m, benchmark.systems)),
-        *first.too_few,
-        *benchmark.notices,
-        *overview.precision_notice([ranking.signature for ranking in by_metric]),
-        *dict.fromkeys(
-            overview.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
-            for about, warning in caught
-            if isinstance(warning.message, Warning)
-        ),
-    ]
-    names = short_labels([metric.label for metric in metrics])
-    count = bind_one("edit-count", runtime)
-    edit_counts = benchmark_statistics(count, benchmark)
+    lenses, errors = _lenses_and_errors(scores, annotated, edits, types, annotator, runtime)
+    edit_counts = benchmark_statistics(bind_one("edit-count", runtime), benchmark)
     edited = np.stack([rows["score"] for rows in edit_counts])
-    advice = guidance(rankings, edited.mean(axis=1))
+    first = rankings[metrics[0]]
+    names = short_labels([metric.label for metric in metrics])
     more = f" and {len(systems) - 3} more"
     named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
     return {
@@ -380,35 +335,9 @@ def _build(
         "benchmark": benchmark.name,
         "level": settings.level,
         "systems": systems,
-        "metrics": [
-            {
-                "name": str(metric),
-                "label": metric.label,
-                "short": names[metric.label],
-                "summary": summary(metric.metric.name) if card_name(metric.metric.name) else "",
-                "references": metric.metric.needs_references,
-                "sentinel": is_sentinel(metric.label),
-            }
-            for metric in metrics
-        ],
+        "metrics": [_described_metric(metric, names[metric.label]) for metric in metrics],
         "baseline": systems.index(settings.baseline) if settings.baseline else None,
-        "overview": {
-            "conclusions": [
-                {
-                    "metric": names[metric.label],
-                    "sentences": conclusions(ranking, sentinel=is_sentinel(metric.label)),
-                }
-                for metric, ranking in rankings.items()
-            ],
-            "about_clusters": ABOUT_CLUSTERS,
-            "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
-            "agreement": overview.rank_agreement(by_metric),
-            "conflicts": conflicts(by_metric),
-            # The decisive advice, that metrics count edits, comes last.
-            "warning": advice[-1] if advice else "",
-            "guidance": advice[:-1],
-            "leaders": leaders(by_metric),
-        },
+        "overview": _overview(rankings, names, guidance(rankings, edited.mean(axis=1))),
         "sentences": {
             **texts,
             "metrics": list(described.values()),
@@ -430,9 +359,113 @@ def _build(
             "seed": settings.seed,
             "resamples": first.resamples,
             "correction": first.correction,
-            "signatures": [ranking.signature for ranking in by_metric],
+            "signatures": [ranking.signature for ranking in rankings.values()],
             "software": overview.software(annotator),
             "licences": overview.licences([*metrics, *attributed], benchmark.name),
-            "notices": notices,
+            "notices": [
+                *overview.text_notices(
+                    metrics, benchmark.sources, benchmark.systems, benchmark.references
+                ),
+                *overview.gate_notices(described),
+                *overview.annotator_notices(annotator, metrics),
+                *(text for m in metrics for text in overview.unknown_tokens(m, benchmark.systems)),
+                *first.too_few,
+                *benchmark.notices,
+                *overview.precision_notice([ranking.signature for ranking in rankings.values()]),
+                *_caught_notices(caught, benchmark),
+            ],
         },
     }
+
+
+def _ranked(
+    statistics: Mapping[BoundMetric, Sequence[Statistics]],
+    benchmark: Benchmark,
+    settings: ReportSettings,
+) -> dict[BoundMetric, SystemRanking]:
+    """Return each metric's ranking of the systems."""
+    return {
+        metric: rank_systems(
+            metric,
+            dict(zip(benchmark.systems, by_system, strict=True)),
+            baseline=settings.baseline,
+            resamples=settings.resamples,
+            level=settings.level,
+            seed=settings.seed,
+            signature=metric.signature(benchmark.references),
+        )
+        for metric, by_system in statistics.items()
+    }
+
+
+def _lenses_and_errors(
+    scores: Mapping[BoundMetric, Sequence[Score]],
+    annotated: Benchmark,
+    edits: sentences.EditTable,
+    types: sentences.TypeTable,
+    annotator: str,
+    runtime: Runtime,
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return the edits that each metric counts, and the error types if there are references."""
+    shown: dict[Any, Sequence[Score]] = {
+        metric: of for metric, of in scores.items() if isinstance(metric.metric, ShowsEdits)
+    }
+    errors = None
+    if annotated.references is not None:
+        errant = sentences.typed_errant(annotator, annotated)
+        compared = sentences.compare_edits(errant, annotated, edits, runtime)
+        errors = sentences.describe_types(errant, compared)
+        # If no metric shows edits, ERRANT shows them.
+        bound = bind_one(errant, runtime)
+        shown = shown or {bound: [*map(bound.score_of, compared)]}
+    lenses = [
+        {"name": metric.label}
+        | sentences.findings(metric.metric, of_metric, annotated, edits, types)
+        for metric, of_metric in shown.items()
+    ]
+    return lenses, errors
+
+
+def _described_metric(metric: BoundMetric, short: str) -> dict[str, Any]:
+    """Return what readers should know about a metric."""
+    return {
+        "name": str(metric),
+        "label": metric.label,
+        "short": short,
+        "summary": summary(metric.metric.name) if card_name(metric.metric.name) else "",
+        "references": metric.metric.needs_references,
+        "sentinel": is_sentinel(metric.label),
+    }
+
+
+def _overview(
+    rankings: Mapping[BoundMetric, SystemRanking], names: Mapping[str, str], advice: Sequence[str]
+) -> dict[str, Any]:
+    """Return the rankings, their conclusions and what follows from them."""
+    by_metric = list(rankings.values())
+    return {
+        "conclusions": [
+            {
+                "metric": names[metric.label],
+                "sentences": conclusions(ranking, sentinel=is_sentinel(metric.label)),
+            }
+            for metric, ranking in rankings.items()
+        ],
+        "about_clusters": ABOUT_CLUSTERS,
+        "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
+        "agreement": overview.rank_agreement(by_metric),
+        "conflicts": conflicts(by_metric),
+        # The decisive advice, that metrics count edits, comes last.
+        "warning": advice[-1] if advice else "",
+        "guidance": advice[:-1],
+        "leaders": leaders(by_metric),
+    }
+
+
+def _caught_notices(caught: _Caught, benchmark: Benchmark) -> Iterable[str]:
+    """Return the warnings as notices, each once."""
+    return dict.fromkeys(
+        overview.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
+        for about, warning in caught
+        if isinstance(warning.message, Warning)
+    )
