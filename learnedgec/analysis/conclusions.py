@@ -24,6 +24,15 @@ from learnedgec.types import Floats
 # Among at most so many systems, the conclusions have a sentence for each comparison.
 _FEW_SYSTEMS = 4
 
+# The verdicts of a comparison that differ in the plural.
+_OF_SEVERAL = {
+    "scores the same as": "score the same as",
+    "scores higher than": "score higher than",
+    "scores lower than": "score lower than",
+    "has a higher value than": "have a higher value than",
+    "has a lower value than": "have a lower value than",
+}
+
 # From docs/explanation/which-metric.md.
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
@@ -147,11 +156,9 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         known = "" if np.isnan(row.difference) else f" ({row.difference:+.4f}, {row.p})"
         groups.setdefault(row.verdict, []).append(row.system + known)
     parts = []
-    for verdict, systems in groups.items():
-        of_these = verdict
-        if len(systems) > 1:
-            of_these = verdict.replace("scores", "score").replace("has", "have")
-        parts.append(f"{listed(systems)} {of_these} {first.baseline}")
+    for relation, systems in groups.items():
+        said = relation if len(systems) == 1 else _OF_SEVERAL.get(relation, relation)
+        parts.append(f"{listed(systems)} {said} {first.baseline}")
     test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
     sentences = first.wins + first.ties + first.losses
     return (
