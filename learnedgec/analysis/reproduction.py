@@ -37,7 +37,7 @@ from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
 
 STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
-"""The states of a figure, which `learnedgec.cli.reproduce.page` explains."""
+"""The states of a figure, which `learnedgec.cli.report.page` explains."""
 
 _MET, _NEAR = 0.005, 0.05
 

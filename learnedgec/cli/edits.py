@@ -1,14 +1,23 @@
-"""`learnedgec edits` and `filter`: edits of parallel text or M2, and corrections without the unsure ones."""
+"""`learnedgec edits`, `filter` and `rerank`: edits of texts or M2; texts with edits undone, or chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import ClosedUnitInterval
 
-from learnedgec.cli import flags, output
+from learnedgec.applications.rerank import (
+    Guards,
+    MinimumBayesRisk,
+    Reranking,
+    as_selector,
+    rerank,
+    vote,
+)
+from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.edit_text import edit_cells
 from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.cli.output import check_out, remark
@@ -17,8 +26,10 @@ from learnedgec.data.references import References
 from learnedgec.data.tables import Row
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import default_annotator, describe_annotator
+from learnedgec.edits.annotators import available_annotator, default_annotator, describe_annotator
 from learnedgec.errors import InputError
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 
 _FORMATS = ("table", "json", "csv", "tsv")
 
@@ -163,4 +174,78 @@ def filter_edits(arguments: Sequence[str]) -> None:
         f"{edited:,} sentences with edits, of {len(texts):,} in all"
         + ("" if options.out == "-" else f"; wrote {options.out}"),
         options,
+    )
+
+
+# -- learnedgec rerank -------------------------------------------------------------------------------
+
+_TEXT_FORMATS = ("text", "json", "csv", "tsv")
+
+
+@dataclass
+class _Method:
+    """How one of the candidates is chosen.
+
+    Attributes:
+        by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
+            edits that more than --threshold of the candidates share.
+        threshold: with --by vote, the share of candidates that an edit must exceed.
+        annotator: with --by vote, the annotator that extracts the edits.
+    """
+
+    by: str | None = None
+    threshold: float = 0.5
+    annotator: str | None = None
+
+
+def rerank_outputs(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    about = "Choose the best of several corrections of each sentence."
+    common = "src hyp ref gold by threshold fallback minimum_gain format out"
+    parser = flags.make_parser("rerank", about, common)
+    flags.add_fields(parser, _Method)
+    inputs.add_inputs(parser)
+    flags.add_fields(parser, Guards, title="guards")
+    flags.add_runtime(parser)
+    output.add_output_flags(parser, _TEXT_FORMATS)
+    options = output.with_format(parser.parse_args(arguments), _TEXT_FORMATS)
+    flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
+    runtime = flags.read_runtime(options)
+    if options.by == "vote":
+        texts = _voted(options, runtime)
+        rows: Sequence[Mapping[str, Any]] = [
+            {"sentence": number, "text": text} for number, text in enumerate(texts, 1)
+        ]
+        payload: dict[str, Any] = {"sentences": rows}
+    else:
+        reranking = _choose(options, runtime)
+        texts, rows, payload = list(reranking.texts), reranking.rows(), reranking.to_dict()
+    if options.format == "text":
+        write_lines(options.out, texts)
+    else:
+        output.emit(rows, options, payload=payload)
+
+
+def _choose(options: Namespace, runtime: Runtime) -> Reranking:
+    """Return the best candidate of each sentence."""
+    selector = as_selector(options.by)
+    guards = flags.read_fields(Guards, options)
+    if isinstance(selector, MinimumBayesRisk):
+        metric = bind_one(selector.utility, runtime)
+    else:
+        selector = metric = bind_one(selector, runtime)
+    flags.introduce_evaluator([metric], options)
+    texts = inputs.read_inputs(options, [metric] if selector is metric else []).inputs
+    return rerank(selector, *texts, guards=guards, runtime=runtime)
+
+
+def _voted(options: Namespace, runtime: Runtime) -> list[str]:
+    """Return each sentence with the edits that enough candidates share."""
+    texts = inputs.read_inputs(options).inputs
+    return vote(
+        texts.sources,
+        texts.systems,
+        annotator=options.annotator or available_annotator(),
+        threshold=options.threshold,
+        runtime=runtime,
     )

@@ -42,7 +42,10 @@ _PLACES = {
     "data": "inventory:data",
     "evaluators": "inventory:evaluators",
     "filter": "edits:filter_edits",
+    "judge": "serve:judge",
     "metrics": "inventory:metrics",
+    "reproduce": "report:reproduce",
+    "rerank": "edits:rerank_outputs",
     "sweep": "train:sweep_settings",
 }
 

@@ -1,19 +1,31 @@
-"""`learnedgec report`: one HTML file with scores, sentences, edits and error types."""
+"""`learnedgec report` and `reproduce`: an HTML page of scores, and pages of papers' figures beside ours."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shlex
-from collections.abc import Callable, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from learnedgec.cli import flags, inputs
+from jsonargparse import Namespace
+
+from learnedgec.analysis.reproduction import STATES, Answer, Figure, Reproduction, read_figures
+from learnedgec.cli import flags, inputs, output
+from learnedgec.cli.main import main as run_command
 from learnedgec.cli.output import check_free, check_out, remark
 from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.data.catalog.files import cache_folder
+from learnedgec.data.text import write_lines
 from learnedgec.errors import InputError
-from learnedgec.metrics.registry import read_name
+from learnedgec.evaluators.packages import is_evaluator
+from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import check_report, write_report
 from learnedgec.runtime.files import file_digest
@@ -99,3 +111,245 @@ def main(arguments: Sequence[str]) -> None:
     if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6
         remark(f"wrote {options.out} ({size:.1f} MB)", options)
+
+
+# -- learnedgec reproduce ----------------------------------------------------------------------------
+
+
+def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
+    """Return a row for each paper, with the number of figures in each state, and one for all.
+
+    A figure that several models answer counts once, by the first of them.
+    """
+    first: dict[Figure, Answer] = {}
+    for answer in answers:
+        first.setdefault(answer.figure, answer)
+    answers = list(first.values())
+    rows = []
+    papers = dict.fromkeys(answer.figure.paper for answer in answers)
+    for paper in (*papers, *(["all"] if len(papers) > 1 else [])):
+        chosen = [answer for answer in answers if paper in ("all", answer.figure.paper)]
+        states = Counter(answer.state for answer in chosen)
+        own = sum(answer.own for answer in chosen if answer.state == "met")
+        of_states = {state: states[state] for state in STATES}
+        rows.append({"paper": paper, "figures": len(chosen), **of_states, "met, own model": own})
+    return rows
+
+
+def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
+    """Return a row of texts for each figure: the paper's, ours with its interval, state, what differs."""
+    return [
+        {
+            "table": answer.figure.table,
+            "row": answer.figure.row,
+            "column": answer.figure.column,
+            "published": answer.figure.value or "–",
+            "ours": _shown(answer),
+            "state": answer.state,
+            "differs": answer.differs or "–",
+        }
+        for answer in answers
+    ]
+
+
+def _shown(answer: Answer) -> str:
+    """Return `0.869 [0.59, 0.96]`, or a system's name."""
+    if answer.ours is None or isinstance(answer.ours, str):
+        return answer.ours or "–"
+    digits = len(answer.figure.value.partition(".")[2]) if answer.figure.value else 3
+    text = f"{answer.ours:.{digits}f}"
+    if answer.interval is None:
+        return text
+    return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
+
+
+def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Iterator[str]:
+    """Yield the lines of a paper's page.
+
+    Args:
+        paper: its name.
+        answers: its figures with ours.
+        dtype: the precision of the models.
+    """
+    yield from (f"# {paper}: published figures, and ours", "")
+    command = f"learnedgec reproduce {paper}{'' if dtype == 'float32' else f' --dtype {dtype}'}"
+    yield f"Written by `{command}` from `data/papers/{paper}.csv`."
+    yield ""
+    [summary] = counts(answers)
+    del summary["paper"]
+    yield from _table([{name: str(count) for name, count in summary.items()}])
+    yield from ("", *_MEANING)
+    sources = dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source)
+    yield from (f"- Read at {source}." for source in sources)
+    for table, group in groupby(answers, key=lambda answer: answer.figure.table):
+        yield from ("", f"## {f'Table {table}' if table.isdigit() else table}", "")
+        yield from _table([{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    for cells in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)):
+        yield f"| {' | '.join(cells)} |"
+
+
+_MEANING = """\
+- A figure whose model is not at hand has a row for each model that takes its place, which the last column
+  names. The first of them counts in the summary.
+- *Met*: within .005 of the published figure. *Near*: within .05. *Needs MODEL* or *needs data*: the last
+  column says what is missing. *Not at hand*: no copy of the table could be read. *Not run*: the command
+  was stopped before it.
+- Brackets are 95 % intervals, over systems for correlations and over sentences for accuracy and τ. SEEDA base
+  has 12 systems, +Fluency 14, GJG15 13 and `gjg15:12` 12. With so few systems, another model may meet a
+  figure by chance; *met, own model* leaves those out.
+- In accuracy and τ on SEEDA, a tie of the metric is a loss of the system that is listed first, as in SEEDA's
+  script. On GJG15 a tie is wrong for accuracy and counts 0 for τ. Accuracy and τ of `ryu2026`, and τ of
+  `kobayashi2024`, leave ties out, since only then do the published values fit.""".splitlines()
+
+
+_MARK = "="
+
+# Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.
+# (2014), are not public as files; these are their successor's.
+_RATINGS = {
+    "some": {head: ["tmu-gfm"] for head in ("grammaticality", "fluency", "meaning")},
+    "some-existing": {
+        "grammaticality": ["gug"],
+        "fluency": ["lau"],
+        "meaning": [f"sts:{year}" for year in range(2012, 2017)],
+    },
+}
+
+_CONLL13 = "data/conll13.m2"
+
+
+@dataclass
+class _Figures:
+    """Which figures, and where results go.
+
+    Attributes:
+        table: only these tables of the papers, such as 1.
+        with_metric: your own metric in place of a paper's, NAME=METRIC such as impara=impara[mine]; only its
+            figures are shown.
+        train: train the papers' own evaluators first (SOME's regressors, IMPARA's estimator, on BERT-base)
+            where they are not there; hours on one GPU. IMPARA needs data/conll13.m2, which NUS provides.
+        estimate: say how long it takes, and stop.
+        pages: folder for a page of each paper (default: docs/results where whole papers are reproduced by the
+            metrics that they name, else none).
+    """
+
+    table: list[str] | None = None
+    with_metric: list[str] | None = None
+    train: bool = False
+    estimate: bool = False
+    pages: str | None = None
+
+
+def reproduce(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    parser = flags.make_parser(
+        "reproduce",
+        "Compute every figure of papers' tables beside the published one: met (within .005), near (within "
+        ".05), not met, or what it needs. Results are cached, so a run that was stopped goes on.",
+        common="papers table with_metric estimate pages cache_dir jobs format out",
+    )
+    parser.add_argument("papers", nargs="+", metavar="PAPER", help="gong2022, …, or all")
+    flags.add_fields(parser, _Figures, title="figures")
+    flags.add_runtime(parser)
+    flags.add_fields(parser, flags.Resampling)
+    output.add_output_flags(parser)
+    words = ["--with-metric" if word == "--with" else word for word in arguments]
+    options = output.with_format(parser.parse_args(words))
+    own = dict(_own_metric(item) for item in options.with_metric or ())
+    options.cache_dir = options.cache_dir or str(cache_folder() / "reproduce")
+    figures = [
+        figure
+        for figure in read_figures(options.papers, options.table or ())
+        if not own or (not figure.needs and figure.metric and split_name(figure.metric)[0] in own)
+    ]
+    if options.train:
+        _train(figures, options)
+    reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples or 200)
+    total, pending = len(reproduction.jobs()), len(reproduction.pending())
+    output.remark(
+        f"{len(reproduction.figures)} figures need {total} evaluations; {total - pending} are cached, the "
+        f"other {pending} take about {reproduction.seconds() / 60:.0f} minutes on two cores.",
+        options,
+    )
+    if options.estimate:
+        return
+    pages = options.pages or ("" if own or options.table else "docs/results")
+    # A run that is stopped writes what it has.
+    try:
+        for number, done in enumerate(reproduction.run(), 1):
+            output.remark(f"{number} of {pending}: {done}", options)
+    finally:
+        answers = reproduction.answers()
+        if pages:
+            _write_pages(Path(pages), answers, options)
+    summary = counts(answers)
+    rows = [
+        {"paper": answer.figure.paper, **row}
+        for answer, row in zip(answers, rows_of(answers), strict=True)
+    ]
+    # Several papers' figures are in their pages.
+    short = summary if len(summary) > 1 else rows
+    output.emit(
+        rows,
+        options,
+        payload={"summary": summary, "figures": rows},
+        caption="Published figures and ours.",
+        table_rows=short,
+        groups=("paper", "table"),
+        conclusions=[
+            ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
+        ],
+    )
+
+
+def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) -> None:
+    """Write a page of each paper into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    papers = groupby(answers, key=lambda answer: answer.figure.paper)
+    for paper, of_paper in papers:
+        write_lines(folder / f"{paper}.md", page(paper, list(of_paper), options.dtype))
+        output.tell_written([folder / f"{paper}.md"], options)
+
+
+def _train(figures: Sequence[Figure], options: Namespace) -> None:
+    """Train the evaluators of some figures that are not there, as their papers do.
+
+    Raises:
+        InputError: a training has failed; its message has been printed.
+    """
+    metrics = {figure.metric for figure in figures if figure.metric}
+    names = {split_name(metric)[0] for metric in metrics}
+    for prefix, ratings in _RATINGS.items():
+        if prefix not in names and not any(f"{prefix}-" in metric for metric in metrics):
+            continue
+        for head, datasets in ratings.items():
+            heads = {head: {"input": "pair" if head == "meaning" else "hypothesis"}}
+            words = ["--model.heads", json.dumps(heads), "--data.ratings", json.dumps(datasets)]
+            _train_one(f"{prefix}-{head}", [prefix, *words], options)
+    if "impara" in names and not Path(_CONLL13).exists():
+        output.remark(f"IMPARA is left out: {_CONLL13} is not there; NUS provides it.", options)
+    elif "impara" in names:
+        _train_one("impara", ["impara"], options)
+
+
+def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
+    """Train a package, or go on with its training, unless it is there."""
+    if is_evaluator(package):
+        return
+    output.remark(f"training {package} …", options)
+    # What `train` prints is no result of this command.
+    with contextlib.redirect_stdout(sys.stderr):
+        code = run_command(["train", "--config", *words, "--name", package, "--resume"])
+    if code:
+        raise InputError(f"{package} was not trained; run the same command again to go on.")
+
+
+def _own_metric(item: str) -> tuple[str, str]:
+    """Return the two sides of NAME=METRIC."""
+    name, mark, metric = item.partition(_MARK)
+    if not (name and mark and metric):
+        raise InputError(f"--with {item} is not NAME=METRIC; give it such as impara=impara[mine].")
+    return name, metric

@@ -22,8 +22,15 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
-from learnedgec.evaluators.capitals import capitals_likelihood
-from learnedgec.evaluators.inference import Batch, Item, mean_pool, model_inputs, run
+from learnedgec.evaluators.inference import (
+    CAPITAL,
+    UNMARKED,
+    Batch,
+    Item,
+    mean_pool,
+    model_inputs,
+    run,
+)
 from learnedgec.evaluators.loading import Uninitialised, quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
 from learnedgec.evaluators.packages import (
@@ -42,6 +49,10 @@ from learnedgec.types import Floats, Texts
 
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
+# The least log-probability of a word's capitals, lest a rare name outweighs the rest, and of a text's, lest a
+# long text in another style is worse than one that is no correction at all.
+_LEAST_OF_WORD, _LEAST_OF_TEXT = -4.0, -40.0
+
 # The number of inputs of one kind whose values stay in memory, unless more are asked for at once. Several
 # benchmarks have fewer.
 _MOST_REMEMBERED = 100_000
@@ -273,6 +284,22 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         return {name: values[name] for name in heads}
 
 
+def capitals_likelihood(logits: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of each text's capitals, (B,): the sum over its words, −4 each at the least.
+
+    Args:
+        logits: (B, T), log-odds that a token begins with a capital.
+        marks: (B, T), from `mark_capitals`.
+
+    Example:
+        >>> likely, unlikely = torch.tensor([[9.0, 9.0]]), torch.tensor([[2, 1]])
+        >>> round(float(capitals_likelihood(likely, unlikely)), 1)
+        -4.0
+    """
+    terms = logsigmoid(torch.where(marks == CAPITAL, logits, -logits)).clamp(min=_LEAST_OF_WORD)
+    return (terms * (marks != UNMARKED)).sum(dim=1).clamp(min=_LEAST_OF_TEXT)
+
+
 def _marks_of(head: HeadConfig) -> str:
     """Return the column of a batch that says which tokens a head's value counts."""
     if head.reads == "capitals":
@@ -309,11 +336,8 @@ class Evaluator:
         name: str = "evaluator",
         path: Path | None = None,
     ) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.digest = digest
-        self.name = name
-        self.path = path
+        self.model, self.tokenizer = model, tokenizer
+        self.digest, self.name, self.path = digest, name, path
         # (kind of input, precision) -> input -> values. Threads share it and may add a row at any
         # time. A full memory is replaced, not emptied, so that readers keep their rows.
         self._memory: dict[tuple[str, str], dict[Item, Floats]] = {}

@@ -21,7 +21,6 @@ import numpy.typing as npt
 import torch
 
 from learnedgec.errors import InputWarning, warn_of_inputs
-from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
 from learnedgec.runtime.progress import PROFILE, track
@@ -456,3 +455,33 @@ def cosines(first: Floats, second: Floats) -> Floats:
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     cosine: Floats = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
     return cosine
+
+
+# -- capitals of words, for encoders that do not see case --------------------------------------------
+
+# Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
+UNMARKED, SMALL, CAPITAL = 0, 1, 2
+
+
+def mark_capitals(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each token whether it begins a word with a capital (2), a small letter (1), or neither (0).
+
+    Args:
+        text: the text, its words separated by spaces.
+        offsets: start and end of each token in the text, in characters; special tokens have an empty span.
+
+    Example:
+        >>> mark_capitals("I am Ann .", [(0, 0), (0, 1), (2, 4), (5, 6), (6, 8), (9, 10), (0, 0)])
+        [0, 2, 1, 2, 0, 0, 0]
+    """
+    marks = []
+    for start, end in offsets:
+        # Some tokenizers count the space before a word as part of it.
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        begins = end > start and (start == 0 or text[start - 1].isspace())
+        letter = text[start] if begins else ""
+        # Digits, punctuation and scripts without case have no other case.
+        marks.append(
+            UNMARKED if letter.lower() == letter.upper() else CAPITAL if letter.isupper() else SMALL
+        )
+    return marks

@@ -19,7 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.capitals import CAPITAL, UNMARKED
+from learnedgec.evaluators.inference import CAPITAL, UNMARKED
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 from learnedgec.training.examples import Example, Examples
 

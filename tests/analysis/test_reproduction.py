@@ -15,7 +15,7 @@ from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
-from learnedgec.cli.reproduce import counts, page
+from learnedgec.cli.report import counts, page
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.runtime.runtime import Runtime
 

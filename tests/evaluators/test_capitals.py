@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from learnedgec import Runtime
 from learnedgec.errors import InputError
-from learnedgec.evaluators.capitals import (
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig, capitals_likelihood
+from learnedgec.evaluators.inference import (
     CAPITAL,
     SMALL,
     UNMARKED,
-    capitals_likelihood,
     mark_capitals,
+    tokenise,
 )
-from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.inference import tokenise
 
 WORDS = st.lists(
     st.sampled_from(["He", "he", "goes", "Goes", "9th", ".", "Éva", "日本"]), max_size=6

@@ -10,7 +10,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.analysis import reproduction
-from learnedgec.cli import reproduce
+from learnedgec.cli import report
 from learnedgec.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -47,9 +47,7 @@ def test_rows_of_trained_evaluators_count_as_the_study_s_own(
         reproduction._STUDIES, "some", (str(tiny_encoder), "paper-random", "sample")
     )
     ratings = {"some": {"fluency": ["sample"], "grammaticality": ["sample"], "meaning": ["sample"]}}
-    monkeypatch.setattr(
-        reproduce, "_RATINGS", {**ratings, "some-existing": {"fluency": ["sample"]}}
-    )
+    monkeypatch.setattr(report, "_RATINGS", {**ratings, "some-existing": {"fluency": ["sample"]}})
     for name in ("some", "some-existing", "impara"):
         text = (ROOT / "configs" / f"{name}.yaml").read_text()
         text = re.sub("max_epochs: .*", "max_epochs: 1\n  limit_train_batches: 2", text)
@@ -72,7 +70,7 @@ def test_rows_of_trained_evaluators_count_as_the_study_s_own(
     page = Path("docs/results/yoshimura2020.md").read_text(encoding="utf-8")
     assert re.search(r"\| SOME \| r \| 0\.975 \| .* \| (met|near|not met) \| – \|", page)
     # What has been trained is not trained again.
-    monkeypatch.setattr(reproduce, "run_command", lambda _: pytest.fail("trained again"))
+    monkeypatch.setattr(report, "run_command", lambda _: pytest.fail("trained again"))
     assert main([*words.split(), "--train"]) == 0
 
 
@@ -80,7 +78,7 @@ def test_training_that_fails_stops_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "run_command", lambda _: 2)
+    monkeypatch.setattr(report, "run_command", lambda _: 2)
     assert main(["reproduce", "maeda2022", "--train", "--estimate", "--cache-dir", "cache"]) == 0
     assert "IMPARA is left out: data/conll13.m2 is not there" in capsys.readouterr().err
     (tmp_path / "data").mkdir()
