@@ -79,7 +79,8 @@ def extract_correction(completion: str) -> str:
 
 
 # At most .2 % of strong systems' outputs on BEA-19 dev (`pillars:dev`) keep less or have a longer edit, and
-# .1 to 5.8 % of human rewritings (the references of `jfleg:dev` and `gmeg`).
+# .1 to 5.8 % of human rewritings (the references of `jfleg:dev` and `gmeg`). At most .2 % of systems' outputs
+# on SEEDA, and .03 % of these rewritings, add or drop a sentence of two words.
 _LEAST_KEPT = 0.4
 _LONGEST_EDITS = (2, 4)
 
@@ -88,9 +89,9 @@ def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
     """Return whether each text may be a correction of its source, whatever a metric scores it.
 
     It may not if it is empty, if less than .4 of the trigrams of characters of one is in the other
-    (`kept_shares`), or if one edit lengthens or shortens the sentence by more tokens than a quarter of the
-    source has, where that quarter counts as 2 at least and as 4 at most. So truncated, padded, repeated and
-    unrelated texts are none.
+    (`kept_shares`), or if one edit lengthens or shortens the text by more tokens than a quarter of the source
+    has, where that quarter counts as 2 at least and as 4 at most, or adds or drops a sentence of two words or
+    more. So truncated, padded, repeated and unrelated texts are none.
 
     Args:
         sources: N sentences.
@@ -112,11 +113,20 @@ def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
 
 
 def _is_local(source: str, text: str) -> bool:
-    """Return whether no edit changes the length of a sentence by more tokens than an honest one."""
+    """Return whether no edit changes the length more than an honest one does, or adds or drops a sentence."""
     before, after = source.casefold().split(), text.casefold().split()
     longest = np.clip(len(before) // 4, *_LONGEST_EDITS)
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    return all(abs((end - start) - (to - at)) <= longest for _, start, end, at, to in codes)
+    for _, start, end, at, to in codes:
+        ends, words = np.subtract(_ends_and_words(after[at:to]), _ends_and_words(before[start:end]))
+        if abs((end - start) - (to - at)) > longest or (ends * words > 0 and abs(words) > 1):
+            return False
+    return True
+
+
+def _ends_and_words(tokens: Sequence[str]) -> tuple[int, int]:
+    """Return how many tokens end a sentence, and how many are words."""
+    return sum(token[-1] in ".!?" for token in tokens), sum(token[0].isalnum() for token in tokens)
 
 
 def _distances(sources: Texts, texts: Texts) -> Floats:

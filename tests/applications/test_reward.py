@@ -256,6 +256,24 @@ def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample, default: boo
     assert (rewards[-1] > function.floor).all(), "no correction gets it"
 
 
+def test_a_short_sentence_more_or_less_in_a_long_text_is_no_correction() -> None:
+    first, last = "She like tea in the morning very much .", "Her brother do not drink it at all ."
+    source = f"{first} I love it . {last}"
+    corrected = source.replace("like", "likes").replace("do not", "does not")
+    texts = [
+        corrected,
+        corrected.replace(" .", " . That is all .", 1),
+        f"Thank you . {corrected}",
+        f"{corrected} I love her !",
+        corrected.replace("I love it . ", ""),
+        # A sentence that was run on is divided, and an end that was missing is added.
+        corrected.replace("very much . I", "very much , and I"),
+        corrected.replace("tea in", "tea . She drinks it in"),
+    ]
+    assert is_correction([source] * 7, texts).tolist() == [True, *[False] * 4, True, False]
+    assert is_correction(["He is late he is tired"], ["He is late . He is tired ."]).all()
+
+
 @pytest.mark.realdata
 def test_attacks_on_metrics_are_no_corrections_and_honest_outputs_are() -> None:
     outputs = {**load_outputs("attack:conll14"), **load_outputs("seeda")}
