@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
@@ -83,6 +84,7 @@ def extract_correction(completion: str) -> str:
 # on SEEDA, and .03 % of these rewritings, add or drop a sentence of two words.
 _LEAST_KEPT = 0.4
 _LONGEST_EDITS = (2, 4)
+_ENDS = (".", "!", "?")
 
 
 def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
@@ -126,7 +128,31 @@ def _is_local(source: str, text: str) -> bool:
 
 def _ends_and_words(tokens: Sequence[str]) -> tuple[int, int]:
     """Return how many tokens end a sentence, and how many are words."""
-    return sum(token[-1] in ".!?" for token in tokens), sum(token[0].isalnum() for token in tokens)
+    return sum(token[-1] in _ENDS for token in tokens), sum(token[0].isalnum() for token in tokens)
+
+
+def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
+    """Return each sentence in which a text differs from its source: that of the source and that of the text.
+
+    Both are divided after the tokens `.`, `!` and `?` that they share. Metrics of meaning have learned from
+    single sentences, and encoders cut off long texts.
+
+    Example:
+        >>> changed_sentences("He go . It is late .", "He goes . It is late .")
+        [('He go .', 'He goes .')]
+    """
+    before, after = source.split(), text.split()
+    shared = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    places = [
+        (i + n, j + n) for i, j, size in shared for n in range(size) if before[i + n] in _ENDS
+    ]
+    # What follows the last shared end in one text alone belongs to the sentence before it.
+    ends = [(i + 1, j + 1) for i, j in places if i + 1 < len(before) and j + 1 < len(after)]
+    parts = [
+        (" ".join(before[start:end]), " ".join(after[at:to]))
+        for (start, at), (end, to) in pairwise([(0, 0), *ends, (len(before), len(after))])
+    ]
+    return [(old, new) for old, new in parts if old != new]
 
 
 def _distances(sources: Texts, texts: Texts) -> Floats:
@@ -139,7 +165,8 @@ def _distances(sources: Texts, texts: Texts) -> Floats:
 class MeaningPenalty:
     """The penalty of a reward for a changed meaning: weight · max(0, m(source) − m(text) − slack).
 
-    m is the value of a metric that reads the source and the text. An honest correction loses a little of it,
+    It is the sum over the sentences that differ (`changed_sentences`). m is the value of a metric that reads
+    the source and the text. An honest correction loses a little of it,
     which is free. By the defaults, which were chosen on free pairs (docs/explanation/hacking.md), a changed
     meaning costs more than a small correction earns in the default reward.
 
@@ -321,14 +348,15 @@ class Reward:
         return list(map(float, rewards))
 
     def _changed(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
-        """Return what each text is charged for a changed meaning."""
-        metric = bind_one(penalty.metric, self.metric.runtime)
-        systems = {"completions": texts, "sources": sources}
-        before, after = (
-            _sentence_scores(metric, metric.statistics(sources, systems)[name])
-            for name in ("sources", "completions")
-        )
-        charged: Floats = penalty.weight * np.maximum(0, before - after - penalty.slack)
+        """Return what each text is charged for a changed meaning, the sum over its changed sentences."""
+        charged, metric = np.zeros(len(texts)), bind_one(penalty.metric, self.metric.runtime)
+        parts = [changed_sentences(*pair) for pair in zip(sources, texts, strict=True)]
+        if pairs := [pair for row in parts for pair in row]:
+            before, after = map(list, zip(*pairs, strict=True))
+            systems = metric.statistics(before, {"": after, "source": before})
+            kept, left = (_sentence_scores(metric, systems[name]) for name in ("source", ""))
+            rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
+            np.add.at(charged, rows, penalty.weight * np.maximum(0, kept - left - penalty.slack))
         return charged
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from learnedgec import References, load_metric
 from learnedgec.applications.reward import (
     MeaningPenalty,
+    changed_sentences,
     extract_correction,
     is_correction,
     reward,
@@ -272,6 +273,41 @@ def test_a_short_sentence_more_or_less_in_a_long_text_is_no_correction() -> None
     ]
     assert is_correction([source] * 7, texts).tolist() == [True, *[False] * 4, True, False]
     assert is_correction(["He is late he is tired"], ["He is late . He is tired ."]).all()
+
+
+def test_a_changed_meaning_is_charged_sentence_by_sentence() -> None:
+    source = "He go home . It is late ! I am tired"
+    assert changed_sentences(source, source) == []
+    assert changed_sentences(source, "") == [(source, "")]
+    assert changed_sentences(source, "He goes home . It is late ! I was tired .") == [
+        ("He go home .", "He goes home ."),
+        ("I am tired", "I was tired ."),
+    ]
+    assert changed_sentences("It is late .", "It is late . Bye .") == [
+        ("It is late .", "It is late . Bye ."),
+    ]
+    # A word less is free in each sentence.
+    penalised = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1))
+    texts = [
+        "He home . It late !",
+        "He home . It is !",
+        "He . It is late !",
+        "He go home . It is late !",
+    ]
+    earned = penalised(completions=texts, source=["He go home . It is late !"] * 4)
+    assert earned == pytest.approx([0.0, 0.0, -0.5, 0.0])
+
+
+def test_a_negation_costs_as_much_in_a_long_text() -> None:
+    right, wrong = "He has finished his homework .", "He has not finished his homework ."
+    around = (
+        "My sister likes the small shop near the old station . We often walk there in the evening ."
+    )
+    texts = [right, wrong, f"{around} {right}", f"{around} {wrong}"]
+    sources = [text.replace("has", "have").replace(" not", "") for text in texts]
+    alone, changed, long, long_changed = reward()(completions=texts, source=sources)
+    assert alone - changed > 1
+    assert long - long_changed == pytest.approx(alone - changed, abs=0.5)
 
 
 @pytest.mark.realdata
