@@ -301,38 +301,40 @@ def compare_systems(
         level=level,
         seed=seed,
     )
-    base, count = ranking.systems.index(baseline), ranking.sentences
-    rows = []
-    for number, system in enumerate(ranking.systems):
-        if number == base:
-            continue
-        score, baseline_score = ranking.scores[[number, base]].tolist()
-        wins = round(ranking.wins[number, base] * count)
-        losses = round(ranking.wins[base, number] * count)
-        rows.append(
-            BaselineComparison(
-                metric=ranking.metric,
-                baseline=baseline,
-                system=system,
-                baseline_score=baseline_score,
-                score=score,
-                bounds=_bounds(ranking.intervals[number]),
-                difference=score - baseline_score,
-                difference_bounds=_difference_bounds(ranking, number, base),
-                p_value=float(ranking.p_values[number, base]),
-                adjusted=float(ranking.adjusted[number, base]),
-                wins=wins,
-                ties=count - wins - losses,
-                losses=losses,
-                differing=int(ranking.differing[number, base]),
-                comparisons=ranking.comparisons,
-                all_pairs=all_pairs,
-                resamples=ranking.resamples,
-                level=level,
-                baseline_bounds=_bounds(ranking.intervals[base]),
-            )
-        )
-    return rows
+    base = ranking.systems.index(baseline)
+    others = (number for number in range(len(ranking.systems)) if number != base)
+    return [_compared(ranking, number, base, all_pairs) for number in others]
+
+
+def _compared(
+    ranking: SystemRanking, number: int, base: int, all_pairs: bool
+) -> BaselineComparison:
+    """Return the comparison of one system of a ranking with the baseline."""
+    score, baseline_score = ranking.scores[[number, base]].tolist()
+    wins, losses = (
+        round(ranking.wins[pair] * ranking.sentences) for pair in ((number, base), (base, number))
+    )
+    return BaselineComparison(
+        metric=ranking.metric,
+        baseline=ranking.systems[base],
+        system=ranking.systems[number],
+        baseline_score=baseline_score,
+        score=score,
+        bounds=_bounds(ranking.intervals[number]),
+        difference=score - baseline_score,
+        difference_bounds=_difference_bounds(ranking, number, base),
+        p_value=float(ranking.p_values[number, base]),
+        adjusted=float(ranking.adjusted[number, base]),
+        wins=wins,
+        ties=ranking.sentences - wins - losses,
+        losses=losses,
+        differing=int(ranking.differing[number, base]),
+        comparisons=ranking.comparisons,
+        all_pairs=all_pairs,
+        resamples=ranking.resamples,
+        level=ranking.level,
+        baseline_bounds=_bounds(ranking.intervals[base]),
+    )
 
 
 def _bounds(interval: Floats) -> tuple[float, float]:

@@ -248,9 +248,8 @@ class Reward:
                 f"meaning is {self.meaning!r}; MeaningPenalty(), perhaps with another weight, was expected."
             )
         if self.meaning is not None:
-            bind_one(
-                self.meaning.metric, self.metric.runtime
-            )  # An error comes now, not in training.
+            # An error comes now, not in training.
+            bind_one(self.meaning.metric, self.metric.runtime)
         for metric in filter(None, (self.metric, self.watch)):
             metric.metric.check_alone()
             if metric.metric.needs_references and self.references is None:
@@ -298,20 +297,7 @@ class Reward:
         ]
         if not texts:
             return []
-        sources = self._column(columns, self.source, len(texts))
-        for place, source in enumerate(sources):
-            if not isinstance(source, str):
-                given = f"{self.source}[{place}] is {str(source)[:60]!r}"
-                raise InputError(f"{given}; a text was expected, the sentence to correct.")
-        references = None
-        if self.references is not None:
-            rows = self._column(columns, self.references, len(texts))
-            references = References.from_rows(
-                [
-                    references_of_record(row, f"the column {self.references!r} in row {number}")
-                    for number, row in enumerate(rows, 1)
-                ]
-            )
+        sources, references = self._given(columns, len(texts))
         if not self.history:
             # Likely mistakes are reported once, not at each step.
             inputs = (sources, {"completions": texts}, references, self.metric.runtime)
@@ -338,14 +324,34 @@ class Reward:
             seen = self.watch.statistics(sources, {"": texts}, references)
             watched = _sentence_scores(self.watch, seen[""])
         means = (rewards, scores, watched, rejected)
-        step = Watched(*(float(np.mean(values)) for values in means))
+        self._record(
+            Watched(*(float(np.mean(values)) for values in means)), columns.get("log_metric")
+        )
+        return list(map(float, rewards))
+
+    def _given(self, columns: Mapping[str, Any], size: int) -> tuple[list[str], References | None]:
+        """Return the sources and the references of a step, or raise `InputError`."""
+        sources = self._column(columns, self.source, size)
+        for place, source in enumerate(sources):
+            if not isinstance(source, str):
+                given = f"{self.source}[{place}] is {str(source)[:60]!r}"
+                raise InputError(f"{given}; a text was expected, the sentence to correct.")
+        if self.references is None:
+            return sources, None
+        about = f"the column {self.references!r} in row"
+        rows = enumerate(self._column(columns, self.references, size), 1)
+        return sources, References.from_rows(
+            [references_of_record(row, f"{about} {number}") for number, row in rows]
+        )
+
+    def _record(self, step: Watched, log: Any) -> None:
+        """Add the means of a step to the history, and to the log of a trainer that gives one."""
         self.history.append(step)
-        if callable(log := columns.get("log_metric")):
+        if callable(log):
             log(f"{self.__name__}/score", step.score)
             log(f"{self.__name__}/floored", step.floored)
             if self.watch is not None:
                 log(f"{self.watch.metric.name}/watched", step.watched)
-        return list(map(float, rewards))
 
     def _changed(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
         """Return what each text is charged for a changed meaning, the sum over its changed sentences."""

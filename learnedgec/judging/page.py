@@ -87,18 +87,6 @@ def application(study: Study) -> FastAPI:
             raise HTTPException(404, "this link is for the status alone; open that of a rater.")
         return rater
 
-    def show(item: Item | None) -> JSONResponse:
-        if item is None:
-            return JSONResponse({"done": True, "total": study.settings.total})
-        pairs = [(item.source, text) for text in item.texts]
-        marks = [item.edits] if item.edits else extract_edits(pairs, "plain")
-        shown = dataclasses.asdict(dataclasses.replace(item, edits=()))
-        shown["marks"] = [
-            [{"start": e.start, "end": e.end, "correction": e.correction} for e in edits]
-            for edits in marks
-        ]
-        return JSONResponse(shown)
-
     @app.get("/assets/{name}")
     def asset(name: str) -> Response:
         if name not in _ASSETS:
@@ -121,11 +109,11 @@ def application(study: Study) -> FastAPI:
 
     @app.get("/{token}/next")
     def following(token: str) -> JSONResponse:
-        return show(study.next(rater_of(token)))
+        return _shown(study.next(rater_of(token)), study)
 
     @app.get("/{token}/items/{number}")
     def earlier(token: str, number: int) -> JSONResponse:
-        return show(study.item(rater_of(token), number))
+        return _shown(study.item(rater_of(token), number), study)
 
     @app.post("/{token}/items/{number}")
     def record(token: str, number: int, said: Said, background: BackgroundTasks) -> JSONResponse:
@@ -133,13 +121,34 @@ def application(study: Study) -> FastAPI:
         study.item(rater, number)
         study.record(number, said.answer, seconds=said.seconds, version=said.version, key=said.key)
         background.add_task(study.write_tables)
-        return show(study.next(rater))
+        return _shown(study.next(rater), study)
 
     @app.middleware("http")
     async def secure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
         response = await call(request)
         response.headers.update(_HEADERS)
         return response
+
+    _answer_errors(app)
+    return app
+
+
+def _shown(item: Item | None, study: Study) -> JSONResponse:
+    """Return what the page shows of an item, with the edits of its texts; `None` ends the work."""
+    if item is None:
+        return JSONResponse({"done": True, "total": study.settings.total})
+    pairs = [(item.source, text) for text in item.texts]
+    marks = [item.edits] if item.edits else extract_edits(pairs, "plain")
+    shown = dataclasses.asdict(dataclasses.replace(item, edits=()))
+    shown["marks"] = [
+        [{"start": e.start, "end": e.end, "correction": e.correction} for e in edits]
+        for edits in marks
+    ]
+    return JSONResponse(shown)
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Answer every error with one sentence."""
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -163,5 +172,3 @@ def application(study: Study) -> FastAPI:
             else 500
         )
         return JSONResponse({"detail": str(error)}, code)
-
-    return app

@@ -241,12 +241,9 @@ def _evaluate(
 
     def group(kind: tuple[Dimension, str], members: Sequence[tuple[int, int]]) -> VariantGroup:
         numbers, places = np.array(members).T
-        alone = np.ones((len(members), 1), dtype=bool)
-        chosen = [
-            metric.choose(counts[..., cases.rows[numbers, place, None]], alone)
-            for place in (places, 0)
-        ]
-        f, original_f = (float(one.figures[metric.score_name][0]) for one in chosen)
+        f, original_f = (
+            _f_alone(metric, counts[..., cases.rows[numbers, place, None]]) for place in (places, 0)
+        )
         shares_of_group = {
             rule: bootstrap.share(same[numbers, places - 1], numbers)
             for rule, same in consistent.items()
@@ -275,6 +272,12 @@ def _evaluate(
         groups=tuple(group(*entry) for entry in cases.groups.items()),
         signature=signature,
     )
+
+
+def _f_alone(metric: EditOverlap, counts: Floats) -> float:
+    """Return F of sentences of which each stands alone, from counts (C, 1, M, 1)."""
+    choice = metric.choose(counts, np.ones(counts.shape[-2:], dtype=bool))
+    return float(choice.figures[metric.score_name][0])
 
 
 def _performance(

@@ -118,13 +118,7 @@ def write_package(
             "format": 1,
             "name": path.name,
             "encoder": encoder,
-            "continued": continued
-            and {
-                "name": continued["name"],
-                "sha256": continued["files"]["model.safetensors"],
-                "datasets": list(manifest_datasets(continued)),
-                "tools": list(manifest_tools(continued)),
-            },
+            "continued": continued and _origin(continued),
             "averaged": [
                 {"name": f"seed {member['seed']}", "sha256": member["files"]["model.safetensors"]}
                 for member in averaged
@@ -139,14 +133,8 @@ def write_package(
             | {name: importlib.metadata.version(name) for name in _VERSIONED},
             "results": results,
             "verdicts": {head: asdict(verdict) for head, verdict in (verdicts or {}).items()},
+            "license": _licence(data["datasets"], encoder, continued),
         }
-        # A teacher may have learned from files of the continued evaluator, which are not the user's own data.
-        earlier = manifest_datasets(continued) if continued else ()
-        new = [name for name in data["datasets"] if name not in earlier]
-        licences = [manifest_licence(continued)] if continued else []
-        if new or not continued:
-            licences.append(weights_licence(new, encoder))
-        manifest["license"] = " AND ".join(sorted(set(" AND ".join(licences).split(" AND "))))
         (folder / CARD).write_text(model_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
             # Some libraries write files that only their owner may read; everybody may read a package.
@@ -157,6 +145,27 @@ def write_package(
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _origin(continued: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says of the evaluator that the run continued."""
+    return {
+        "name": continued["name"],
+        "sha256": continued["files"]["model.safetensors"],
+        "datasets": list(manifest_datasets(continued)),
+        "tools": list(manifest_tools(continued)),
+    }
+
+
+def _licence(datasets: Sequence[str], encoder: str, continued: Mapping[str, Any] | None) -> str:
+    """Return the licence of weights that learned from datasets, perhaps continuing an evaluator."""
+    # A teacher may have learned from files of the continued evaluator, which are not the user's own data.
+    earlier = manifest_datasets(continued) if continued else ()
+    new = [name for name in datasets if name not in earlier]
+    licences = [manifest_licence(continued)] if continued else []
+    if new or not continued:
+        licences.append(weights_licence(new, encoder))
+    return " AND ".join(sorted(set(" AND ".join(licences).split(" AND "))))
 
 
 def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
