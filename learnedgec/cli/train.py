@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.data.configuration import configurations
+from learnedgec.data.configuration import check_help, configurations
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 
@@ -53,6 +53,7 @@ options:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
+    check_help(arguments, ["--data.columns"])
     words = [word for word in arguments if word != "--quiet"]
     options = Namespace(format="table", out="-", quiet=len(words) < len(arguments))  # type: ignore[no-untyped-call]
     if any(word.partition("=")[0] == "--init" for word in words):
@@ -203,6 +204,7 @@ def build_sweep_parser() -> argparse.ArgumentParser:
 
 def sweep_settings(arguments: Sequence[str]) -> None:
     """Run `sweep`."""
+    check_help(arguments, ["--data.columns"])
     from learnedgec.plotting.scores import plot_sweep
     from learnedgec.tuning.sweep import SweepPlan, sweep
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import yaml
@@ -205,12 +206,23 @@ def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
         UnknownNameError, ConfigError: a name has one dash, such as ERRANT's `-hyp`, whose letters would be
             short flags; or something follows `-h`, whose help would pass for a success.
     """
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
+    for word in arguments:
         if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
             raise _unknown_option(word, parser)
+    check_help(arguments, parser._option_string_actions)
+
+
+def check_help(arguments: Sequence[str], known: Container[str] = ()) -> None:
+    """Raise `ConfigError` if something follows `-h`, whose help would pass for a success.
+
+    Args:
+        arguments: the arguments of a command.
+        known: its options.
+    """
+    for word, following in itertools.pairwise(arguments):
         if word == "-h" and following and not following.startswith("-"):
             raise ConfigError(
-                f"-h shows the help and takes no value, and {following} follows it; {_meant(parser)}."
+                f"-h shows the help and takes no value, and {following} follows it; {_meant(known)}."
             )
 
 
@@ -223,12 +235,11 @@ def unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | 
     flags = [word for word in words if word.startswith("-")]
     if flags:
         return _unknown_option(flags[0], parser)
-    return ConfigError(f"{words[0]} belongs to no option; {_meant(parser)}.")
+    return ConfigError(f"{words[0]} belongs to no option; {_meant(parser._option_string_actions)}.")
 
 
-def _meant(parser: ArgumentParser) -> str:
-    """Return how to name what is given without an option."""
-    known = parser._option_string_actions
+def _meant(known: Container[str]) -> str:
+    """Return how to name what is given without an option to a command with these options."""
     return next((text for name, text in _MEANT.items() if name in known), "leave it out")
 
 
