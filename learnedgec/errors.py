@@ -151,6 +151,10 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ConfigError(f"{name} is {value!r}; one of {', '.join(choices)} was expected.")
 
 
+class SetupWarning(UserWarning):
+    """Warning that something is not installed, and what differs for that; commands print it once a day."""
+
+
 class InputWarning(UserWarning):
     """Warning that some inputs make results less reliable than they seem."""
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnedgec._version import __version__
-from learnedgec.errors import InputWarning, LearnedgecError, TextWarning, UnknownNameError
+from learnedgec.errors import (
+    InputWarning,
+    LearnedgecError,
+    SetupWarning,
+    TextWarning,
+    UnknownNameError,
+)
 from learnedgec.runtime.progress import PROFILE
 
 COMMANDS = {
@@ -217,7 +223,12 @@ def _one_line_warnings() -> Any:
         if not issubclass(category, hidden) and text not in shown:
             shown.add(text)
             # Notices about texts begin with the name of a system or a file.
-            named = "" if issubclass(category, TextWarning) else "learnedgec: "
-            print(named + text, file=sys.stderr)
+            text = text if issubclass(category, TextWarning) else f"learnedgec: {text}"
+            if issubclass(category, SetupWarning):
+                from learnedgec.cli.output import notice_daily
+
+                notice_daily(text)
+            else:
+                print(text, file=sys.stderr)
 
     return show

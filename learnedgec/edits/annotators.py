@@ -23,7 +23,7 @@ import unicodedata
 import warnings
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import combinations, groupby
 from pathlib import Path
@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import read_json
-from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, SetupWarning, UnknownNameError
 from learnedgec.runtime.files import file_digest, folder_state, local_path, lookup_folders
 from learnedgec.runtime.plugins import Plugin, Registry
 
@@ -335,15 +335,21 @@ def available_annotator() -> str:
 
 
 def default_annotator() -> str:
-    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm` with a warning."""
-    if available_annotator() == USUAL:
-        return USUAL
+    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`, with one warning in a process."""
+    annotator = available_annotator()
+    if annotator != USUAL:
+        _warn_of_other_edits()
+    return annotator
+
+
+@cache
+def _warn_of_other_edits() -> None:
     warnings.warn(
         f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}, and "
         f"scores differ from published ones; run: python -m spacy download {USUAL} (or name an annotator).",
-        stacklevel=2,
+        SetupWarning,
+        stacklevel=3,
     )
-    return RELEASED
 
 
 def registered_annotator(name: str) -> Annotator | None:

@@ -15,7 +15,7 @@ import pytest
 from learnedgec.cli import main as command_line
 from learnedgec.cli.main import main
 from learnedgec.data.text import write_lines
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import InputError, SetupWarning, UnknownNameError
 
 RUN = [sys.executable, "-c", "from learnedgec.cli.main import run; run()"]
 
@@ -91,6 +91,19 @@ def test_warnings_are_one_line_once_and_deprecations_none(
     assert main(["score"]) == 0
     assert capsys.readouterr().err == "learnedgec: a UserWarning\n"
     assert warnings.showwarning is before
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_is_not_installed_is_said_once_a_day(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warn(words: object) -> int:
+        warnings.warn("no pipeline", SetupWarning, stacklevel=2)
+        return 0
+
+    monkeypatch.setattr(command_line, "_run_command", warn)
+    assert [main(["score"]), main(["score"])] == [0, 0]
+    assert capsys.readouterr().err == "learnedgec: no pipeline\n"
 
 
 # SIGINT is ignored by all that a shell starts in the background, unless a handler is set.
