@@ -135,28 +135,16 @@ def wrong_value(message: str) -> str | None:
 
 # The names that other tools give to these options.
 _OTHER_NAMES = {
-    "--alpha": "--confidence",
-    "--bootstrap": "--resamples",
-    "--candidates": "--hyp",
-    "--cor": "--hyp",
-    "--hypotheses": "--hyp",
-    "--hypothesis": "--hyp",
-    "--input": "--hyp",
-    "--outputs": "--hyp",
-    "--predictions": "--hyp",
-    "--system": "--hyp",
-    "--systems": "--hyp",
-    "-i": "--hyp",
-    "-t": "--hyp",
-    "--m2": "--gold",
-    "--tolerance": "--margin",
-    "--orig": "--src",
-    "--source": "--src",
-    "--sources": "--src",
-    "--reference": "--ref",
-    "--references": "--ref",
-    "--reference-files": "--ref",
+    "--confidence": "--alpha",
+    "--resamples": "--bootstrap",
+    "--hyp": "--candidates --cor --hypotheses --hypothesis --input --outputs --predictions --system "
+    "--systems -i -t",
+    "--gold": "--m2",
+    "--margin": "--tolerance",
+    "--src": "--orig --source --sources",
+    "--ref": "--reference --references --reference-files",
 }
+_OTHER_NAMES = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 # The names that transformers, sentence-transformers and SetFit give to keys of a training configuration, and
 # to arguments of `learnedgec.train`.

@@ -48,7 +48,6 @@ from learnedgec.errors import InputError, ModelError, ParameterError
 from learnedgec.metrics.bound import BoundMetric, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
-from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -450,13 +449,6 @@ class PlansRequests(Protocol):
         """
 
 
-class SavedWeights(Protocol):
-    """Weights that can be written to a file."""
-
-    def save(self, path: PathLike) -> None:
-        """Write the weights atomically."""
-
-
 @runtime_checkable
 class LearnsWeights(Protocol):
     """A metric that learns weights from systems; saved to a file, they can be used to score other systems."""
@@ -468,8 +460,8 @@ class LearnsWeights(Protocol):
         references: References,
         *,
         runtime: Runtime = Runtime(),
-    ) -> SavedWeights:
-        """Return the weights learned from these systems.
+    ) -> Any:
+        """Return the weights learned from these systems, whose `save` writes them to a file.
 
         Args:
             sources: N sentences.
