@@ -62,7 +62,9 @@ class _Evaluation:
     Attributes:
         benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
             options such as seeda-s:+fluency; or a folder with your own benchmark, FOLDER, or a half of it,
-            FOLDER:test.
+            FOLDER:test; or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
+            hypothesis, system and one for each rated dimension, or rank.
+        columns: what columns of the table are called, such as {source: learner, fluency: [rater_1, rater_2]}.
         human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
             (default: TS if published, else EW, else every dimension).
         aggregation: how a metric's sentence scores become a system's score, one or several (default: mean,
@@ -79,6 +81,7 @@ class _Evaluation:
     """
 
     benchmark: list[str] | None = None
+    columns: dict[str, Any] | None = None
     human: list[str] | None = None
     aggregation: list[Aggregation] | None = None
     ties: Ties = "symmetric"
@@ -113,7 +116,8 @@ def main(arguments: Sequence[str]) -> None:
         for aggregation in options.aggregation or ["mean"]
     ]
     benchmarks = {
-        name: load_benchmark(name) for name in dict.fromkeys(expand_benchmarks(options.benchmark))
+        name: load_benchmark(name, options.columns)
+        for name in dict.fromkeys(expand_benchmarks(options.benchmark))
     }
     named = flags.read_metrics(options) if options.metric else []
     _check(options, named, benchmarks)

@@ -36,6 +36,8 @@ TERMS = {
     "PERM-SYS": "asks whether one metric is better on other systems too, by swapping their scores of systems "
     "at random; its p is at least 2/2^S with S systems.",
     "Williams": "tests the difference of two correlations of systems that share the human scores.",
+    "tuned, given, uniform": "the metric with the parameters that were found, as it was given, and with "
+    "equal weights. The gain is that of the tuned over the given one on held-out judgements.",
     "held-out folds": "parts of the sentences that had no say in the choice of the parameters: mean and "
     "standard deviation over the parts.",
 }
@@ -46,6 +48,7 @@ _PRINTED = {
     "sentinel": "sentinels?",
     "cannot tell A from B": "cannot tell",
     "Holm's correction": "Holm",
+    "tuned, given, uniform": "gain of the tuned",
 }
 
 

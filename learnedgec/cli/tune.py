@@ -29,13 +29,18 @@ class _Task:
             {weights: simplex}).
         benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, jfleg:references,
             seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
-            of it, FOLDER:dev; the evaluator joint-mpnet-3 (some, impara, preference) has learned from
-            tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
+            of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
+            hypothesis, system and one for each rated dimension (--human), or rank; the evaluator
+            joint-mpnet-3 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki (a half of gmeg:dev)
+            and JFLEG, so tune its metrics on others.
+        columns: what columns of the table are called: --columns.source learner, or {source: learner, rank:
+            [judge_1, judge_2]}, with several columns for several judges.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
     space: dict[str, Any] = field(default_factory=dict)
     benchmark: str | None = None
+    columns: dict[str, Any] | None = None
     tuned_on_test: bool = False
 
 
@@ -44,8 +49,9 @@ class _Result(flags.Overwrite):
     """What is written and compared.
 
     Attributes:
-        name: name of the tuned metric (default: METRIC@BENCHMARK, with +OBJECTIVE unless it is kendall); a
-            name without BENCHMARK gets +BENCHMARK.
+        name: name of the tuned metric, for --metric NAME: METRIC@WORD, or WORD alone, to which +BENCHMARK is
+            added, so that every table shows on what it was tuned (default: METRIC@BENCHMARK, with +OBJECTIVE
+            unless it is kendall).
         output: folder for its file.
         compare: further benchmarks on which to compare the tuned and the given metric, such as
             seeda-s:test or gjg15:12:test90.
@@ -62,7 +68,7 @@ def build_parser() -> ArgumentParser:
         "tune",
         "Find the parameters with which a metric agrees best with human judgements, and save the tuned "
         "metric under a name. Its value on the tuning data is optimistic; report the held-out value.",
-        common="metric benchmark space objective trials compare name overwrite format out",
+        common="metric benchmark columns human space objective trials compare name overwrite format out",
     )
     flags.add_metrics(parser)
     flags.add_fields(parser, _Task, Goal, title="what to tune, and on what")
@@ -79,8 +85,8 @@ def main(arguments: Sequence[str]) -> None:
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     flags.require(options, benchmark="gmeg:dev")
     benchmarks, others = (
-        {name: load_benchmark(name) for name in expand_benchmarks(names)}
-        for names in ([options.benchmark], options.compare)
+        {name: load_benchmark(name, columns) for name in expand_benchmarks(names)}
+        for names, columns in (([options.benchmark], options.columns), (options.compare, None))
     )
     named, *more = flags.read_metrics(options)
     if more:
@@ -133,7 +139,7 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
         [row for _, row in rows],
         options,
         payload=payloads if several else payloads[0],
-        title=f"{options.objective}, {trials} trials",
+        title=f"Agreement with people by {options.objective}, {trials} trials",
         table_rows=[_row_for_readers(result, row, several) for result, row in rows],
         groups=("name", "benchmark"),
         conclusions=[

@@ -313,20 +313,31 @@ def read_records(
         InputError, FormatError, DataError: as for `_records`.
     """
     columns = columns or {}
-    lists = [[names] if isinstance(names, str) else names for names in columns.values()]
-    taken = [column for names in lists for column in names]
-    needed = [*taken, *(name for name in required if name not in columns)]
+    needed = [*flat(columns), *(name for name in required if name not in columns)]
     for place, record in _records(path, needed, known):
-        renamed = {
-            name: record[names] if isinstance(names, str) else [record[column] for column in names]
-            for name, names in columns.items()
-        }
-        others = {
-            column: value
-            for column, value in record.items()
-            if column not in taken and is_named(column)
-        }
-        yield place, others | renamed
+        yield place, renamed(record, columns)
+
+
+def renamed(record: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return a record, which must have all these columns, under our names of them.
+
+    Example:
+        >>> renamed({"learner": "He go .", "a": 1, "b": 2}, {"source": "learner", "fluency": ["a", "b"]})
+        {'source': 'He go .', 'fluency': [1, 2]}
+    """
+    cells: dict[str, Any] = {
+        name: record[names] if isinstance(names, str) else [record[column] for column in names]
+        for name, names in columns.items()
+    }
+    taken = set(flat(columns))
+    others = {name: value for name, value in record.items() if name not in taken and is_named(name)}
+    return others | cells
+
+
+def flat(columns: Columns) -> list[str]:
+    """Return the file's names of all columns that are named."""
+    lists = ([names] if isinstance(names, str) else names for names in columns.values())
+    return [column for names in lists for column in names]
 
 
 def _records(

@@ -279,7 +279,7 @@ def check_required(place: str, columns: Iterable[str], required: Iterable[str]) 
             f"{place}: no column {missing[0]!r}; found {', '.join(found)[:200] or 'nothing'}. Rename a "
             "column, or say what it is called ",
             hint=f"by columns={{{missing[0]!r}: NAME}}.",
-            flag="under data.columns of the configuration.",
+            flag="by --columns, or under data.columns of a training configuration.",
         )
 
 

@@ -381,9 +381,9 @@ def tuned_name(
 ) -> str:
     """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
 
-    The objective follows as `+OBJECTIVE` unless it is the default. A given name gets `+BENCHMARK` unless it
-    names the benchmark. If the tuning data are test data, every name gets `+test`, so that every table shows
-    it.
+    The objective follows as `+OBJECTIVE` unless it is the default. A given word becomes `METRIC@WORD`, and a
+    given name gets `+BENCHMARK` unless it names the benchmark. If the tuning data are test data, every name
+    gets `+test`, so that every table shows it.
 
     Args:
         metric: the metric to tune.
@@ -404,6 +404,8 @@ def tuned_name(
         benchmark = head
     # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
+    if name and "@" not in name:
+        name = f"{metric.metric.name}@{name}"
     if not name:
         name = f"{metric.metric.name}@{words}"
         name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
@@ -418,9 +420,9 @@ def _words(place: Path) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise `ConfigError` unless a tuned metric can have this name."""
-    if not re.fullmatch(r"[A-Za-z][\w.+-]*@[\w.+-]+", name):
+    """Raise `ConfigError` unless a tuned metric can have this name, or this word after `@`."""
+    if not re.fullmatch(r"([A-Za-z][\w.+-]*@)?[\w.+-]+", name):
         raise ConfigError(
-            f"name: {name!r} is not a name for a tuned metric; write METRIC@WORD with letters, digits and "
-            "._+- such as some@mine."
+            f"name: {name!r} cannot be the name of the tuned metric, by which it is found; write "
+            "METRIC@WORD, or WORD, with letters, digits and ._+- such as some@mine."
         )

@@ -11,11 +11,10 @@ from typing import Any
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.rated import of_ratings
-from learnedgec.data.catalog.ratings import rating_of, read_ratings
-from learnedgec.data.sentences import Rows, rows_of
+from learnedgec.data.benchmarks.rated import of_table
+from learnedgec.data.sentences import Columns, Rows
 from learnedgec.data.tables import as_html
-from learnedgec.errors import FormatError, InputError, OutputError
+from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import about_scale
@@ -301,6 +300,7 @@ def tune(
     name: str | None = None,
     output: PathLike | None = "checkpoints",
     overwrite: bool = False,
+    columns: Columns | None = None,
     human: str | None = None,
     aggregation: Aggregation = "mean",
     sampler: Sampler = "tpe",
@@ -321,8 +321,9 @@ def tune(
     Args:
         metric: the metric to tune, or its name.
         benchmark: human judgements: their name (`gmeg:fce`, `seeda-s:dev`, a folder, a file of ratings), or a
-            table of rated outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
-            `source`, `hypothesis`, `system` and one for each rated dimension (`human`).
+            table of outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
+            `source`, `hypothesis`, `system` and one for each rated dimension (`human`), or `rank`, from 1,
+            the best of a source.
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
         trials: number of trials; see `SearchPlan` for it, `sampler`, `validation`, `folds`, `seed` and
             `storage`.
@@ -333,6 +334,7 @@ def tune(
             `kendall`.
         output: folder of its file, or `None` to write none.
         overwrite: replace a tuned metric of this name.
+        columns: our name of a column -> its name in the table, or several names, one for each judge.
         human: see `objective`.
         aggregation: see `objective`.
         sampler: see `trials`.
@@ -366,7 +368,7 @@ def tune(
     others = {other if isinstance(other, str) else other.name: _loaded(other) for other in compare}
     task = check_tuning(
         named,
-        _loaded(benchmark),
+        _loaded(benchmark, columns),
         goal,
         plan,
         typed=benchmark if isinstance(benchmark, str) else "",
@@ -381,34 +383,15 @@ def tune(
     return task.run(bound, resamples=resamples, level=level, runtime=runtime)
 
 
-def _loaded(benchmark: str | Benchmark | Rows) -> Benchmark:
+def _loaded(benchmark: str | Benchmark | Rows, columns: Columns | None = None) -> Benchmark:
     """Return a benchmark, which is loaded if it is given by its name, and made if it is a table."""
     if isinstance(benchmark, Benchmark):
         return benchmark
     if not isinstance(benchmark, str):
-        return _of_table(benchmark)
-    if Path(benchmark).is_file():
-        return of_ratings(benchmark, read_ratings(benchmark))
+        return of_table(benchmark, columns)
     first, *others = expand_benchmarks([benchmark])
     if others:
         raise InputError(
             f"{benchmark} stands for {first} and {', '.join(others)}; name one of them at a time."
         )
-    return load_benchmark(first)
-
-
-def _of_table(table: Rows) -> Benchmark:
-    """Return the benchmark of a table of rated outputs in memory."""
-    name = type(table).__name__
-    ratings = []
-    for number, row in enumerate(rows_of(table, name), 1):
-        place = f"{name}, row {number}"
-        if missing := [
-            column for column in ("source", "hypothesis", "system") if column not in row
-        ]:
-            raise FormatError(
-                f"{place}: no column {missing[0]!r}; found {', '.join(row)[:200]}. The columns source, "
-                "hypothesis, system and one for each rated dimension were expected."
-            )
-        ratings.append(rating_of(row, place, {}))
-    return of_ratings(name, ratings)
+    return load_benchmark(first, columns)

@@ -14,8 +14,17 @@ import pandas
 import pytest
 
 import learnedgec
+from learnedgec.data.benchmarks import Ranking
+from learnedgec.data.benchmarks.rated import of_table
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError, UnknownNameError
+from learnedgec.errors import (
+    ConfigError,
+    FormatError,
+    InputError,
+    LeakageError,
+    OutputError,
+    UnknownNameError,
+)
 
 MIX = "ensemble(length=0.25, random=0.75)"
 SHORT: Any = {"objective": "sentence-accuracy", "trials": 12}
@@ -69,7 +78,16 @@ def test_a_benchmark_may_be_an_object_and_nothing_need_be_written() -> None:
         ({"sampler": "grid"}, ConfigError, "sampler is 'grid'; one of tpe, cma-es, gp was"),
         ({"validation": "x"}, ConfigError, "validation is 'x'; one of k-fold, systems, none was"),
         ({"trials": 0}, ConfigError, "trials is 0; a number of at least 1 was expected"),
-        ({"name": "plain"}, ConfigError, "'plain' is not a name for a tuned metric"),
+        (
+            {"name": "a/b"},
+            ConfigError,
+            "'a/b' cannot be the name of the tuned metric, by which it is found",
+        ),
+        (
+            {"columns": {"source": "s"}},
+            InputError,
+            "columns are those of a table, and sample is not",
+        ),
         ({"space": {"weights": 3}}, ConfigError, "3 is not a range"),
         ({"validation": "systems", "objective": "kendall"}, ConfigError, "Hold out"),
     ],
@@ -134,6 +152,42 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
     assert short.notices == [
         "DataFrame: 1 of 72 sources lack a single output of each system and are left out."
     ]
+
+
+def test_a_table_may_have_columns_of_other_names() -> None:
+    names = {"source": "learner", "hypothesis": "text", "system": "by"}
+    options: Any = {**SHORT, "objective": "segment-pearson", "output": None}
+    expected = learnedgec.tune(MIX, pandas.DataFrame(RATED), **options)
+    frame = pandas.DataFrame(RATED).rename(columns=names)
+    frame.to_csv("mine.csv", index=False)
+    for table in (frame, "mine.csv"):
+        assert learnedgec.tune(MIX, table, columns=names, **options).gain == expected.gain
+    with pytest.raises(FormatError, match=r"^DataFrame, row 1: no column 'source'; found learner"):
+        learnedgec.tune(MIX, frame, **options)
+    with pytest.raises(FormatError, match=r"no column 'wrong'"):
+        learnedgec.tune(MIX, frame, columns={**names, "system": "wrong"}, **options)
+
+
+def test_ranks_of_several_judges_are_rankings() -> None:
+    rows = [
+        {"source": "He go .", "hypothesis": text, "system": system, "ann": ann, "ben": ben}
+        for text, system, ann, ben in [
+            ("He goes .", "x", 1, 1),
+            ("He going .", "y", 2, 1),
+            ("He go .", "z", 3, 2.5),
+        ]
+    ]
+    benchmark = of_table(rows, {"rank": ["ann", "ben"]})
+    ann, ben = {"x": 1, "y": 2, "z": 3}, {"x": 1, "y": 1, "z": 2}
+    assert benchmark.rankings == (Ranking(0, ann), Ranking(0, ben))
+    assert benchmark.ratings == benchmark.official == {}
+    # Without ben's rank of one output, the mean ranks are a ranking.
+    assert of_table(
+        [rows[0], {**rows[1], "ben": None}, rows[2]], {"rank": ["ann", "ben"]}
+    ).rankings == (Ranking(0, ann),)
+    ranked = [{**row, "rank": 5 - row["fluency"]} for row in RATED]
+    tuned = learnedgec.tune(MIX, ranked, **SHORT, output=None)
+    assert "sentence-accuracy on held-out judgements of list" in repr(tuned)
 
 
 @pytest.mark.parametrize(

@@ -333,6 +333,7 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         ("seeda-s:+fluency", "", True, "gleu@seeda-s-+fluency+test"),
         ("seeda-s", "gleu@mine", True, "gleu@mine+seeda-s+test"),
         ("seeda-s:dev", "gleu@my-seeda-s", False, "gleu@my-seeda-s"),
+        ("gmeg:fce", "mine", False, "gleu@mine+gmeg-fce"),
         ("gmeg:fce", "gleu@mine", False, "gleu@mine+gmeg-fce"),
         ("jfleg:references", "", False, "gleu@jfleg-references"),
     ],

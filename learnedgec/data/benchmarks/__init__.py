@@ -8,9 +8,10 @@ from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark, half, read_benchmark
 from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, jfleg, peet, seeda
-from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
+from learnedgec.data.benchmarks.rated import autojqe, gmeg, of_table, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
+from learnedgec.data.sentences import Columns
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.plugins import Registry
@@ -92,7 +93,7 @@ REGISTRY: Registry[BenchmarkEntry] = Registry(
 )
 
 
-def load_benchmark(name: str) -> Benchmark:
+def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
     """Return a benchmark by name.
 
     Args:
@@ -106,7 +107,9 @@ def load_benchmark(name: str) -> Benchmark:
             - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
               with `gecpd` or `gector`;
             - the path of a folder in the format of `learnedgec.data.benchmarks.base`, such as that of a
-              study; `FOLDER:dev` and `FOLDER:test` are halves of its sentences (`half`).
+              study, or of a table of rated or ranked outputs (`of_table`); `PATH:dev` and `PATH:test` are
+              halves of its sentences (`half`).
+        columns: our name of a column -> its name in a table.
 
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
@@ -122,9 +125,11 @@ def load_benchmark(name: str) -> Benchmark:
     head, *words = name.split(":")
     folder, part = (name, "") if local_path(name) else name.rpartition(":")[::2]
     path = local_path(folder)
-    if head not in REGISTRY and path is not None and path.is_dir():
-        benchmark = read_benchmark(folder)
+    if head not in REGISTRY and path is not None and path.exists():
+        benchmark = of_table(folder, columns) if path.is_file() else read_benchmark(folder)
         return half(benchmark, part) if part else benchmark
+    if columns:
+        raise InputError(f"columns are those of a table, and {name} is not the file of one.")
     head = REGISTRY.spelt(head)
     if head == "jfleg":
         return jfleg(name.partition(":")[2])

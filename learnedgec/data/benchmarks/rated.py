@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.outputs import Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.ratings import Rating, load_ratings
-from learnedgec.data.tables import read_table
+from learnedgec.data.catalog.ratings import Rating, load_ratings, rating_of, read_ratings
+from learnedgec.data.sentences import Columns, Rows, flat, renamed, rows_of
+from learnedgec.data.tables import check_required, read_table
 from learnedgec.errors import InputError
 from learnedgec.stats.correlation import RaterAgreement, rater_agreement
 
@@ -58,10 +59,37 @@ def tmu_gfm() -> Benchmark:
     return of_ratings("tmu-gfm", load_ratings("tmu-gfm"))
 
 
+def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
+    """Return the benchmark of a table of outputs that people rated or ranked, without references.
+
+    It has the columns `source`, `hypothesis`, `system` and one for each rated dimension. Numbers in a column
+    `rank` rank the outputs of a source, from 1, the best; several columns of it are those of its judges.
+
+    Args:
+        table: a data frame, a `datasets.Dataset`, a list of its rows, or the name of a file.
+        columns: our name of a column -> its name in the table; see `read_ratings`.
+
+    Raises:
+        InputError, FormatError: the table cannot be used; the message names the row.
+    """
+    columns = columns or {}
+    if isinstance(table, str):
+        return of_ratings(table, read_ratings(table, columns))
+    name = type(table).__name__
+    needed = flat({"source": "source", "hypothesis": "hypothesis", "system": "system", **columns})
+    ratings = []
+    for number, row in enumerate(rows_of(table, name), 1):
+        place = f"{name}, row {number}"
+        check_required(place, row, needed)
+        ratings.append(rating_of(renamed(row, columns), place, columns))
+    return of_ratings(name, ratings)
+
+
 def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
     """Return a benchmark of rated outputs, without references.
 
     It has the sources of which every system has one rated output; a notice reports how many others there are.
+    A dimension `rank` becomes rankings.
 
     Args:
         name: the name of the benchmark.
@@ -96,7 +124,24 @@ def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
     if not any(rating.values for rating in chain(*columns.values())):
         raise InputError(f"{name}: no row has a rating; numbers were expected.")
     notices = (left_out,) if len(complete) < len(by_source) else ()
-    return _of_columns(name, columns, notices=notices)
+    rankings = tuple(chain(*map(_rankings, range(len(complete)), complete.values())))
+    return _of_columns(name, columns, notices=notices, rankings=rankings)
+
+
+def _rankings(sentence: int, outputs: Mapping[str, Rating]) -> Iterator[Ranking]:
+    """Yield a ranking by each judge of a sentence, or one by mean ranks if judges left outputs out."""
+    of_judges = {system: rating.raters.get("rank", ()) for system, rating in outputs.items()}
+    if len(set(map(len, of_judges.values()))) > 1 or not all(of_judges.values()):
+        of_judges = {
+            system: (rating.values["rank"],)
+            for system, rating in outputs.items()
+            if "rank" in rating.values
+        }
+    for ranks in zip(*of_judges.values(), strict=True):
+        order = sorted(set(ranks))
+        yield Ranking(
+            sentence, {s: 1 + order.index(rank) for s, rank in zip(of_judges, ranks, strict=True)}
+        )
 
 
 def swedish(references: str = "corpus") -> Benchmark:
@@ -183,6 +228,7 @@ def _of_columns(name: str, columns: Mapping[str, list[Rating]], **others: Any) -
             for system, column in columns.items()
         }
         for dimension in dict.fromkeys(chain(*(row.values for row in chain(*columns.values()))))
+        if dimension != "rank"
     }
     means = {dimension: rating_means(values) for dimension, values in ratings.items()}
     texts = {system: tuple(r.hypothesis for r in column) for system, column in columns.items()}
