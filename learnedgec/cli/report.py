@@ -205,8 +205,6 @@ _MEANING = """\
   `kobayashi2024`, leave ties out, since only then do the published values fit.""".splitlines()
 
 
-_MARK = "="
-
 # Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.
 # (2014), are not public as files; these are their successor's.
 _RATINGS = {
@@ -285,6 +283,11 @@ def reproduce(arguments: Sequence[str]) -> None:
         answers = reproduction.answers()
         if pages:
             _write_pages(Path(pages), answers, options)
+    _emit_answers(answers, options)
+
+
+def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
+    """Print the figures, or for several papers how many are in each state."""
     summary = counts(answers)
     rows = [
         {"paper": answer.figure.paper, **row}
@@ -349,7 +352,7 @@ def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
 
 def _own_metric(item: str) -> tuple[str, str]:
     """Return the two sides of NAME=METRIC."""
-    name, mark, metric = item.partition(_MARK)
+    name, mark, metric = item.partition("=")
     if not (name and mark and metric):
         raise InputError(f"--with {item} is not NAME=METRIC; give it such as impara=impara[mine].")
     return name, metric

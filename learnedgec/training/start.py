@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -175,15 +176,7 @@ def _continued(
         and layer is None  # else the states that it reads are gone or about to change
         and (frozen or (lora and reads_the_same(config.head(head).input)))
     }
-    new, old = settings["pooling"], config.pooling
-    pooled = [head for head, options in staying.items() if options.reads == "pooled"]
-    if pooled and new != old:
-        raise ConfigError(
-            f"model.pooling is {new}, but {', '.join(pooled)} of {folder} stay as they are and read {old}; "
-            f"set model.pooling to {old}."
-        )
-    if new == "pooler" != old:
-        raise ConfigError(f"model.pooling: the evaluator {folder} has no pooler; name {old}.")
+    _check_pooling(folder, settings["pooling"], config.pooling, staying)
     sums = {
         output: parts
         for output, parts in config.sums.items()
@@ -192,6 +185,37 @@ def _continued(
     sums |= settings["sums"]
     model = _model(encoder, name, staying | dict(heads), {**settings, "sums": sums, "lora": lora})
     widen_lora(model.encoder, earlier)
+    untrained = _continue_heads(model, first, heads)
+    about = {
+        "heads that continue": [head for head in heads if head not in untrained],
+        "heads that start untrained": untrained,
+        "sums that are not passed on (name them in model.sums)": [
+            output for output in config.sums if output not in sums
+        ],
+    }
+    parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
+    notice = f"Continuing {manifest['name']}{''.join(parts)}."
+    tokenizer = load_tokenizer(str(folder))
+    return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
+
+
+def _check_pooling(folder: Path, new: str, old: str, staying: Mapping[str, HeadConfig]) -> None:
+    """Raise `ConfigError` unless heads that stay can read the pooling, and the evaluator has it."""
+    pooled = [head for head, options in staying.items() if options.reads == "pooled"]
+    if pooled and new != old:
+        raise ConfigError(
+            f"model.pooling is {new}, but {', '.join(pooled)} of {folder} stay as they are and read {old}; "
+            f"set model.pooling to {old}."
+        )
+    if new == "pooler" != old:
+        raise ConfigError(f"model.pooling: the evaluator {folder} has no pooler; name {old}.")
+
+
+def _continue_heads(
+    model: EvaluatorModel, first: EvaluatorModel, heads: Mapping[str, HeadConfig]
+) -> list[str]:
+    """Give a model the heads of the first one that continue, and return the names of the untrained ones."""
+    config = first.config
     # A head of the same name that reads or learned something else is another head: the values of one that
     # ranks pairs, for example, have no relation to a scale of ratings.
     kind = attrgetter("input", "reads", "layer", "rated", "residual")
@@ -204,17 +228,7 @@ def _continued(
         if head not in untrained:
             model.heads[head].load_state_dict(first.heads[head].state_dict())
             options |= {key: config.heads[head][key] for key in ("offset", "scale")}
-    about = {
-        "heads that continue": [head for head in heads if head not in untrained],
-        "heads that start untrained": untrained,
-        "sums that are not passed on (name them in model.sums)": [
-            output for output in config.sums if output not in sums
-        ],
-    }
-    parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
-    notice = f"Continuing {manifest['name']}{''.join(parts)}."
-    tokenizer = load_tokenizer(str(folder))
-    return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
+    return untrained
 
 
 def _replaced_lora(
