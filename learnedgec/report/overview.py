@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -418,7 +419,11 @@ def warning_notice(
         sources: N sentences.
         systems: system -> N hypotheses.
     """
-    notice = f"{about}: {warning}" if about else str(warning)
+    notice = str(warning)
+    if about:
+        # Many warnings name the metric, too.
+        name = re.escape(re.split(r"[( ]", about)[0])
+        notice = f"{about}: " + re.sub(rf"\b{name}(\([^:]*\))?: ", "", notice, count=1)
     cut = set(getattr(warning, "items", ()))
     rows = zip(sources, *systems.values(), strict=True)
     touched = [
