@@ -166,13 +166,13 @@ def import_judgements(
                 hint="that they number (numbered).",
                 flag=f"that they number with --src (for its own tables, --src {folder / 'source.txt'}).",
             )
-        judgements, absent = _read(path, study.sources, study.systems, numbered)
+        judgements, absent = read_judgements(path, study.sources, study.systems, numbered)
         new, known = study.add(judgements)
         study.write_tables()
         return Imported(new, known, absent, len(judgements) - new - known)
     sources = read_lines(folder / "source.txt")
     systems = {**read_outputs(folder / "systems", sources), "source": sources}
-    judgements, absent = _read(path, sources, systems, numbered)
+    judgements, absent = read_judgements(path, sources, systems, numbered)
     task: Task = "pairs"
     if any(each.answer.edits for each in judgements):
         task = "edits"
@@ -187,8 +187,8 @@ def read_judgements(
     sources: Texts,
     systems: Mapping[str, Texts],
     numbered: Sequence[str] | None = None,
-) -> list[Judgement]:
-    """Read judgements of systems' outputs from a file of Label Studio, of Appraise, or a table.
+) -> tuple[list[Judgement], int]:
+    """Return the judgements in a file of Label Studio or Appraise, or a table, and how many are left out.
 
     Args:
         path: `.json`, what Label Studio exports as JSON; `.xml`, what Appraise exports, with `src-id` from 0;
@@ -202,13 +202,6 @@ def read_judgements(
         FormatError: the file is none of these, or a text in it is not among the sources or outputs.
         UnknownNameError: the file names a system without outputs.
     """
-    return _read(path, sources, systems, numbered)[0]
-
-
-def _read(
-    path: PathLike, sources: Texts, systems: Mapping[str, Texts], numbered: Sequence[str] | None
-) -> tuple[list[Judgement], int]:
-    """Return the judgements of a file, and how many others are left out."""
     if suffix(path) == ".json":
         return list(_read_label_studio(path, sources, systems)), 0
     numbered = sources if numbered is None else numbered

@@ -177,7 +177,7 @@ def test_a_benchmark_folder_without_a_study_gets_tables(
     assert new >= len(tasks)
     assert import_judgements(folder, file).new == 0
     assert main(["judge", str(folder), "--import", str(file)]) == 0
-    study.add(read_judgements(file, study.sources, study.systems))
+    study.add(read_judgements(file, study.sources, study.systems)[0])
     ours, theirs = load_benchmark(str(folder)), study.benchmark()
     assert sorted(map(repr, ours.rankings)) == sorted(map(repr, theirs.rankings))
     for dimension, scores in theirs.official.items():
@@ -193,9 +193,9 @@ def test_a_changed_annotation_replaces_the_earlier_one(make: Make, tmp_path: Pat
     study = make(questions=6, repeats=0)
     tasks = json.loads((_project(study, tmp_path) / "tasks.json").read_text(encoding="utf-8"))
     file = exported(tasks, annotate_pair, tmp_path / "export.json")
-    assert study.add(read_judgements(file, study.sources, study.systems))[0] == 6
+    assert study.add(read_judgements(file, study.sources, study.systems)[0])[0] == 6
     changed = exported(tasks[:1], lambda _: [result("better", "choices", ["bad"])], file)
-    assert study.add(read_judgements(changed, study.sources, study.systems))[0] == 1
+    assert study.add(read_judgements(changed, study.sources, study.systems)[0])[0] == 1
     judgements = study.judgements()
     assert len(judgements) == 6
     assert [each.answer for each in judgements if each.answer.bad] == [Answer([1, 1], bad=True)]
@@ -221,7 +221,7 @@ def test_other_projects_are_read_by_their_texts(make: Make, tmp_path: Path) -> N
     ]
     for number, (task, results, ranks) in enumerate(ordered):
         file = exported([{"data": task}], lambda _, r=results: r, tmp_path / f"{number}.json")
-        (judgement,) = read_judgements(file, study.sources, study.systems)
+        (judgement,), _ = read_judgements(file, study.sources, study.systems)
         assert (judgement.sentence, judgement.answer.ranks) == (number, ranks)
         assert judgement.groups == (("poor",), ("fair",))
 
@@ -237,7 +237,7 @@ def test_skipped_and_incomplete_annotations_count_for_nothing(make: Make, tmp_pa
     empty = exported(tasks[1:2], lambda _: [], tmp_path / "b.json")
     incomplete = incomplete.rename(tmp_path / "a.json")
     for file in (incomplete, empty):
-        study.add(read_judgements(file, study.sources, study.systems))
+        study.add(read_judgements(file, study.sources, study.systems)[0])
     assert [each.answer.skip for each in study.judgements()] == [
         "not all texts were ranked in Label Studio",
         "skipped in Label Studio",
