@@ -277,14 +277,6 @@ class LengthBatchSampler(Sampler[list[int]]):
         """Set the epoch, which determines the order; the Trainer calls this."""
         self.epoch = epoch
 
-    def largest(self) -> tuple[int, float]:
-        """Return the longest example, and how many times as many tokens the largest batch has, padded."""
-        longest = int(self.lengths.argmax())
-        tokens = max(
-            int(self.texts[batch].sum() * self.lengths[batch].max()) for batch in self._batches(0)
-        )
-        return longest, tokens / int(self.texts[longest] * self.lengths[longest])
-
     def __len__(self) -> int:
         # The schedule needs one number, so every epoch has as many batches as the first one: of more the last
         # are left out, and of fewer the first come again. They are a few of thousands.
@@ -301,14 +293,9 @@ class LengthBatchSampler(Sampler[list[int]]):
             if number > skipped:
                 # Count the batch before it is handed over, because checkpoints are written while it is used.
                 self.served = number
-                yield self.places(batch)
+                lists = self.lists
+                yield batch if lists is None else [n for place in batch for n in lists[place]]
         self.served = 0
-
-    def places(self, batch: Sequence[int]) -> list[int]:
-        """Return the places in the data of what examples stand for."""
-        if self.lists is None:
-            return list(batch)
-        return [place for number in batch for place in self.lists[number]]
 
     def _batches(self, epoch: int) -> list[list[int]]:
         """Return the batches of an epoch, for all processes."""

@@ -14,7 +14,6 @@ import pytorch_lightning as lightning
 import torch
 from lightning_fabric.plugins import TorchCheckpointIO
 from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
-from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.precision import has_bfloat16
@@ -39,7 +38,7 @@ _LONG = timedelta(minutes=10)
 
 
 class Announcement(lightning.Callback):
-    """Report data, device, plan and memory of a run before its first step, and its time after ten steps."""
+    """Report data, device and plan of a run before its first step, and its time after ten steps."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
@@ -69,7 +68,7 @@ class Announcement(lightning.Callback):
             )
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Report the number of steps, what ends training, and the memory that a step needs."""
+        """Report the number of steps, and what ends training."""
         steps = int(trainer.estimated_stepping_batches)
         ends = "".join(
             f"; training ends earlier after {stopping.patience} evaluations without a better "
@@ -77,19 +76,6 @@ class Announcement(lightning.Callback):
             for stopping in trainer.early_stopping_callbacks
         )
         self.notify(f"At most {steps:,} steps{ends}.")
-        # A process that has only a share of the weights cannot encode.
-        if isinstance(trainer.strategy, SingleDeviceStrategy | DDPStrategy):
-            loader: Any = trainer.train_dataloader
-            longest, share = loader.batch_sampler.largest()
-            # Two examples, because one is a special case of compilation.
-            places = loader.batch_sampler.places([longest, longest])
-            batch = trainer.strategy.batch_to_device(
-                loader.collate_fn(loader.dataset.__getitems__(places))
-            )
-            with trainer.precision_plugin.forward_context():
-                parts = estimated_memory(pl_module, batch, share / 2)
-            about = ", ".join(f"{part} {size / 2**30:.2f} GiB" for part, size in parts.items())
-            self.notify(f"Memory (estimated): {about}.")
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
         """Report the time that the run will take when ten steps are done."""
@@ -111,42 +97,6 @@ class Announcement(lightning.Callback):
                     "(--model.lora '{rank: 4, layers: 2}'), or fewer epochs (--trainer.max_epochs)."
                 )
             self.notify(notice)
-
-
-def estimated_memory(module: Any, example: Any, share: float) -> dict[str, int]:
-    """Return the bytes of weights, of gradients with their moments, and of activations kept for them.
-
-    The activations of a small batch are counted; those of the largest batch are in proportion.
-
-    Args:
-        module: the `EvaluatorModule`, whose optimizer keeps two moments of each gradient, as AdamW does.
-        example: a small batch on the module's device.
-        share: how many tokens the largest batch has for each token of the small one.
-    """
-    weights = {id(weight): weight for weight in module.model.parameters()}
-    trained = [weight for weight in weights.values() if weight.requires_grad]
-    owned = {weight.untyped_storage().data_ptr() for weight in weights.values()}
-    kept: dict[int, int] = {}
-
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in owned:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    devices = [module.device] if module.device.type == "cuda" else []
-    # Dropout must be the same with and without the estimate.
-    with (
-        torch.random.fork_rng(devices),
-        torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t),
-    ):
-        states = [module.model.encode(inputs, kind) for kind, inputs in example["inputs"].items()]
-    del states
-    return {
-        "weights": sum(weight.nbytes for weight in weights.values()),
-        "gradients and moments": sum(3 * weight.nbytes for weight in trained),
-        "activations": int(share * sum(kept.values())),
-    }
 
 
 class StepLines(lightning.Callback):

@@ -17,7 +17,6 @@ from training_files import arguments, pairs_file, ranked_pairs, trained
 from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
-from learnedgec.training.callbacks import estimated_memory
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 
 
@@ -123,26 +122,6 @@ def test_an_encoder_that_cannot_compute_twice_is_named(
     monkeypatch.setattr("transformers.BertModel.supports_gradient_checkpointing", False)
     with pytest.raises(ConfigError, match="gradient_checkpointing: BertModel does not support"):
         EvaluatorModule({"fluency": HeadOptions()}, str(tiny_encoder), gradient_checkpointing=True)
-
-
-def test_memory_is_estimated_without_a_trace(tiny_encoder: Path) -> None:
-    kept: list[int] = []
-    for checkpointed in (False, True):
-        module = EvaluatorModule(
-            {"fluency": HeadOptions()}, str(tiny_encoder), gradient_checkpointing=checkpointed
-        )
-        inputs = module.tokenizer(["he goes to the school ."] * 2, return_tensors="pt")
-        state = torch.get_rng_state()
-        parts = estimated_memory(module, {"inputs": {"hypothesis": dict(inputs)}}, 3.0)
-        assert torch.equal(state, torch.get_rng_state())
-        weights = sum(weight.numel() for weight in module.model.parameters())
-        assert parts["weights"] == 4 * weights
-        assert parts["gradients and moments"] == 12 * weights
-        kept.append(parts["activations"])
-    # Each of two layers keeps at least its input, queries, keys and values, and wider states twice.
-    tokens, width = inputs["input_ids"].numel(), 32
-    assert kept[0] > 3 * 2 * 4 * tokens * width * (4 + 2 * 2)
-    assert kept[1] < kept[0] / 2
 
 
 def test_averaged_weights_are_packaged(words: list[str]) -> None:
