@@ -14,6 +14,7 @@ from jsonargparse.typing import NonNegativeFloat
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.analysis.conclusions import compared, verdict
 from learnedgec.cli import flags, inputs, output, terms
+from learnedgec.data.input_warnings import misaligned
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Reannotates, ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
@@ -37,8 +38,8 @@ class _Comparison(inputs.Baseline):
     Attributes:
         fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
             (other than edit-count, length, constant and random), or has no score, and with 2 if that depends
-            on gold edits that errant does not extract itself (see --reannotate), or if the baseline makes
-            hardly any of the gold edits.
+            on gold edits that errant does not extract itself (see --reannotate), if the baseline makes hardly
+            any of the gold edits, or if lines seem to belong to other sources.
         margin: --fail-if-worse: allow a difference of so much, even if it is significant.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
@@ -132,6 +133,8 @@ def _gate(
             undecided.append(_undecided(rows, others, metric.metric.name))
         elif not any(row.failure("", margin) for row in rows):
             undecided += _too_few_correct(metric.metric, statistics, rows[0], names[metric.label])
+    # Of gold edits of other sentences, every system makes a few by chance.
+    undecided += misaligned(*task.inputs)
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
     return (

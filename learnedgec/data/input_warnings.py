@@ -63,11 +63,28 @@ def text_notices(
         *blank_notices(sources, systems, first),
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
-        *alignment_notices(sources, systems, first=first),
-        *alignment_notices(sources, corrected, "references", first),
+        *misaligned(sources, systems, references, first),
         *repetition_notices(systems),
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),
+    ]
+
+
+def misaligned(
+    sources: Texts, systems: Mapping[str, Texts], references: References | None, first: int = 1
+) -> list[str]:
+    """Return a notice for each system and annotator whose lines seem to belong to other sources.
+
+    Args:
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: references of the sentences, if there are any.
+        first: the number of the first line.
+    """
+    corrected = _reference_texts(references) if references is not None else {}
+    return [
+        *alignment_notices(sources, systems, first=first),
+        *alignment_notices(sources, corrected, "references", first),
     ]
 
 

@@ -298,6 +298,7 @@ def as_references(
         for number, row in enumerate(rows):
             for reference in row:
                 check_length(reference.text, f"references[{number}]")
+        _check_gold(rows, sources)
         return rows
     if by == "annotator":
         return References.from_texts(
@@ -312,6 +313,24 @@ def as_references(
             )
         _check_square(references.texts(), sources)
     return references
+
+
+def _check_gold(rows: References, sources: Texts) -> None:
+    """Raise `InputError` unless gold edits of each source make the text of their reference."""
+    for number, (source, row) in enumerate(zip(sources, rows, strict=False)):
+        for reference in row:
+            if reference.edits is None:
+                continue
+            try:
+                text = apply_edits(source, without_overlaps(reference.edits))
+            except InputError:
+                text = ""
+            if text.split() != reference.text.split():
+                raise InputError(
+                    f"references[{number}] has gold edits of another sentence than sources[{number}], "
+                    f"{source[:60]!r}: they do not make {reference.text[:60]!r} of it; give references of "
+                    "these sources, such as References.from_m2(FILE, sources)."
+                )
 
 
 _BY_ANNOTATOR = (

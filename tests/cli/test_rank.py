@@ -147,6 +147,20 @@ def test_the_gate_decides_nothing_by_edits_that_errant_does_not_make(run: Any) -
     assert "not decided: by errant" in out
 
 
+def test_the_gate_decides_nothing_by_gold_of_other_lines(run: Any) -> None:
+    """With the sources, the first line that differs is named; without them, the M2 file has them."""
+    blocks = Path("embedded/gold.m2").read_text("utf-8").strip().split("\n\n")
+    Path("shifted.m2").write_text("\n\n".join([blocks[-1], *blocks[:-1]]) + "\n", "utf-8")
+    systems = "--baseline embedded/systems/careful.txt --hyp embedded/systems/strong.txt"
+    gate = f"compare {systems} --gold shifted.m2 --metric m2 --fail-if-worse"
+    assert "sentence 1 of shifted.m2 differs from the source: 'Dear Sir or Madam" in (
+        run(f"{gate} --src embedded/source.txt", code=2).err
+    )
+    said = " ".join(run(gate, code=2).out.split())
+    assert "not decided: careful: 69 of 72 hypotheses correct the source of a line nearby" in said
+    assert "passed" not in said
+
+
 @pytest.mark.parametrize(
     ("metric", "edit", "correct", "sentences", "needed"),
     [

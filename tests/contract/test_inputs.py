@@ -11,6 +11,8 @@ from embedded import Sample
 from text_containers import CONTAINERS
 
 import learnedgec
+from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
@@ -105,3 +107,17 @@ def test_systems_are_named_in_messages(metric: Metric) -> None:
 def test_references_of_annotators_are_told_from_those_of_sentences(metric: Metric) -> None:
     with pytest.raises(LengthError, match=r"pass References\.from_texts\(\*references\)"):
         metric.score(["a", "b", "c"], ["a", "b", "c"], [["a", "b", "c"], ["a", "b", "d"]])
+
+
+def test_gold_edits_of_other_sentences_are_refused(sample: Sample) -> None:
+    sources, systems, references = sample.sources, sample.systems["weak"], sample.references
+    shifted = references.select([len(sources) - 1, *range(len(sources) - 1)])
+    with pytest.raises(
+        InputError,
+        match=r"^references\[0\] has gold edits of another sentence than sources\[0\], 'My gr",
+    ):
+        load_metric("m2").score(sources, systems, shifted)
+    # A span that its source does not have is one of another sentence, too.
+    short = References.from_annotated([AnnotatedSentence("a b c", {0: (Edit(2, 3, "d", "X"),)})])
+    with pytest.raises(InputError, match="gold edits of another sentence"):
+        load_metric("m2").score(["a b"], ["a b"], short)
