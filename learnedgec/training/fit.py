@@ -9,7 +9,8 @@ import pkgutil
 import re
 import shutil
 from argparse import SUPPRESS, ArgumentError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -118,9 +119,11 @@ def _train_seeds(
             "with trainer.devices: 1, or each by a command of its own with another seed_everything."
         )
     first.check_free(first.package.is_dir() and not config.resume)
+    # The checkpoints of an earlier training, which another may resume until this one has its first.
+    earlier = {}
     if config.overwrite and not config.resume:
-        for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
-            old.unlink()
+        found = Path(config.runs, config.name).glob("seed-*/*.ckpt")
+        earlier = {path: path.stat().st_mtime_ns for path in found}
     if config.jobs > 1:
         first.data.load()  # pairs are made once, before processes share them
     # The mean of rounded weights is rounded again.
@@ -132,6 +135,7 @@ def _train_seeds(
         words,
         module,
         seeds=seeds,
+        earlier=earlier,
         threads=max(1, torch.get_num_threads() // config.jobs),
         progress=progress and alone,
         notify=notify if alone else None,
@@ -159,17 +163,32 @@ def _train_seed(
     seed: int,
     *,
     seeds: Sequence[int],
+    earlier: Mapping[Path, int],
     threads: int,
     progress: bool,
     notify: Callable[[str], None] | None,
 ) -> TrainingResult:
-    """Train one seed, with its share of the processor's threads."""
+    """Train one seed, with its share of the processor's threads.
+
+    Its first checkpoint removes what is left of earlier checkpoints (path -> time) of other seeds.
+    """
     torch.set_num_threads(threads)
     if notify:
         notify(f"Seed {seed}, run {seeds.index(seed) + 1} of {len(seeds)}.")
     words = [*arguments, "--seeds=1", f"--seed_everything={seed}", f"--part=seed-{seed}"]
     with quiet_lightning():
-        result = Run(parse(words, progress=progress, module=module)).complete(notify)
+        run = Run(parse(words, progress=progress, module=module))
+        begun = run.kept.on_first
+
+        def on_first() -> None:
+            begun()
+            for path, written in earlier.items():
+                with suppress(FileNotFoundError):
+                    if path.parent != run.folder and path.stat().st_mtime_ns == written:
+                        path.unlink()
+
+        run.kept.on_first = on_first
+        result = run.complete(notify)
     assert result is not None  # there is one device
     return result
 

@@ -143,6 +143,27 @@ def test_an_earlier_run_stands_until_another_has_a_checkpoint(
         trained([*words, "--resume"])
 
 
+def test_earlier_seeds_stand_until_another_training_has_a_checkpoint(
+    tmp_path: Path, words: list[str], at: Any
+) -> None:
+    words += ["--seeds=2", "--trainer.max_epochs=1"]
+    trained(words)
+    runs = tmp_path / "runs" / "tiny"
+    files = {file: file.read_bytes() for file in runs.glob("seed-*/*.*")}
+    assert sum(file.suffix == ".ckpt" for file in files) == 4
+    at("training_step", 0, fails)
+    with pytest.raises(MemoryError):
+        trained([*words, "--overwrite"])
+    assert {file: file.read_bytes() for file in runs.glob("seed-*/*.*")} == files
+    # The second seed fails before its first checkpoint; the earlier one is not resumed in its place.
+    at("training_step", EPOCH, fails)
+    with pytest.raises(MemoryError):
+        trained([*words, "--overwrite"])
+    first, second = sorted(runs.glob("seed-*"))
+    assert {file.name for file in first.glob("*.ckpt")} == {"best.ckpt", "last.ckpt"}
+    assert not list(second.glob("*.ckpt"))
+
+
 def test_a_finished_run_goes_on_for_more_epochs(tmp_path: Path, words: list[str]) -> None:
     trained(words)
     folder = tmp_path / "runs" / "tiny"
