@@ -1,12 +1,13 @@
-"""How well heads of an evaluator, and sums of them, order the pairs of five sets.
+"""How well heads of evaluators, and sums of them, order the pairs of five sets.
 
-    LEARNEDGEC_MIRROR=… python scripts/lab/shares.py NAME [--sum "fluency=1.24 quality=.2 …" …] [--pairs 800]
+    LEARNEDGEC_MIRROR=… python scripts/lab/shares.py NAME [NAME …] [--sum "fluency=1.24 …" …] [--pairs 800]
 
 For each head, each sum of the package and each sum that is given, a row has the share of pairs in the right
 order, and in brackets that of the pairs whose sides are equally far from the source in edited words. A weight
 counts a head in standard deviations of its differences over all pairs where its part begins with `+`, so that
-`preference +edits=1` gives both the same share. No pair is CoNLL-2014 text, but
-joint-mpnet-3 learned from gmeg:wiki. docs/lab/joint-mpnet-4.md has the table.
+`preference +edits=1` gives both the same share. Outputs of further evaluators are named with their evaluator,
+such as `joint-mini/residual`. No pair is CoNLL-2014 text, but joint-mpnet-3 learned from gmeg:wiki.
+docs/lab/joint-mpnet-4.md and docs/lab/joint-mpnet-5.md have tables.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("evaluator")
+    parser.add_argument("evaluators", nargs="+")
     parser.add_argument("--sum", nargs="*", default=[], help='"PART=WEIGHT PART=WEIGHT …"')
     parser.add_argument("--pairs", type=int, default=800, help="pairs of a set, drawn at random")
     options = parser.parse_args()
@@ -58,10 +59,14 @@ def main() -> None:
         [pair.source for pair in flat] * 2,
         [pair.better for pair in flat] + [pair.worse for pair in flat],
     )
-    evaluator = Evaluator.load(options.evaluator)
-    outputs = [*evaluator.model.config.heads, *evaluator.model.config.sums]
-    values = evaluator.predict(sources, texts, list(dict.fromkeys(outputs)), runtime=runtime)
-    differences = {name: row[: len(flat)] - row[len(flat) :] for name, row in values.items()}
+    differences: dict[str, Floats] = {}
+    for place, of_package in enumerate(options.evaluators):
+        evaluator = Evaluator.load(of_package)
+        outputs = dict.fromkeys([*evaluator.model.config.heads, *evaluator.model.config.sums])
+        values = evaluator.predict(sources, texts, list(outputs), runtime=runtime)
+        for name, row in values.items():
+            label = f"{of_package}/{name}" if place else name
+            differences[label] = row[: len(flat)] - row[len(flat) :]
     for text in options.sum:
         differences[text] = _sum(text, differences)
     equal = np.array([nearness(pair) == "equal" for pair in flat])
