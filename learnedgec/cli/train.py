@@ -15,7 +15,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli import flags, output
 from learnedgec.data.configuration import check_help, configurations
-from learnedgec.data.text import read_text, write_text
+from learnedgec.data.text import read_json, read_text, write_text
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -88,7 +88,20 @@ def main(arguments: Sequence[str]) -> None:
         output.remark(mean if result.seed is None else median, options)
     if result.folder is not None:
         output.remark(f"The report is in {_report(result.folder, result.package)}.", options)
-    output.remark(f"The evaluator is in {result.package}.", options)
+    output.remark(
+        f"The evaluator is in {result.package}. Use it as {_use(result.package)}.", options
+    )
+
+
+def _use(package: Path) -> str:
+    """Return the option for the metrics that read an evaluator, by its name if that is enough to find it."""
+    from learnedgec.evaluators.packages import MANIFEST, list_evaluators
+    from learnedgec.training.package import reading_metrics
+
+    found = list_evaluators().get(package.name)
+    named = found is not None and found.resolve() == package.resolve()
+    name = package.name if named else str(package)
+    return f"--metric {reading_metrics({**read_json(package / MANIFEST), 'name': name})}"
 
 
 def _report(folder: Path, package: Path) -> str:

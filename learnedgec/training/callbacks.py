@@ -75,7 +75,7 @@ class Announcement(lightning.Callback):
             f"{stopping.monitor} (early_stopping.patience)"
             for stopping in trainer.early_stopping_callbacks
         )
-        self.notify(f"At most {steps:,} steps{ends}.")
+        self.notify(f"At most {steps:,} step{'s' if steps > 1 else ''}{ends}.")
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
         """Report the time that the run will take when ten steps are done."""

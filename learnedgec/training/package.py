@@ -208,7 +208,7 @@ def model_card(manifest: Mapping[str, Any]) -> str:
         name=name,
         version=manifest["versions"]["learnedgec"],
         outputs="\n".join(_output_lines(manifest)),
-        metrics=_metrics(manifest),
+        metrics=reading_metrics(manifest),
         gate=_gate(manifest),
         encoder=encoder,
         training="\n".join(_training_lines(manifest)),
@@ -275,7 +275,7 @@ def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
     return [(metric, read) for metric, read in readers if read <= outputs]
 
 
-def _metrics(manifest: Mapping[str, Any]) -> str:
+def reading_metrics(manifest: Mapping[str, Any]) -> str:
     """Return metrics for a command line that together read every output of the package."""
     readers = _readers(manifest)
     covered = {output for _, outputs in readers for output in outputs}

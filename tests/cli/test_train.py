@@ -234,7 +234,9 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(train: Any) -> None:
         command = f"{TRAIN} --overwrite --trainer.max_epochs=-1 --trainer.max_steps {steps}"
         out, err = train(command)
         assert "fluency" in out
-        assert "The evaluator is in checkpoints/mine." in err
+        use = "Use it as --metric \"head(model='mine', name='fluency')\"."
+        assert f"The evaluator is in checkpoints/mine. {use}\n" in err
+        assert ("At most 1 step;" in err) == (steps == 1)
         state = torch.load("runs/mine/best.ckpt", weights_only=True)
         assert state["global_step"] <= steps
 
