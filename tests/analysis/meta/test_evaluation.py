@@ -280,6 +280,7 @@ def equally_good(seed: int) -> list[MetricTest]:
     ratings = random.normal(size=(6, 12))
     shared: Any = SimpleNamespace(
         protocol=Protocol(resamples=59, seed=seed),
+        benchmark=SimpleNamespace(anonymous=False),
         human=SimpleNamespace(scores=ratings.mean(axis=1), ratings=ratings),
         comparisons=None,
     )
