@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
@@ -41,7 +40,7 @@ from learnedgec.evaluators.packages import (
     output_names,
 )
 from learnedgec.evaluators.packages import HeadConfig as HeadConfig
-from learnedgec.evaluators.precision import Precision, evaluator_precision, unpack
+from learnedgec.evaluators.precision import Precision, evaluator_precision, read_weights
 from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
@@ -156,7 +155,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         config = options.pop("config", None)
         if config is None:
             config = EvaluatorConfig.from_pretrained(folder, local_files_only=True)
-        weights = unpack(load_file(folder / "model.safetensors"))
+        weights = read_weights(folder)
         model: EvaluatorModel = super().from_pretrained(
             None, config=config, state_dict=weights, **options
         )
@@ -486,7 +485,7 @@ def _load(package: Package, device: str) -> Evaluator:
             config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
             with Uninitialised():
                 model = EvaluatorModel(config)
-            model.load_state_dict(unpack(load_file(path / "model.safetensors")), assign=True)
+            model.load_state_dict(read_weights(path, package.digest), assign=True)
             tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
         except Exception as error:  # safetensors, torch, tokenizers and transformers have their own
             raise PackageError(

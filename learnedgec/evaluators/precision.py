@@ -28,13 +28,20 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import torch
+from filelock import FileLock
+from safetensors.torch import load_file, save_file
 
-from learnedgec.errors import ConfigError, ModelError
+from learnedgec._version import __version__
+from learnedgec.data.catalog.files import cache_folder
+from learnedgec.errors import ConfigError, ModelError, OutputError
 from learnedgec.evaluators.loading import torch_device
 from learnedgec.evaluators.lora import is_lora
+from learnedgec.runtime.files import atomic_path, key_of
 from learnedgec.runtime.runtime import Runtime
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
@@ -151,6 +158,30 @@ def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         elif not name.endswith(_SCALES):
             weights[name] = tensor.float() if tensor.is_floating_point() else tensor
     return weights
+
+
+def read_weights(folder: Path, digest: str = "") -> dict[str, torch.Tensor]:
+    """Return the unpacked weights of a package.
+
+    With `LEARNEDGEC_SHARE_WEIGHTS=1`, processes have one copy in memory: the first writes the weights to a
+    file in the cache's folder, and all map it.
+
+    Args:
+        folder: folder of the package.
+        digest: the package's digest; without it, the weights are not shared.
+    """
+    packed = folder / "model.safetensors"
+    if digest and os.environ.get("LEARNEDGEC_SHARE_WEIGHTS") == "1":
+        file = cache_folder() / "unpacked" / f"{key_of(digest, __version__)}.safetensors"
+        # Where nothing can be written, each process has a copy of its own.
+        with suppress(OSError, OutputError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{file}.lock"):
+                if not file.exists():
+                    with atomic_path(file) as partial:
+                        save_file(unpack(load_file(packed)), partial)
+            return load_file(file)
+    return unpack(load_file(packed))
 
 
 def check_bits(model: torch.nn.Module, bits: Bits) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 from scipy.stats import norm
 
+from learnedgec.data.catalog.files import CACHE_VARIABLE
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.precision import (
     GROUP,
     NORMAL_FLOAT,
     check_bits,
     pack,
+    read_weights,
     round_weights,
     unpack,
 )
@@ -115,3 +120,26 @@ def test_a_model_becomes_what_is_stored(bits: int) -> None:
     after = model(torch.ones(1, 256))
     assert after.tolist() != before.tolist()
     assert after.tolist() == [pytest.approx(row, abs=0.05) for row in before.tolist()]
+
+
+def test_processes_share_a_file_of_unpacked_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = torch.randn(2, 2 * GROUP, generator=torch.Generator().manual_seed(1))
+    stored = pack({"dense": matrix, "bias": torch.ones(2)}, 4)
+    save_file(stored, tmp_path / "model.safetensors")
+    expected = unpack(stored)
+    monkeypatch.setenv("LEARNEDGEC_SHARE_WEIGHTS", "1")
+    (tmp_path / "a file").touch()
+    for place, files in (("cache", 1), ("a file/cache", 0)):
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / place))
+        for _ in range(2):
+            weights = read_weights(tmp_path, "digest")
+            assert {name: weights[name].tolist() for name in weights} == {
+                name: tensor.tolist() for name, tensor in expected.items()
+            }
+        assert len(list((tmp_path / place).glob("unpacked/*.safetensors"))) == files
+    # The second process reads what the first has unpacked.
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "model.safetensors").unlink()
+    assert read_weights(tmp_path, "digest")["dense"].equal(expected["dense"])

@@ -125,6 +125,8 @@ class _Worker:
     """The work of an actor: one block at a time, with the same loaded models."""
 
     def __init__(self, scorer: BlockScorer, folder: str) -> None:
+        # The actors of a machine need one copy of an evaluator's weights.
+        os.environ.setdefault("LEARNEDGEC_SHARE_WEIGHTS", "1")
         self.scorer = scorer
         if Path(folder).is_dir():
             os.chdir(folder)
