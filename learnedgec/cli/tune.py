@@ -68,7 +68,7 @@ def build_parser() -> ArgumentParser:
         "tune",
         "Find the parameters with which a metric agrees best with human judgements, and save the tuned "
         "metric under a name. Its value on the tuning data is optimistic; report the held-out value.",
-        common="metric benchmark columns human space objective trials compare name overwrite format out",
+        common="metric benchmark columns space objective trials compare name overwrite out",
     )
     flags.add_metrics(parser)
     flags.add_fields(parser, _Task, Goal, title="what to tune, and on what")
