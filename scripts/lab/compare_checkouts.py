@@ -31,18 +31,23 @@ METRICS = (
         "errant",
         "senterrant",
         "cleme",
-        "cleme2",
         "gleu",
         "green",
         "gotoscorer",
-        "uot-errant",
+        "hter",
+        "ter",
     ),
-    *("hter", "ter", "edit-count", "length", "random", "some", "impara", "preference"),
     *(
-        f"bertscore({_MINILM})",
-        f"pt-errant(scorer='bertscore', {_MINILM})",
+        "edit-count",
+        "length",
+        "random",
+        "some",
+        "impara",
+        "preference",
         "ensemble(gleu=0.5, some=0.5)",
     ),
+    *(f"cleme2({_MINILM})", f"uot-errant({_MINILM})", f"bertscore({_MINILM})"),
+    f"pt-errant(scorer='bertscore', {_MINILM})",
 )
 """The metrics of the sample."""
 REAL = (
@@ -69,30 +74,31 @@ def numbers(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
         yield place, float("nan")
 
 
-def scores(checkout: Path, folder: Path, metric: str) -> dict[str, float]:
-    """Return the numbers of a metric for the texts in a folder, by a checkout, none if it lacks it."""
-    words = ["score", "--metric", metric, "--level", "sentence", "--format", "json", "--quiet"]
+def scores(checkout: Path, folder: Path, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the numbers of each metric for the texts in a folder, by a checkout."""
+    words = ["score", "--metric", *metrics, "--level", "sentence", "--format", "json", "--quiet"]
     words += ["--src", str(folder / "source.txt"), "--gold", str(folder / "gold.m2"), "--hyp"]
     words += map(str, sorted((folder / "systems").glob("*.txt")))
     done = subprocess.run(
         [sys.executable, "-m", "learnedgec", *words],
         cwd=checkout,
         env=os.environ | {"PYTHONPATH": str(checkout)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
+        check=True,
     )
-    if done.returncode:
-        print(f"{checkout.name}: {metric}: {done.stderr.strip().splitlines()[-1]}")
-        return {}
-    return dict(numbers(json.loads(done.stdout)["scores"]))
+    records: dict[str, list[Any]] = {}
+    for record in json.loads(done.stdout)["scores"]:
+        records.setdefault(record["metric"], []).append(record)
+    return {metric: dict(numbers(rows)) for metric, rows in records.items()}
 
 
 def compare(checkouts: Sequence[Path], name: str, folder: Path, metrics: Sequence[str]) -> int:
     """Print how many numbers of each metric differ, and by how much; return how many do in all."""
     total = differing = 0
-    for metric in metrics:
-        old, new = (scores(checkout, folder, metric) for checkout in checkouts)
+    before, after = (scores(checkout, folder, metrics) for checkout in checkouts)
+    for metric in before.keys() | after.keys():
+        old, new = before.get(metric, {}), after.get(metric, {})
         gaps = [
             abs(old[place] - new[place])
             for place in old.keys() & new.keys()
@@ -101,7 +107,7 @@ def compare(checkouts: Sequence[Path], name: str, folder: Path, metrics: Sequenc
         lone = len(old.keys() ^ new.keys())
         total, differing = total + len(old.keys() | new.keys()), differing + len(gaps) + lone
         about = f"{len(gaps)} differ, by {max(gaps, default=0):.2g} at most"
-        print(f"{name}: {metric}: of {len(old):,} numbers {about}; {lone} in one alone", flush=True)
+        print(f"{name}: {metric}: of {len(old):,} numbers {about}; {lone} in one alone")
     print(f"{name}: {differing:,} of {total:,} numbers differ", flush=True)
     return differing
 
