@@ -296,7 +296,7 @@ def tune(
     objective: Objective = "kendall",
     trials: int = 200,
     space: Mapping[str, Any] | None = None,
-    compare: Sequence[str | Benchmark] = (),
+    compare: Sequence[str | Benchmark | Rows] = (),
     name: str | None = None,
     output: PathLike | None = "checkpoints",
     overwrite: bool = False,
@@ -329,7 +329,8 @@ def tune(
             `storage`.
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
             default, the weights on the simplex.
-        compare: further benchmarks on which the tuned and the given metric are compared.
+        compare: further benchmarks, or tables with the same columns, on which the tuned and the given metric
+            are compared.
         name: the name of the tuned metric; by default `METRIC@BENCHMARK`, with `+OBJECTIVE` unless it is
             `kendall`.
         output: folder of its file, or `None` to write none.
@@ -365,7 +366,11 @@ def tune(
     goal = Goal(objective, aggregation, human)
     plan = SearchPlan(trials, sampler, seed, validation, folds, storage)
     named = as_named(metric)
-    others = {other if isinstance(other, str) else other.name: _loaded(other) for other in compare}
+    others: dict[str, Benchmark] = {}
+    for number, other in enumerate(compare):
+        loaded = _loaded(other, None if isinstance(other, str) else columns)
+        label = loaded.name if isinstance(other, Benchmark) else f"compare[{number}]"
+        others[other if isinstance(other, str) else label] = loaded
     task = check_tuning(
         named,
         _loaded(benchmark, columns),

@@ -162,6 +162,8 @@ def test_a_table_may_have_columns_of_other_names() -> None:
     frame.to_csv("mine.csv", index=False)
     for table in (frame, "mine.csv"):
         assert learnedgec.tune(MIX, table, columns=names, **options).gain == expected.gain
+    tuned = learnedgec.tune(MIX, frame, columns=names, compare=[frame], **options)
+    assert tuned.comparisons.keys() == {"compare[0]"}
     with pytest.raises(FormatError, match=r"^DataFrame, row 1: no column 'source'; found learner"):
         learnedgec.tune(MIX, frame, **options)
     with pytest.raises(FormatError, match=r"no column 'wrong'"):
