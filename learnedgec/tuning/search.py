@@ -37,7 +37,7 @@ from learnedgec.stats.resampling import (
     resample,
 )
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
-from learnedgec.tuning.space import Simplex, read_space
+from learnedgec.tuning.space import Simplex, Space, read_space
 from learnedgec.tuning.trials import (
     Fold,
     MetricTrials,
@@ -221,10 +221,6 @@ def tune(
     if isinstance(value, Ensemble) and value.scales is None:
         value = trials_of.metric = value.scaled_by(trials_of.statistics(value))
     ranges = read_space(value, space)
-    references = {"given": trials_of.tried(ranges.given, target)}
-    for parameter, range_ in ranges.ranges.items():
-        if isinstance(range_, Simplex) and "uniform" not in references:
-            references["uniform"] = trials_of.tried({parameter: range_.starts()[0]}, target)
 
     def signature(metric: Metric) -> str:
         return bound.replaced(metric).signature(benchmark.references)
@@ -259,7 +255,7 @@ def tune(
     )
     return Tuning(
         best=best,
-        references=references,
+        references=_references(trials_of, ranges, target),
         trials=tuple(trials),
         folds=tuple(folds),
         gain=gain,
@@ -281,6 +277,15 @@ def tune(
         tuned_on_test=marked,
         sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},
     )
+
+
+def _references(trials_of: MetricTrials, ranges: Space, target: Target) -> dict[str, TriedMetric]:
+    """Return what the tuned metric is compared with: the given parameters and, of weights, equal ones."""
+    references = {"given": trials_of.tried(ranges.given, target)}
+    for parameter, range_ in ranges.ranges.items():
+        if isinstance(range_, Simplex) and "uniform" not in references:
+            references["uniform"] = trials_of.tried({parameter: range_.starts()[0]}, target)
+    return references
 
 
 def check_task(
