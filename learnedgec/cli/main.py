@@ -154,6 +154,8 @@ def _meant(word: str) -> str:
 
 def run() -> None:
     """Console entry point: run a command, and exit with its code."""
+    # On a busy machine, threads of torch that wait in a loop keep each other from the processor.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Pipes and files get UTF-8. A terminal keeps its encoding; characters that it lacks are escaped.
         encoding = None if sys.stdout.isatty() else "utf-8"

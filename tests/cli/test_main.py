@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -145,3 +146,17 @@ def test_workers_end_with_their_parent(tmp_path: Path, end: signal.Signals) -> N
     while any(worker.exists() for worker in workers) and time.monotonic() < deadline:
         pass
     assert [worker for worker in workers if worker.exists()] == []
+
+
+@pytest.mark.parametrize("given", [None, "active"])
+def test_threads_sleep_while_they_wait_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
+    if given is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    monkeypatch.setattr(command_line, "main", lambda: 0)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    with pytest.raises(SystemExit):
+        command_line.run()
+    assert os.environ["OMP_WAIT_POLICY"] == (given or "passive")
