@@ -315,6 +315,8 @@ def judge_heads(
 ) -> dict[str, Verdict]:
     """Return a verdict on each head that has ratings or pairs in any part; not to be testable is one, too.
 
+    There is none on heads for capitals: whoever counts changed letters orders their pairs without a mistake.
+
     Args:
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
@@ -326,6 +328,8 @@ def judge_heads(
     verdicts: dict[str, Verdict] = {}
     for head in filter(taught.__contains__, evaluator.model.config.heads):
         config = evaluator.model.config.head(head)
+        if config.reads == "capitals":
+            continue
         test = head_test(parts["test"], head, config.rated)
         trained = np.empty(0) if test is None else _tested(evaluator, test, head, runtime)
         doubt = "it has no ratings or pairs there" if test is None else test.doubt(trained)

@@ -261,6 +261,7 @@ def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     data = {"pairs": {"capitals": [source]}}
     result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
     assert result.results["dev"]["capitals"]["accuracy"] > 0.8
+    assert not result.verdicts
     before, after = (load_file(p / "model.safetensors") for p in (start, result.package))
     assert {name for name in after if name not in before} == {
         "heads.capitals.weight",
