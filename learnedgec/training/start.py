@@ -274,11 +274,6 @@ def _model(
                 f"model.sums.{output}: a sum needs parts among the heads {', '.join(heads)}; its parts are "
                 f"{', '.join(parts) or 'none'}."
             )
-        if output in heads and output not in parts:
-            raise ConfigError(
-                f"model.sums.{output} replaces the head {output} and must contain it; its parts are "
-                f"{', '.join(parts)}. Add {output}, or give the sum another name."
-            )
     encoder_config: Any = encoder.config
     encoder_config.name_or_path = name  # not the place of a `pkg:` encoder on this machine
     return EvaluatorModel.from_encoder(encoder, heads, **settings)
