@@ -77,9 +77,8 @@ METRICS: Mapping[str, str] = {
     "impara": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
     "preference": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had been measured); "
     f"{_GATE_AND_CAPITALS}",
-    "impara[open-mpnet]": "nothing but its data; no human judgement",
-    "preference[open-mpnet]": "sum: held-out pairs of its data (chosen again after SEEDA and GJG15 had been "
-    "measured)",
+    "impara[open-mpnet]": "head: held-out pairs of its data, read together with SEEDA and GJG15",
+    "preference[open-mpnet]": "head: as `impara[open-mpnet]`; sum: held-out pairs of its data",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",

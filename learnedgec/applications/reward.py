@@ -182,8 +182,8 @@ class MeaningPenalty:
     """
 
     metric: AnyMetric = "head(model='open-mpnet', name='meaning')"
-    weight: float = 4.0
-    slack: float = 2.5
+    weight: float = 3.0
+    slack: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)

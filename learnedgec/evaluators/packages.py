@@ -51,10 +51,10 @@ RELEASED = "joint-mpnet-3"
 # Every evaluator in the repository, with the SHA-256 of its manifest, which has those of its files.
 RELEASES = {
     "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
-    "open-mpnet": "83f830a0b4ac3e94b3bbef06cad5677db20eae3d7eba04262edc14030ddea06e",
+    "open-mpnet": "7eb684a1881d1114352edd4ba6b9859bd8eaf239584350a7b78f1e1760192689",
 }
 # The release from which an installation fetches a missing evaluator: the first one that has all.
-_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.1.0"
+_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.3.0"
 # The model type of an evaluator in its configuration.
 MODEL_TYPE = "learnedgec-evaluator"
 

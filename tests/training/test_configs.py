@@ -28,13 +28,15 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
     encoder = ["--model.encoder", str(tiny_encoder), "--model.layer", "2"]
     if path.stem.startswith("open-"):  # whose encoder has a licence, unlike the tiny one
         encoder += ["--licence-policy", "any"]
+    if path.stem == "open-mpnet-base":
+        encoder += ["--model.heads.detection.layer", "1"]
     if path.stem == "joint-mpnet-2":  # it continues the evaluator of the first stage
         names = ("grammaticality", "fluency", "quality", "likelihood")
         heads = {name: HeadConfig("hypothesis") for name in names}
         first = tiny.save_evaluator(tmp_path / "first", heads=heads)
         encoder = ["--model.encoder", str(first), "--model.lora", "{rank: 4, layers: 1}"]
     # They continue that of the stage before.
-    if path.stem in ("joint-mpnet-3", "open-mpnet-capitals", "open-mpnet"):
+    if path.stem in ("joint-mpnet-3", "open-mpnet"):
         names = ("grammaticality", "fluency", "quality", "likelihood", "relative", "meaning")
         heads = {name: HeadConfig("hypothesis") for name in names}
         second = tiny.save_evaluator(tmp_path / "second", heads=heads)

