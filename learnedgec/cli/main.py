@@ -97,8 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # The reader, such as `head`, has closed the pipe. What Python still flushes at exit goes nowhere.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        except (LearnedgecError, ArgumentError, OSError, MemoryError) as error:
-            if debug:
+        except (LearnedgecError, ArgumentError, OSError, MemoryError, RuntimeError) as error:
+            unexpected = isinstance(error, RuntimeError) and not _is_of_memory(error)
+            if debug or unexpected:
                 raise
             code, message = _USER_ERROR, _one_sentence(error)
     print(f"{name}: {message}", file=sys.stderr)
@@ -206,10 +207,18 @@ def _one_sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and not isinstance(error, LearnedgecError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}{error.strerror}."
-    if isinstance(error, MemoryError):
-        return "there is not enough memory; use less input or smaller batches."
+    if isinstance(error, MemoryError) or _is_of_memory(error):
+        return (
+            "there is not enough memory; use less input, smaller batches (--batch-tokens, in training "
+            "--data.batch_size) or fewer --jobs."
+        )
     message = error.for_command_line if isinstance(error, LearnedgecError) else str(error)
     return " ".join(message.split())
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    """Return whether a device has not enough memory, without importing torch."""
+    return type(error).__name__ == "OutOfMemoryError"
 
 
 def _one_line_warnings() -> Any:

@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import torch
 
 from learnedgec.cli import main as command_line
 from learnedgec.cli.main import main
@@ -30,6 +31,12 @@ def score(tmp_path: Path) -> list[str]:
     return ["score", "--src", source, "--hyp", output, "--metric", "length", "--quiet"]
 
 
+MEMORY = (
+    "there is not enough memory; use less input, smaller batches (--batch-tokens, in training "
+    "--data.batch_size) or fewer --jobs."
+)
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
@@ -37,7 +44,8 @@ def score(tmp_path: Path) -> list[str]:
         (InputError("it is\n  empty."), 2, "it is empty."),
         (InputError("say ", hint="resume=True.", flag="--resume."), 2, "say --resume."),
         (OSError(24, "Too many open files", "f.txt"), 2, "f.txt: Too many open files."),
-        (MemoryError(), 2, "there is not enough memory; use less input or smaller batches."),
+        (MemoryError(), 2, MEMORY),
+        (torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate"), 2, MEMORY),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -59,6 +67,15 @@ def test_errors_are_one_sentence_and_an_exit_code(
 def test_debug_shows_the_traceback() -> None:
     with pytest.raises(UnknownNameError):
         main(["score", "--debug", "--metric", "glue"])
+
+
+def test_a_fault_of_the_program_shows_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(words: object) -> int:
+        raise RuntimeError
+
+    monkeypatch.setattr(command_line, "_run_command", fail)
+    with pytest.raises(RuntimeError):
+        main(["score"])
 
 
 def test_unknown_command_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
