@@ -40,7 +40,8 @@ class _Comparison(inputs.Baseline):
         fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
             (other than edit-count, length, constant and random), or has no score, and with 2 if that depends
             on gold edits that errant does not extract itself (see --reannotate), if the baseline makes hardly
-            any of the gold edits, or if lines seem to belong to other sources.
+            any of the gold edits, if lines seem to belong to other sources, or if a system is worse on some
+            sentences, but differs on too few for any significance.
         margin: --fail-if-worse: allow a difference of so much, even if it is significant.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
@@ -133,6 +134,7 @@ def _gate(
             continue
         others = _with_own_edits(task, metric, rows, margin, resampling)
         decided += [row for row in rows if row.system not in others]
+        undecided += _too_few_differ(rows, names[metric.label], margin)
         if others:
             undecided.append(_undecided(rows, others, metric.metric.name))
         elif not foreign and not any(row.failure("", margin) for row in rows):
@@ -211,6 +213,21 @@ def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
         f"{row.baseline} and the gold edits change {both:,} of the same sentences, and have a common edit in "
         f"only {right:,} of them, as if the gold edits were those of other sentences (at least "
         f"{100 * _BY_CHANCE:g} % are expected); check the gold edits."
+    ]
+
+
+def _too_few_differ(rows: Sequence[BaselineComparison], name: str, margin: float) -> list[str]:
+    """Return which systems lose sentences, but too few for any difference by a metric to be significant.
+
+    A difference within the margin is allowed in any case.
+    """
+    needed = sentences_needed(1, rows[0].level)
+    return [
+        f"by {name}, {row.system} and {row.baseline} differ on only {row.differing} of "
+        f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
+        "compare them on more sentences."
+        for row in rows
+        if row.losses and row.differing < needed and not (margin and row.difference >= -margin)
     ]
 
 

@@ -196,6 +196,39 @@ def test_the_gate_decides_nothing_if_the_baseline_makes_hardly_any_gold_edit(
     assert reason in " ".join(out.split())
 
 
+@pytest.mark.parametrize(
+    ("sentences", "worse", "better", "margin", "code"),
+    [
+        (7, 2, 0, 0, 2),
+        (15, 5, 0, 0, 2),
+        (15, 1, 1, 0, 2),
+        (15, 6, 0, 0, 1),
+        # The new system is nowhere worse, or within the margin.
+        (15, 0, 0, 0, 0),
+        (15, 0, 5, 0, 0),
+        (15, 5, 0, 0.9, 0),
+    ],
+)
+def test_the_gate_decides_nothing_if_too_few_sentences_differ(
+    run: Any, sentences: int, worse: int, better: int, margin: float, code: int
+) -> None:
+    right, wrong = "He has gone home .", "He have gone home ."
+    equal = sentences - worse - better
+    write_lines("source.txt", [wrong] * sentences)
+    write_lines("ref.txt", [right] * sentences)
+    write_lines("old.txt", [right] * (worse + equal) + [wrong] * better)
+    write_lines("new.txt", [wrong] * worse + [right] * (equal + better))
+    files = "--src source.txt --ref ref.txt --baseline old.txt --hyp new.txt"
+    gate = f"compare {files} --metric gleu --fail-if-worse --margin {margin}"
+    said = " ".join(run(gate, code=code).out.split())
+    undecided = (
+        f"not decided: by gleu, new and old differ on only {worse + better} of {sentences} sentences, and a "
+        "significant difference needs 6; compare them on more sentences."
+    )
+    assert (undecided in said) == (code == 2)
+    assert ("passed: " in said) == (code == 0)
+
+
 @pytest.mark.parametrize("metric", ["gleu", "m2"])
 @pytest.mark.parametrize("baseline", ["strong", "weak"])
 def test_the_gate_decides_nothing_by_gold_edits_of_the_next_sentence(
