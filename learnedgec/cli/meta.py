@@ -63,8 +63,10 @@ class _Evaluation:
         benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
             options such as seeda-s:+fluency; or a folder with your own benchmark, FOLDER, or a half of it,
             FOLDER:test; or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
-            hypothesis, system and one for each rated dimension, or rank.
-        columns: what columns of the table are called, such as {source: learner, fluency: [rater_1, rater_2]}.
+            hypothesis, system and one for each rated dimension, or rank, or with the columns source and
+            outputs, and best, worst or ranks.
+        columns: what columns of the table are called, such as {source: learner, fluency: [rater_1, rater_2]}
+            or {outputs: [prod_a, prod_b], best: winner}.
         human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
             (default: TS if published, else EW, else every dimension).
         aggregation: how a metric's sentence scores become a system's score, one or several (default: mean,

@@ -30,11 +30,12 @@ class _Task:
         benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, jfleg:references,
             seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
             of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
-            hypothesis, system and one for each rated dimension (--human), or rank; the evaluator
-            joint-mpnet-3 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki (a half of gmeg:dev)
-            and JFLEG, so tune its metrics on others.
+            hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
+            and outputs, and best, worst or ranks; the evaluator joint-mpnet-3 (some, impara, preference) has
+            learned from tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
         columns: what columns of the table are called: --columns.source learner, or {source: learner, rank:
-            [judge_1, judge_2]}, with several columns for several judges.
+            [judge_1, judge_2]}, with several columns for several judges, or {outputs: [prod_a, prod_b], best:
+            winner}.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 

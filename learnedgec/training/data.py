@@ -21,6 +21,7 @@ import torch
 from jsonargparse.typing import PositiveInt, register_type
 from torch.utils.data import DataLoader
 
+from learnedgec.data.catalog.judgements import JUDGEMENTS
 from learnedgec.data.catalog.leakage import (
     check_leakage,
     check_reserved,
@@ -50,7 +51,7 @@ from learnedgec.training.examples import (
     split_places,
     stored,
 )
-from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
+from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.judged import iterate_rated
 from learnedgec.training.pairs.referenced import LabelledOutputs
 

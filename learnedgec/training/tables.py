@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
+from learnedgec.data.catalog.judgements import JUDGEMENTS
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
@@ -31,7 +32,7 @@ from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.pairs.judged import JUDGEMENTS, read_ranked_pairs
+from learnedgec.training.pairs.judged import read_ranked_pairs
 from learnedgec.training.run import TrainingResult
 
 if TYPE_CHECKING:

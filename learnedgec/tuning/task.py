@@ -323,7 +323,7 @@ def tune(
         benchmark: human judgements: their name (`gmeg:fce`, `seeda-s:dev`, a folder, a file of ratings), or a
             table of outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
             `source`, `hypothesis`, `system` and one for each rated dimension (`human`), or `rank`, from 1,
-            the best of a source.
+            the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`.
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
         trials: number of trials; see `SearchPlan` for it, `sampler`, `validation`, `folds`, `seed` and
             `storage`.

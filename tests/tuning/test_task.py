@@ -192,6 +192,78 @@ def test_ranks_of_several_judges_are_rankings() -> None:
     assert "sentence-accuracy on held-out judgements of list" in repr(tuned)
 
 
+CHOICES = [
+    {"src": "He go .", "a": "He goes .", "b": "He going .", "who": "a"},
+    {"src": "He go .", "a": "He goes .", "b": "He going .", "who": "2"},
+    {"src": "She go .", "a": "She go .", "b": "She goes .", "who": "tie"},
+    {"src": "We goes .", "a": "We go .", "b": "We goes .", "who": ""},
+]
+NAMES: Any = {"source": "src", "outputs": ["a", "b"], "best": "who"}
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_choices_between_columns_of_outputs_are_rankings(from_file: bool) -> None:
+    frame = pandas.DataFrame(CHOICES)
+    frame.to_csv("choices.csv", index=False)
+    benchmark = of_table("choices.csv" if from_file else frame, NAMES)
+    assert benchmark.sources == ("He go .", "She go .", "We goes .")
+    assert benchmark.systems["b"] == ("He going .", "She goes .", "We goes .")
+    assert benchmark.rankings == (
+        Ranking(0, {"a": 1, "b": 2}),
+        Ranking(0, {"a": 2, "b": 1}),
+        Ranking(1, {"a": 1, "b": 1}),
+    )
+    assert not benchmark.anonymous
+    with pytest.raises(InputError, match=r"no row has a judgement; ranks, or a best or worst"):
+        of_table(CHOICES[3:], NAMES)
+    with pytest.raises(FormatError, match=r"^list, row 1: 'outputs' is 'None'; a list of at least"):
+        of_table(CHOICES, {"source": "src", "best": "who"})
+
+
+def test_judged_lists_of_outputs_are_rankings() -> None:
+    rows = [
+        {"source": "s", "outputs": ["x", "y", "z"], "best": "y", "worst": None},
+        {"source": "t", "outputs": ["x", "y"], "best": 1, "worst": None},
+    ]
+    Path("judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    benchmark = of_table("judged.jsonl")
+    assert benchmark.systems == {
+        "output-1": ("x", "x"),
+        "output-2": ("y", "y"),
+        "output-3": ("z", "t"),
+    }
+    # The choice of y says nothing about x and z.
+    assert [dict(ranking.ranks) for ranking in benchmark.rankings] == [
+        {"output-1": 2, "output-2": 1},
+        {"output-2": 1, "output-3": 2},
+        {"output-1": 1, "output-2": 2},
+    ]
+    assert benchmark.anonymous
+    ranked = {"source": "s", "outputs": ["x", "y", "z"], "ranks": [2.5, -1, 1]}
+    assert of_table([ranked]).rankings == (Ranking(0, {"output-1": 2, "output-3": 1}),)
+
+
+def test_tuning_on_choices_in_python_and_on_the_command_line() -> None:
+    from learnedgec.cli.main import main
+
+    choices = [
+        {
+            "src": f"He go {n} .",
+            "a": f"He goes {n} .",
+            "b": f"He go to {n} times .",
+            "who": "ab"[n % 3 == 0],
+        }
+        for n in range(30)
+    ]
+    pandas.DataFrame(choices).to_csv("choices.csv", index=False)
+    tuned = learnedgec.tune(MIX, choices, columns=NAMES, **SHORT, output=None)
+    options = ["--benchmark", "choices.csv", "--columns", json.dumps(NAMES)]
+    objective = ["--objective", "sentence-accuracy", "--trials", "12"]
+    assert main(["tune", "--metric", MIX, *objective, *options]) == 0
+    assert learnedgec.load_metric("ensemble@choices.csv+sentence-accuracy") == tuned.metric
+    assert main(["meta", "--metric", "length", *options]) == 0
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

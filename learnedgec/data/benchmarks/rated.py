@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.judgements import JudgementRow
 from learnedgec.data.catalog.outputs import Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings, rating_of, read_ratings
-from learnedgec.data.sentences import Columns, Rows, flat, renamed, rows_of
+from learnedgec.data.sentences import Columns, Rows, flat, read_records, renamed, rows_of
 from learnedgec.data.tables import check_required, read_table
 from learnedgec.errors import InputError
 from learnedgec.stats.correlation import RaterAgreement, rater_agreement
@@ -65,6 +66,10 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
     It has the columns `source`, `hypothesis`, `system` and one for each rated dimension. Numbers in a column
     `rank` rank the outputs of a source, from 1, the best; several columns of it are those of its judges.
 
+    A row may also hold several outputs of a source, with the columns `source` and `outputs`, and `ranks`,
+    `best` or `worst`, as ranked pairs do (`learnedgec.training.pairs.judged.read_ranked_pairs`). Each column
+    of outputs is then a system; in a column of lists, it is unknown which system wrote which output.
+
     Args:
         table: a data frame, a `datasets.Dataset`, a list of its rows, or the name of a file.
         columns: our name of a column -> its name in the table; see `read_ratings`.
@@ -73,16 +78,73 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
         InputError, FormatError: the table cannot be used; the message names the row.
     """
     columns = columns or {}
-    if isinstance(table, str):
-        return of_ratings(table, read_ratings(table, columns))
-    name = type(table).__name__
-    needed = flat({"source": "source", "hypothesis": "hypothesis", "system": "system", **columns})
-    ratings = []
-    for number, row in enumerate(rows_of(table, name), 1):
+    name = table if isinstance(table, str) else type(table).__name__
+    rows = table if isinstance(table, str) else list(rows_of(table, name))
+    _, first = next(_records(name, rows, (), {}), ("", {}))
+    if "outputs" in first or not columns.keys().isdisjoint(("outputs", "ranks", "best", "worst")):
+        judged = _records(name, rows, ("source",), columns)
+        judgements = (JudgementRow(row, place, columns) for place, row in judged)
+        return _of_judgements(name, judgements, columns)
+    if isinstance(rows, str):
+        return of_ratings(name, read_ratings(name, columns))
+    records = _records(name, rows, ("source", "hypothesis", "system"), columns)
+    return of_ratings(name, [rating_of(row, place, columns) for place, row in records])
+
+
+def _records(
+    name: str, rows: str | list[dict[str, Any]], required: Sequence[str], columns: Columns
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the renamed columns of each row of a file, or of a table of this name."""
+    if isinstance(rows, str):
+        yield from read_records(rows, required, columns)
+        return
+    needed = flat({**{column: column for column in required}, **columns})
+    for number, row in enumerate(rows, 1):
         place = f"{name}, row {number}"
         check_required(place, row, needed)
-        ratings.append(rating_of(renamed(row, columns), place, columns))
-    return of_ratings(name, ratings)
+        yield place, renamed(row, columns)
+
+
+def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) -> Benchmark:
+    """Return a benchmark of ranked or chosen outputs; rows with equal texts judge one sentence.
+
+    Args:
+        name: the name of the benchmark.
+        rows: the judgements.
+        columns: as for `of_table`; several columns of outputs are the systems.
+
+    Raises:
+        FormatError: a row cannot be used.
+        InputError: no row has a judgement.
+    """
+    numbers: dict[tuple[str, ...], int] = {}  # of a source with its outputs
+    judged: list[tuple[int, dict[int, int]]] = []
+    for row in rows:
+        outputs = row.outputs()
+        number = numbers.setdefault((row.text("source"), *outputs), len(numbers))
+        judged += ((number, ranks) for ranks in row.rankings(outputs))
+    if not judged:
+        raise InputError(
+            f"{name}: no row has a judgement; ranks, or a best or worst output, were expected."
+        )
+    size = max(map(len, numbers)) - 1
+    named = columns.get("outputs", "")
+    anonymous = isinstance(named, str)
+    systems = [f"output-{place + 1}" for place in range(size)] if anonymous else list(named)
+    return Benchmark(
+        name,
+        tuple(source for source, *_ in numbers),
+        {
+            # A source with fewer outputs than others stands for those that it lacks.
+            system: tuple(texts[place] if place < len(texts) else texts[0] for texts in numbers)
+            for place, system in enumerate(systems, 1)
+        },
+        rankings=tuple(
+            Ranking(number, {systems[place]: rank for place, rank in ranks.items()})
+            for number, ranks in judged
+        ),
+        anonymous=anonymous,
+    )
 
 
 def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:

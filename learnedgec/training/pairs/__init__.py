@@ -24,7 +24,6 @@ from learnedgec.training.pairs.base import PairSource, RankedPair, write_ranked_
 from learnedgec.training.pairs.corrections import CapitalPairs, ImpactPairs, MeaningPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.judged import (
-    JUDGEMENTS,
     PairFile,
     RankingPairs,
     RatedPairs,
@@ -33,7 +32,6 @@ from learnedgec.training.pairs.judged import (
 from learnedgec.training.pairs.referenced import DistilledPairs, EditPairs, ReferencedPairs
 
 __all__ = [
-    "JUDGEMENTS",
     "PAIR_SOURCES",
     "REGISTRY",
     "CapitalPairs",
