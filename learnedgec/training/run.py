@@ -106,16 +106,18 @@ class TrainingResult:
         return read_history(self.folder) if self.folder else []
 
     def __repr__(self) -> str:
-        figures = (
-            (part, head, *main_figure(values), values["n"])
-            for part, heads in self.results.items()
-            for head, values in heads.items()
-        )
-        lines = (
-            f"  {part} {head}: {measure} {'-' if value is None else f'{value:.3f}'} (n = {number:,})"
-            for part, head, measure, value, number in figures
-        )
-        return "\n".join([f"Evaluator in {self.package}", *lines])
+        lines = [f"Evaluator in {self.package}"]
+        for part, heads in self.results.items():
+            for head, values in heads.items():
+                if part == "test" and head in self.verdicts:
+                    lines.append(f"  test: {self.verdicts[head].sentence}")
+                    continue
+                measure, value = main_figure(values)
+                low, high = (values.get(measure + end) for end in ("_low", "_high"))
+                interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+                figure = "-" if value is None else f"{value:.3f}{interval}"
+                lines.append(f"  {part} {head}: {measure} {figure} (n = {values['n']:,})")
+        return "\n".join(lines)
 
 
 def read_history(folder: Path) -> list[dict[str, float]]:

@@ -136,7 +136,7 @@ class TuningResult:
                 f"  on {benchmark}: {of['tuned'].value:.4f}, given metric {of['given'].value:.4f}, gain "
                 f"{gain_cell(gain)}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
 
     def _repr_html_(self) -> str:
         return as_html(

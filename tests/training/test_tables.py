@@ -58,6 +58,10 @@ def test_tables_of_every_kind_train_what_a_file_trains(tmp_path: Path, tiny_enco
     lines = repr(result).splitlines()
     assert lines[0] == "Evaluator in out/dataset"
     assert len(lines) == 5
+    assert re.match(
+        r"  dev fluency: pearson -?0\.\d{3} \[-?\d\.\d\d, -?\d\.\d\d\] \(n = \d+\)$", lines[1]
+    )
+    assert lines[3] == f"  test: {result.verdicts['fluency'].sentence}"
 
 
 def test_a_continued_run_is_the_run_without_an_interruption(tiny_encoder: Path) -> None:

@@ -55,7 +55,8 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     assert "expect no gain" in tuned.conclusions[0]
     lines = repr(tuned).splitlines()
     assert lines[0] == f"{tuned.name}: {tuned.metric.label}"
-    assert len(lines) == 3
+    assert lines[3:] == [f"  {sentence}" for sentence in tuned.conclusions]
+    assert "expect no gain" in lines[3]
     assert tuned._repr_html_().count("<tr>") == 7
 
 
