@@ -30,7 +30,7 @@ from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks
-from learnedgec.stats.significance import format_p_value, is_significant
+from learnedgec.stats.significance import format_p_value, is_significant, sentences_needed
 
 # The measures in the table by default, as far as a benchmark has them: four fit beside each other.
 MEASURES = (
@@ -263,7 +263,14 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     ]
     if not by_count:
         return ""
-    _, measure = max(by_count)
+    count, measure = max(by_count)
+    where, level = f"{evaluation.benchmark}, {evaluation.human}", evaluation.protocol.level
+    if count < (needed := sentences_needed(1, level)):
+        unit = evaluation.metrics[0].estimates[measure].unit
+        return (
+            f"{where}: nothing can be said about the metrics by {count} {unit}; no difference can be "
+            f"significant with fewer than {needed}."
+        )
     leader = evaluation.leaders.get(measure)
     if leader is None or not leader.sentinel:
         return ""
@@ -274,12 +281,12 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     }
     estimate = evaluation.metrics[0].estimates[measure]
     alike = [
-        f"{short[rival]} ({format_p_value(p_value, evaluation.protocol.level)})"
+        f"{short[rival]} ({format_p_value(p_value, level)})"
         for rival, p_value in leader.p_values.items()
-        if not is_significant(p_value, evaluation.protocol.level)
+        if not is_significant(p_value, level)
     ]
     return (
-        f"{evaluation.benchmark}, {evaluation.human}: by {measure_name(measure)}, the best metric is "
+        f"{where}: by {measure_name(measure)}, the best metric is "
         f"{cells[leader.metric]}, and the best sentinel is {cells[leader.sentinel]}."
     ) + (
         f" {estimate.count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."

@@ -287,7 +287,7 @@ def rank_distance(scores: Floats, human: Sequence[Floats]) -> int:
 
 
 def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
-    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than three.
+    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than four.
 
     Args:
         kind: the name of the correlation.
@@ -295,7 +295,7 @@ def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
         metric: (S,), the metric's scores.
     """
     size = len(human)
-    if size < 2:
+    if size < 4:
         return np.full(size, np.nan)
     others = np.array([[other for other in range(size) if other != out] for out in range(size)])
     return correlate(kind, human[others], metric[others])

@@ -84,6 +84,29 @@ def test_few_comparisons_cannot_tell_metrics_apart(run: Any) -> None:
     assert evaluation["leaders"]["sentence_accuracy"]["sentinel"] == "edit-count"
 
 
+def test_two_systems_and_four_comparisons_say_nothing(run: Any) -> None:
+    shutil.copytree(SAMPLE_FOLDER, "mine")
+    for system in ("eager", "weak"):
+        Path(f"mine/systems/{system}.txt").unlink()
+    Path("mine/ratings.csv").unlink()
+    rows = ["0,strong,careful,0", "2,strong,careful,0", "4,careful,strong,0", "5,strong,careful,0"]
+    Path("mine/rankings.csv").write_text("\n".join(["id,better,worse,tie", *rows, ""]), "utf-8")
+    command = "meta --benchmark mine --metric 'gleu(iterations=5)' --human EW"
+    out = run(command).out
+    assert " ".join(out.split()).endswith(
+        "mine, EW: nothing can be said about the metrics by 4 comparisons; no difference can be significant "
+        "with fewer than 6."
+    )
+    assert "the best metric" not in out
+    (evaluation,) = run(f"{command} --format json").json["evaluations"]
+    for entry in evaluation["metrics"]:
+        for measure in ("pearson", "spearman", "kendall", "partial_pearson", "partial_spearman"):
+            assert entry["measures"][measure]["value"] is None
+            assert entry["measures"][measure]["over_systems"] == [None, None]
+        assert entry["measures"]["sentence_accuracy"]["count"] == 4
+    assert list(evaluation["leaders"]) == ["sentence_accuracy"]
+
+
 def test_every_table_of_a_wide_evaluation_begins_with_the_metric(run: Any) -> None:
     out = run("meta --benchmark sample --metric 'gleu(iterations=5)' --human fluency").out
     assert "outputs 360, sources 68\n" in out

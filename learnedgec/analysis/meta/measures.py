@@ -85,6 +85,9 @@ _NAMES = {
 }
 
 
+FEWEST = 3
+"""The smallest number of systems for a correlation; that of two scores is always 1 or -1."""
+
 # Every measure; which of them there are depends on the judgements of a benchmark.
 ALL_MEASURES = (
     *(kind.replace("-", "_") for kind in get_args(Correlation)),
@@ -254,6 +257,8 @@ def _of_systems(
         name: str, kind: Correlation, value: Floats, of_resamples: Floats, controls: int = 0
     ) -> None:
         lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
+        if count < FEWEST and kind != "pairwise-accuracy":
+            value = np.full_like(value, np.nan)
         over_sentences = interval_of_correlation(float(value), of_resamples, level, lowest=lowest)
         over_systems = fisher_interval(float(value), count, level, kind=kind, controls=controls)
         estimates[name] = Measurement(float(value), count, "systems", over_sentences, over_systems)
@@ -380,7 +385,7 @@ def qualities(shared: JudgedBenchmark) -> dict[str, Callable[[Floats], Floats]]:
     """Return measure -> the function from sentence scores (B, S, N) to their quality (B,), for tests."""
     human = shared.human
     functions: dict[str, Callable[[Floats], Floats]] = {}
-    if len(human.scores) > 1 and not shared.benchmark.anonymous:
+    if len(human.scores) >= FEWEST and not shared.benchmark.anonymous:
         functions["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
     if shared.comparisons is not None:
         clear = decided(shared.comparisons)
