@@ -127,8 +127,7 @@ def test_nothing_is_known_of_other_systems_from_two(benchmark_: Benchmark) -> No
     two = benchmark_.select(["careful", "weak"])
     estimates = evaluate("length", two, QUICK, human="EW", sentinels=False).metrics[0].estimates
     for name in ("pearson", "spearman", "kendall"):
-        assert estimates[name].value == pytest.approx(1.0)
-        assert estimates[name].over_systems == (-1.0, 1.0)
+        assert np.isnan([estimates[name].value, *estimates[name].over_systems]).all()
     for name in ("pairwise_accuracy", "soft_pairwise_accuracy"):
         assert estimates[name].over_systems == (0.0, 1.0)
 
