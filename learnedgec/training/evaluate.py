@@ -375,6 +375,22 @@ def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
     return outputs[int(np.argmax(np.nan_to_num(figures)))]
 
 
+def baseline_in_words(name: str) -> str:
+    """Return what a baseline of a verdict is, for sentences.
+
+    Example:
+        >>> baseline_in_words("before (fluency)")
+        'the head fluency of the evaluator that it continues'
+    """
+    kind, _, output = name.partition(" ")
+    return {
+        "before": f"the head {output[1:-1]} of the evaluator that it continues"
+        if output
+        else "the evaluator that it continues",
+        "beside": "the score that it was trained beside",
+    }.get(kind, name)
+
+
 def _with_sides(*numbers: float) -> str:
     """Return a gain and its interval with two digits, or three where two hide on which side of 0 it is.
 
@@ -413,8 +429,7 @@ def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Fl
         resamples=_RESAMPLES,
     )
     what = "r" if measure == "pearson" else "accuracy"
-    rival = best.replace("before", "the evaluator that it continues")
-    rival = rival.replace("beside", "the score that it was trained beside")
+    rival = baseline_in_words(best)
     if rivals[best] is not values[best]:
         rival += f" counted the other way round, with {what} {figure(rivals[best]):.2f}"
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"

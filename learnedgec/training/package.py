@@ -37,7 +37,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.learned import GATE, Head, Preference
 from learnedgec.metrics.some import DIMENSIONS, Impara, Some
 from learnedgec.runtime.files import atomic_folder, check_writable
-from learnedgec.training.evaluate import Verdict
+from learnedgec.training.evaluate import Verdict, baseline_in_words
 
 # Figures of the results, with their names on a hub and on the card.
 _FIGURES = {
@@ -228,7 +228,9 @@ def model_card(manifest: Mapping[str, Any]) -> str:
 def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the test part says of each head, and what its baselines have there."""
     for verdict in manifest.get("verdicts", {}).values():
-        figures = ", ".join(f"`{name}` {value:.3f}" for name, value in verdict["baselines"].items())
+        figures = ", ".join(
+            f"{baseline_in_words(name)} {value:.3f}" for name, value in verdict["baselines"].items()
+        )
         beside = f" For comparison, by the same measure: {figures}; each also counts the other way round."
         yield verdict["sentence"] + beside * bool(figures)
 

@@ -134,13 +134,13 @@ def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> Non
     manifest["continued"] = {"name": "theirs", "sha256": "", "datasets": ["gug", "a.jsonl"]}
     # A teacher may have learned from a file of theirs as well.
     manifest["data"]["datasets"] = ["my.csv", "a.jsonl"]
-    baselines = {"edit-count": -0.25, "before": 0.5}
+    baselines = {"edit-count": -0.25, "before (style)": 0.5}
     manifest["verdicts"] = {"fluency": {"sentence": "Good.", "baselines": baselines}}
     card = model_card(manifest)
     assert "- `my.csv`: your own data\n- `a.jsonl`: files of `theirs`; see its card" in card
     assert (
-        "Good. For comparison, by the same measure: `edit-count` -0.250, `before` 0.500; each"
-        in card
+        "Good. For comparison, by the same measure: edit-count -0.250, the head style of the evaluator that "
+        "it continues 0.500; each" in card
     )
 
 
