@@ -6,12 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from textwrap import fill
+from types import SimpleNamespace
 
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli import flags, inputs
-from learnedgec.cli.output import check_free, format_table, notice, remark
+from learnedgec.cli.output import check_free, emit_text, format_table, notice, remark
+from learnedgec.cli.terms import explain_terms
 from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
@@ -90,6 +93,7 @@ class _Page(flags.Quiet):
         export: write the questions as a Label Studio project into this folder, and do not serve them.
         status: print how the study stands, and do not serve it.
         json: print the status as JSON.
+        notes: explain below the status what its columns mean.
         host: address to listen on; on any address but loopback, everyone on the network can reach the page.
         port: port to listen on; 0: any free port.
     """
@@ -99,6 +103,7 @@ class _Page(flags.Quiet):
     export: str | None = None
     status: bool = False
     json: bool = False
+    notes: bool = False
     host: str = "127.0.0.1"
     port: int = 8000
 
@@ -242,7 +247,10 @@ def _print_status(study: Study, options: Namespace) -> None:
         (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),
     ]
-    write_text("-", "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows))
+    text = "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows)
+    terms = explain_terms([row for _, rows in parts for row in rows], ())
+    shown = SimpleNamespace(out="-", notes=options.notes, quiet=options.quiet)
+    emit_text(text, shown, notes=[fill(term, 100) for term in terms])
     for row in status.raters:
         if row["random"]:
             notice(f"{row['rater']} cannot be told from somebody who answers at random.")

@@ -40,6 +40,17 @@ TERMS = {
     "equal weights. The gain is that of the tuned over the given one on held-out judgements.",
     "held-out folds": "parts of the sentences that had no say in the choice of the parameters: mean and "
     "standard deviation over the parts.",
+    "cluster, best, worst": "every system of a cluster is significantly better than every system of a "
+    "later one; best and worst are the ranks that a system may have by the same tests.",
+    "judged, more": "how many judgements compare the two systems, and about how many more would tell them "
+    "apart (two-sided test at 5 %, power of 80 %) if the difference is as it looks.",
+    "cohen, fleiss, alpha": "agreement of raters on the same questions, beyond chance: 1 if they always "
+    "agree, about 0 if as often as by chance. Mean κ of two raters (Cohen), κ of all raters (Fleiss), and α "
+    "(Krippendorff).",
+    "consistent, above_chance, random": "how often a rater answers a repeated question in the same way, "
+    "from 0 to 1; how far the rater agrees with everyone else, in standard deviations (random answers have "
+    "mean 0); and whether that is below 1.645 after 20 answers or more, as for 95 % of those who answer at "
+    "random.",
 }
 """Term -> its meaning; docs/reference/glossary.md has the same."""
 
@@ -49,6 +60,10 @@ _PRINTED = {
     "cannot tell A from B": "cannot tell",
     "Holm's correction": "Holm",
     "tuned, given, uniform": "gain of the tuned",
+    "cluster, best, worst": "best worst",
+    "judged, more": "judged more",
+    "cohen, fleiss, alpha": "cohen fleiss",
+    "consistent, above_chance, random": "above_chance",
 }
 
 

@@ -152,7 +152,25 @@ def test_a_study_without_answers_has_a_status(run: Any) -> None:
     Study.create("new", study.sources, study.systems, settings=StudySettings(sentences=4))
     said = run("judge new --status")
     assert "Systems" not in said.out
-    assert said.err == "There are too few judgements to rank the systems.\n"
+    assert said.err == ("There are too few judgements to rank the systems.\nexplain: --notes\n")
+
+
+def test_notes_explain_the_columns_of_the_status(run: Any) -> None:
+    study = simulated(Path("mystudy"), questions=30, raters=2, overlap=1)
+    while item := study.next("rater-2"):
+        study.record(item.number, Answer(ranks=[1, 2]))
+    said = run("judge mystudy --status --notes")
+    for term in (
+        "cluster, best, worst",
+        "judged, more",
+        "cohen, fleiss, alpha",
+        "consistent, above_",
+    ):
+        assert f"\n{term}" in said.out
+    assert "explain:" not in said.err
+    plain = run("judge mystudy --status")
+    assert said.out.startswith(plain.out)
+    assert "explain: --notes\n" in plain.err
 
 
 def test_every_command_reads_a_study(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
