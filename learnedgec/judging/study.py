@@ -82,6 +82,8 @@ class Study:
         ...     study.record(item.number, Answer(ranks=[1, 2]))
         >>> len(study.judgements()), len(study.benchmark().rankings)
         (2, 2)
+        >>> study  # doctest: +ELLIPSIS
+        Study('...study': pairs, 2 sentences, 2 systems, 1 rater, 2 of 2 answers)
     """
 
     def __init__(self, folder: PathLike) -> None:
@@ -144,6 +146,14 @@ class Study:
                 database.executescript(TABLES)
                 database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
         return cls(folder)
+
+    def __repr__(self) -> str:
+        settings, raters = self.settings, len(self.raters)
+        return (
+            f"Study({str(self.folder)!r}: {settings.task}, {len(self.sources):,} sentences, "
+            f"{len(self.systems)} systems, {raters} rater{'' if raters == 1 else 's'}, "
+            f"{len(self.judgements()):,} of {settings.total * raters:,} answers)"
+        )
 
     # -- raters ------------------------------------------------------------------------------------
 
