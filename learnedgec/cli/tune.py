@@ -136,11 +136,12 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
     rows = [(result, row) for result in results for row in result.rows()]
     several = len(results) > 1
     trials = len(results[0].tuning.trials)
+    judgements = " and ".join(result.tuning.judgements for result in results)
     output.emit(
         [row for _, row in rows],
         options,
         payload=payloads if several else payloads[0],
-        title=f"Agreement with people by {options.objective}, {trials} trials",
+        title=f"Agreement with people by {options.objective} on {judgements}, {trials} trials",
         table_rows=[_row_for_readers(result, row, several) for result, row in rows],
         groups=("name", "benchmark"),
         conclusions=[

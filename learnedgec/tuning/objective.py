@@ -184,6 +184,14 @@ class Target:
         highest = np.where(rated, self.ratings, -np.inf).max(axis=0)
         return np.flatnonzero(highest > np.where(rated, self.ratings, np.inf).min(axis=0))
 
+    @property
+    def judgements(self) -> str:
+        """How many judgements count, such as `56 comparisons in 40 sentences`; ties do not."""
+        sentences = f"{len(self.counted):,} sentences"
+        if not self.goal.of_sentences:
+            return sentences
+        return f"{len(decided(self.comparisons)):,} comparisons in {sentences}"
+
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).
 

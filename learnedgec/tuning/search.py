@@ -83,6 +83,7 @@ class Tuning:
             they are too few or no resample differs.
         held_out_sentences: the number of held-out sentences whose judgements count.
         benchmark: name of the tuning data.
+        judgements: how many of its judgements count, in words.
         notices: caveats about these data, one sentence each.
         goal: the goal that was maximised.
         plan: the settings of the search.
@@ -98,6 +99,7 @@ class Tuning:
     gain: Estimate
     held_out_sentences: int
     benchmark: str
+    judgements: str
     notices: tuple[str, ...]
     goal: Goal
     plan: SearchPlan
@@ -261,6 +263,7 @@ def tune(
         gain=gain,
         held_out_sentences=held_out_sentences,
         benchmark=benchmark.name,
+        judgements=target.judgements,
         notices=(
             *benchmark.notices,
             *contamination(bound, benchmark.name, benchmark.sources),

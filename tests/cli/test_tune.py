@@ -32,7 +32,9 @@ def test_writes_a_metric_that_score_knows(run: Any) -> None:
     out, err = run(f"{MIX} --folds 2 --compare sample --resamples 20 --wide --plot figures")
     table, mark, prose = out.partition("* tuned on sentences of this benchmark: no evidence")
     lines, prose = table.splitlines(), " ".join(prose.split())
-    assert lines[0] == "Agreement with people by sentence-accuracy, 12 trials"
+    assert lines[0] == (
+        "Agreement with people by sentence-accuracy on 313 comparisons in 60 sentences, 12 trials"
+    )
     assert [line.split()[:2] for line in lines[3:]] == [
         ["sample", label] for label in ("tuned", "given", "uniform") * 2
     ]
