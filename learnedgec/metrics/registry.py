@@ -38,7 +38,7 @@ from typing import Any, Literal
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import NamedMetric
-from learnedgec.metrics.tuned import read_tuned
+from learnedgec.metrics.tuned import list_tuned, read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
@@ -167,11 +167,19 @@ def metric_class(name: str) -> type[Metric]:
             f"{name} rates translations or summaries and is no metric of corrections; nearest to it: "
             f"{nearest}."
         )
-    if meant := _TOOLS.get(name.lower()):
+    if meant := _TOOLS.get(name.lower()) or _tuned_by(name):
         raise UnknownNameError("metric", name, REGISTRY, meant=meant)
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
+
+
+def _tuned_by(words: str) -> str:
+    """Return the tuned metric whose name has these words after the `@`, unless they name a metric."""
+    if REGISTRY.spelt(words) in REGISTRY:
+        return ""
+    wanted = set(words.lower().split("+"))
+    return next((n for n in list_tuned() if wanted <= set(re.split("[@+]", n.lower())[1:])), "")
 
 
 def load_metric(name: str, /, **parameters: Any) -> Metric:

@@ -423,8 +423,9 @@ def tuned_name(
 
 
 def _words(place: Path) -> str:
-    """Return the last part of a benchmark's name or path as a word of a metric's name."""
-    return re.sub("[^A-Za-z0-9_.+]+", "-", place.name).strip("-.")
+    """Return the last part of a benchmark's name or path, without a table's suffix, as a metric's word."""
+    name = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?(?=:|$)", "", place.name)
+    return re.sub("[^A-Za-z0-9_.+]+", "-", name).strip("-.")
 
 
 def check_name(name: str) -> None:

@@ -261,7 +261,7 @@ def test_tuning_on_choices_in_python_and_on_the_command_line() -> None:
     options = ["--benchmark", "choices.csv", "--columns", json.dumps(NAMES)]
     objective = ["--objective", "sentence-accuracy", "--trials", "12"]
     assert main(["tune", "--metric", MIX, *objective, *options]) == 0
-    assert learnedgec.load_metric("ensemble@choices.csv+sentence-accuracy") == tuned.metric
+    assert learnedgec.load_metric("ensemble@choices+sentence-accuracy") == tuned.metric
     assert main(["meta", "--metric", "length", *options]) == 0
 
 

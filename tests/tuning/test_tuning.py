@@ -15,7 +15,7 @@ from learnedgec.analysis.aggregation import Aggregation, system_scores
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LeakageError
+from learnedgec.errors import InputError, LeakageError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
@@ -336,6 +336,8 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         ("gmeg:fce", "mine", False, "gleu@mine+gmeg-fce"),
         ("gmeg:fce", "gleu@mine", False, "gleu@mine+gmeg-fce"),
         ("jfleg:references", "", False, "gleu@jfleg-references"),
+        ("data/choices.csv", "", False, "gleu@choices"),
+        ("choices.jsonl.gz:dev", "mine", False, "gleu@mine+choices-dev"),
     ],
 )
 def test_names_of_tuned_metrics(
@@ -350,6 +352,18 @@ def test_names_of_tuned_metrics(
     monkeypatch.chdir(tmp_path / "mine")
     name = tuned_name(as_named("gleu"), benchmark, output, tuned_on_test=test)
     assert name == expected
+
+
+def test_the_words_of_a_tuned_metric_suggest_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    write_tuned(tmp_path, "random@mine+long", TunedMetric("random(seed=3)", {}))
+    for words in ("mine+long", "Mine"):
+        with pytest.raises(UnknownNameError, match=r"did you mean 'random@mine\+long'\?"):
+            load_metric(words)
+    with pytest.raises(UnknownNameError, match="did you mean 'gleu'"):
+        load_metric("glue")
 
 
 def test_a_metric_that_is_tuned_again_keeps_what_it_was_tuned_on(
