@@ -26,11 +26,13 @@ repeats them whenever it reads a result.
 from __future__ import annotations
 
 import difflib
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from types import FrameType
 
 
 class LearnedgecError(Exception):
@@ -170,15 +172,24 @@ def warn_of_inputs(warning: InputWarning) -> None:
     """Issue a warning, or collect it if warnings are collected in this context."""
     collecting = _COLLECTED.get()
     if collecting is None:
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=_level_of_user())
     else:
         collecting.append(warning)
+
+
+def _level_of_user() -> int:
+    """Return the level of the user's line, the nearest outside the package, in the stack of the caller."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("learnedgec."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @cache
 def warn_once(message: str) -> None:
     """Issue a warning about inputs once in a process, however often this is called."""
-    warnings.warn(InputWarning(message), stacklevel=3)
+    warnings.warn(InputWarning(message), stacklevel=_level_of_user())
 
 
 @contextmanager

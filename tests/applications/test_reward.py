@@ -354,8 +354,9 @@ def test_as_many_references_as_completions_of_one_source_are_each_rows() -> None
 
 def test_what_looks_like_a_mistake_is_said_at_the_first_step() -> None:
     function = reward("length")
-    with pytest.warns(TextWarning, match="^completions: 100 % of sentences end like"):
+    with pytest.warns(TextWarning, match="^completions: 100 % of sentences end like") as warned:
         function(completions=["He goes."], source=["He go ."])
+    assert warned[0].filename == __file__  # the user's line, not one of the package
     with warnings.catch_warnings():
         warnings.simplefilter("error", TextWarning)
         function(completions=["She goes."], source=["She go ."])
