@@ -219,6 +219,10 @@ def test_choices_between_columns_of_outputs_are_rankings(from_file: bool) -> Non
         of_table(CHOICES[3:], NAMES)
     with pytest.raises(FormatError, match=r"^list, row 1: 'outputs' is 'None'; a list of at least"):
         of_table(CHOICES, {"source": "src", "best": "who"})
+    with pytest.raises(
+        InputError, match=r"pairs of a better and a worse text do not say which sys"
+    ):
+        of_table("choices.csv", {"source": "src", "better": "a", "worse": "b"})
 
 
 def test_judged_lists_of_outputs_are_rankings() -> None:

@@ -85,6 +85,12 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
         judged = _records(name, rows, ("source",), columns)
         judgements = (JudgementRow(row, place, columns) for place, row in judged)
         return _of_judgements(name, judgements, columns)
+    given = columns.keys() | first.keys()
+    if "worse" in given and "hypothesis" not in given:
+        raise InputError(
+            f"{name}: pairs of a better and a worse text do not say which systems wrote them; a row for each "
+            "output, with system and rank, or columns of outputs and one for the best were expected."
+        )
     if isinstance(rows, str):
         return of_ratings(name, read_ratings(name, columns))
     records = _records(name, rows, ("source", "hypothesis", "system"), columns)
