@@ -146,7 +146,7 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
     }
     for name, table in tables.items():
         tuned = learnedgec.tune(MIX, table, human="fluency", **FLUENCY)
-        assert tuned.name == f"ensemble@{name}+segment-pearson"
+        assert tuned.name == f"ensemble@{name.removesuffix('.csv')}+segment-pearson"
         assert tuned.metric.weights == pytest.approx(expected.metric.weights)
         assert tuned.notices == []
     short = learnedgec.tune(MIX, frame[1:], **FLUENCY)
