@@ -51,7 +51,7 @@ RELEASED = "joint-mpnet-3"
 # Every evaluator in the repository, with the SHA-256 of its manifest, which has those of its files.
 RELEASES = {
     "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
-    "open-mpnet": "7eb684a1881d1114352edd4ba6b9859bd8eaf239584350a7b78f1e1760192689",
+    "open-mpnet": "9b58774b9e83757d471bd7524101870e72a59099f3b5cde9711a0e250d49456a",
 }
 # The release from which an installation fetches a missing evaluator: the first one that has all.
 _REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.3.0"
