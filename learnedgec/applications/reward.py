@@ -166,9 +166,9 @@ class MeaningPenalty:
     """The penalty of a reward for a changed meaning: weight · max(0, m(source) − m(text) − slack).
 
     It is the sum over the sentences that differ (`changed_sentences`). m is the value of a metric that reads
-    the source and the text. An honest correction loses a little of it,
-    which is free. By the defaults, which were chosen on free pairs (docs/explanation/hacking.md), a changed
-    meaning costs more than a small correction earns in the default reward.
+    the source and the text. An honest correction loses a little of it, which is free. By the defaults
+    (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
+    default reward.
 
     Attributes:
         metric: the metric m, or its name.

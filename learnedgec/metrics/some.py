@@ -200,7 +200,7 @@ class Impara(GatedMetric):
     do not rank single hypotheses by it.
 
     Attributes:
-        quality: an evaluator package with the head `quality`, such as the released `joint-mpnet-3`, or a
+        quality: an evaluator package with the output `quality`, such as the released `joint-mpnet-3`, or a
             directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
             read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `characters`. The default is what the
