@@ -182,7 +182,12 @@ def check_neighbours(metric: Metric) -> None:
 
 
 def check_order(metric: Metric) -> None:
-    """Check that a sentence's score depends neither on the order of sentences nor on the batch size."""
+    """Check that a sentence's score depends neither on the order of sentences nor on the batch size.
+
+    A metric that declares `statistics_depend_on_others` is left out, because the other systems are absent.
+    """
+    if metric.statistics_depend_on_others:
+        return
     texts = sample_texts()
     backwards = texts.of(metric, texts.systems["weak"], range(len(texts.sources))[::-1])
     scores = metric.score(*backwards, runtime=Runtime(batch_tokens=64)).sentences
@@ -191,7 +196,9 @@ def check_order(metric: Metric) -> None:
 
 
 def check_systems(metric: Metric) -> None:
-    """Check that a system scores alone as it does with others."""
+    """Check that a system scores alone as it does with others, unless the metric declares otherwise."""
+    if metric.statistics_depend_on_others:
+        return
     texts = sample_texts()
     alone = metric.score(*texts.of(metric, texts.systems["eager"]))
     together = _sample_scores(metric)["eager"]

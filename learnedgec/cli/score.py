@@ -22,7 +22,7 @@ from learnedgec.cli.output import notice
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import CountsByType, LearnsWeights, PlansRequests
+from learnedgec.metrics.base import CountsByType, PlansRequests
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.scores import Score, is_sentinel, short_labels
@@ -51,20 +51,16 @@ class _SingleMetrics(flags.Annotator):
 
     Attributes:
         dry_run: llm-s, llm-e: print one prompt and count the requests.
-        save_weights: gotoscorer: learn weights from these systems and write them to this file, for the
-            metric "gotoscorer(weights='FILE')".
         annotator: --show attribution: spaCy pipeline that extracts edits: en-ewt-sm, an installed package or
             a directory (default: en_core_web_sm if installed, else en-ewt-sm).
     """
 
     dry_run: bool = False
-    save_weights: str | None = None
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
     options = output.with_format(_build_parser().parse_args(arguments))
-    output.check_out(options.save_weights or "-")
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if wants_blocks(options):
@@ -85,8 +81,6 @@ def main(arguments: Sequence[str]) -> int:
         text = partial(attribution_text, rows, inputs)
         _emit_rows("attribution", rows, task, options, caption=caption, text=text)
         return 0
-    if options.save_weights:
-        _save_weights(metrics, inputs, options.save_weights)
     scores = score_metrics(metrics, inputs)
     if options.show:
         of_metrics = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
@@ -137,21 +131,6 @@ def _prepared(metrics: Sequence[BoundMetric], options: Namespace) -> list[BoundM
             )
         prepared.append(bound.replaced(bound.metric.typed()))
     return prepared
-
-
-def _save_weights(metrics: Sequence[BoundMetric], inputs: Inputs, path: str) -> None:
-    """Learn a metric's weights from the systems and write them."""
-    learning = [bound for bound in metrics if isinstance(bound.metric, LearnsWeights)]
-    if not learning or inputs.references is None:
-        raise InputError(
-            "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
-        )
-    metric = learning[0].metric
-    assert isinstance(metric, LearnsWeights)
-    weights = metric.learn(
-        inputs.sources, inputs.systems, inputs.references, runtime=learning[0].runtime
-    )
-    weights.save(path)
 
 
 def _plan(bound: BoundMetric, inputs: Inputs) -> str:
@@ -304,7 +283,7 @@ def _emit_rows(
 
 # Options that need blocks, and those that need all sentences at once.
 _WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")
-_WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run", "save_weights")
+_WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
 
 # The maximum number of notices about inputs that are printed; scores.json has all of them.
 _MAX_NOTICES = 3

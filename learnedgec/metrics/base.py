@@ -27,7 +27,6 @@ metric supports a flag by defining a method:
     CountsByType    `score --by TIER`
     Reannotates     `--reannotate`
     PlansRequests   `score --dry-run`
-    LearnsWeights   `score --save-weights FILE`
     Gated           `report` marks rejected outputs
 """
 
@@ -445,28 +444,6 @@ class PlansRequests(Protocol):
         Args:
             sources: N sentences.
             systems: system -> N hypotheses.
-            runtime: how to run.
-        """
-
-
-@runtime_checkable
-class LearnsWeights(Protocol):
-    """A metric that learns weights from systems; saved to a file, they can be used to score other systems."""
-
-    def learn(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> Any:
-        """Return the weights learned from these systems, whose `save` writes them to a file.
-
-        Args:
-            sources: N sentences.
-            systems: system -> N hypotheses.
-            references: references of the N sentences.
             runtime: how to run.
         """
 

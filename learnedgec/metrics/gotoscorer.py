@@ -10,26 +10,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from learnedgec._version import __version__
 from learnedgec.data.references import References
-from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.runtime.files import PathLike, file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts
 
 # A sentence with one annotator's edits: source tokens, and gold edits as (start, end, corrections).
 GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
-
-_FORMAT = "learnedgec difficulties 1"
+# The weights of the chunks of each annotated sentence.
+Difficulties: TypeAlias = Mapping[GoldSpans, tuple[float, ...]]
 
 
 class GoldChunk(NamedTuple):
@@ -95,113 +90,42 @@ def _outcomes(chunks: Sequence[GoldChunk], record: Record) -> Iterator[tuple[boo
             yield tried, chunk.gold is None and not tried
 
 
-@dataclass(frozen=True)
-class Difficulties:
-    """The weights of the chunks of some sentences, which are shares of systems that are wrong.
+def learn(sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
+    """Return the weights of all chunks, which are the shares of systems that are wrong on them.
 
-    Attributes:
-        weights: a sentence with an annotator's gold edits -> the weights of its chunks.
-        systems: names of the systems from which the weights were learned.
+    Args:
+        sources: N sentences.
+        counted: system -> its edit-overlap statistics, with their records.
     """
+    outcomes: dict[GoldSpans, list[list[bool]]] = {}
+    for statistics in counted.values():
+        for source, records in zip(sources, statistics.records, strict=True):
+            for record in records:
+                annotated = _annotated(source, record)
+                right = [right for _, right in _outcomes(cut(annotated), record)]
+                outcomes.setdefault(annotated, []).append(right)
+    return {
+        annotated: tuple(1 - sum(right) / len(rows) for right in zip(*rows, strict=True))
+        for annotated, rows in outcomes.items()
+    }
 
-    weights: Mapping[GoldSpans, tuple[float, ...]] = field(repr=False)
-    systems: tuple[str, ...]
 
-    @classmethod
-    def learn(cls, sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
-        """Learn the weights from the systems' edit-overlap statistics, with their records."""
-        outcomes: dict[GoldSpans, list[list[bool]]] = {}
-        for statistics in counted.values():
-            for source, records in zip(sources, statistics.records, strict=True):
-                for record in records:
-                    annotated = _annotated(source, record)
-                    right = [right for _, right in _outcomes(cut(annotated), record)]
-                    outcomes.setdefault(annotated, []).append(right)
-        weights = {
-            annotated: tuple(1 - sum(right) / len(rows) for right in zip(*rows, strict=True))
-            for annotated, rows in outcomes.items()
-        }
-        return cls(weights, tuple(counted))
-
-    def save(self, path: PathLike) -> None:
-        """Write the weights as JSON, atomically.
-
-        The object has `format`, `learnedgec`, `systems`, and `sentences`: each with its `source`, its
-        `gold` edits as [start, end, [correction, …]], and `weights` of the gold edits, then of the
-        other tokens, then of the other gaps.
-        """
-        sentences = [
-            {"source": " ".join(tokens), "gold": gold, "weights": weights}
-            for (tokens, gold), weights in self.weights.items()
-        ]
-        content = {"format": _FORMAT, "learnedgec": __version__, "systems": self.systems}
-        write_json(path, {**content, "sentences": sentences})
-
-    @classmethod
-    def load(cls, path: PathLike) -> Difficulties:
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: the file is missing.
-            FormatError: the file does not hold difficulties.
-        """
-        content = read_json(path)
-        try:
-            if content["format"] != _FORMAT:
-                raise ValueError
-            weights = {}
-            for entry in content["sentences"]:
-                gold = tuple((int(a), int(b), tuple(texts)) for a, b, texts in entry["gold"])
-                annotated = (tuple(entry["source"].split()), gold)
-                weights[annotated] = tuple(map(float, entry["weights"]))
-                if len(weights[annotated]) != len(cut(annotated)):
-                    raise ValueError
-            return cls(weights, tuple(content["systems"]))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise FormatError(
-                f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
-            ) from None
-
-    def weigh(self, sources: Texts, counted: Statistics, references: References) -> Statistics:
-        """Return edit-overlap statistics with weights instead of counts, also in the records of gold edits.
-
-        Args:
-            sources: the N source sentences.
-            counted: edit-overlap statistics of one system's hypotheses.
-            references: the references with their gold edits.
-
-        Raises:
-            InputError: a sentence with its gold edits has no weights.
-        """
-        rows = [
-            [self._weigh(source, record, number) for record in records]
-            for number, (source, records) in enumerate(
-                zip(sources, counted.records, strict=True), 1
-            )
-        ]
-        return overlap_statistics(rows, references)
-
-    def _weigh(self, source: str, record: Record, number: int) -> tuple[EditCounts, Record]:
-        """Return the weights of TP, of TP + FP and of TP + FN, and the record with weights."""
-        annotated = _annotated(source, record)
-        if annotated not in self.weights:
-            raise InputError(
-                f"sentence {number}: the weights do not cover this source with these gold edits; learn them "
-                "from the same sources and references."
-            )
-        chunks, weights = cut(annotated), self.weights[annotated]
-        tp = fp = fn = 0.0
-        for chunk, weight, (tried, right) in zip(
-            chunks, weights, _outcomes(chunks, record), strict=True
-        ):
-            if chunk.gold is not None and right:
-                tp += weight
-            else:
-                fp += weight if tried else 0.0
-                fn += weight if chunk.gold is not None else 0.0
-        # The chunks of gold edits come first.
-        gold = [{**e, "weight": w} for e, w in zip(record["gold"], weights, strict=False)]
-        return (tp, tp + fp, tp + fn), {**record, "gold": gold}
+def _weigh(source: str, record: Record, difficulties: Difficulties) -> tuple[EditCounts, Record]:
+    """Return the weights of TP, of TP + FP and of TP + FN, and the record with weights."""
+    annotated = _annotated(source, record)
+    chunks, weights = cut(annotated), difficulties[annotated]
+    tp = fp = fn = 0.0
+    for chunk, weight, (tried, right) in zip(
+        chunks, weights, _outcomes(chunks, record), strict=True
+    ):
+        if chunk.gold is not None and right:
+            tp += weight
+        else:
+            fp += weight if tried else 0.0
+            fn += weight if chunk.gold is not None else 0.0
+    # The chunks of gold edits come first.
+    gold = [{**e, "weight": w} for e, w in zip(record["gold"], weights, strict=False)]
+    return (tp, tp + fp, tp + fn), {**record, "gold": gold}
 
 
 @dataclass(frozen=True)
@@ -213,10 +137,8 @@ class GotoScorer(EditOverlap):
     it did not make. P = TP/(TP+FP), R = TP/(TP+FN), 1 where the denominator is 0; F as for any edit
     overlap. A chunk that every system gets right has weight 0; one that no system gets right has weight 1.
 
-    Without `weights`, the difficulties are learned from all systems that are scored together: **scores then
-    depend on the other systems**, and are meaningless for a single system, for which there is a warning. With
-    a file (`Difficulties.save`, `learnedgec score --save-weights`) they do not; the file must cover every
-    source with its gold edits.
+    The weights are learned from all systems that are scored together: **scores depend on the other systems**,
+    and are meaningless for a single system, for which there is a warning.
 
     By default edits are M2's, without unchanged words inside a system's edit, and plain references are
     aligned; with an `annotator` they are ERRANT's. This is the formula of the paper, but not its tool, which
@@ -229,7 +151,6 @@ class GotoScorer(EditOverlap):
     Evaluation" (COLING 2020).
 
     Attributes:
-        weights: a file of difficulties, or `None` to learn them from the systems scored together.
         annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for M2's edits.
 
     Example:
@@ -243,7 +164,6 @@ class GotoScorer(EditOverlap):
 
     name: ClassVar[str] = "gotoscorer"
     stores_statistics: ClassVar[bool] = False
-    weights: str | None = None
     annotator: str | None = None
 
     @property
@@ -253,18 +173,6 @@ class GotoScorer(EditOverlap):
             return Errant(annotator=self.annotator)
         return M2(max_unchanged_words=0)
 
-    def learn(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> Difficulties:
-        """Return the difficulties learned from these systems, to save or inspect them."""
-        counted = self.unweighted.compute_systems(sources, systems, references, runtime)
-        return Difficulties.learn(sources, counted)
-
     def compute_systems(
         self,
         sources: Texts,
@@ -272,21 +180,25 @@ class GotoScorer(EditOverlap):
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; without `weights`, learn them from the systems first."""
+        """Return the statistics of several systems, with weights that are learned from all of them."""
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
-        if self.weights is None:
-            if len({tuple(texts) for texts in systems.values()}) < 2:
-                warnings.warn(
-                    f"{self.label}: the weights are learned from the systems scored together, and one system "
-                    "alone has weight 0 wherever it is right; score it with others, or with weights='FILE'.",
-                    stacklevel=3,
-                )
-            difficulties = Difficulties.learn(sources, counted)
-        else:
-            difficulties = Difficulties.load(self.weights)
+        if len({tuple(texts) for texts in systems.values()}) < 2:
+            warnings.warn(
+                f"{self.label}: the weights are learned from the systems scored together, and one system "
+                "alone has weight 0 wherever it is right; score it with others.",
+                stacklevel=3,
+            )
+        difficulties = learn(sources, counted)
         return {
-            name: difficulties.weigh(sources, rows, references) for name, rows in counted.items()
+            name: overlap_statistics(
+                [
+                    [_weigh(source, record, difficulties) for record in records]
+                    for source, records in zip(sources, rows.records, strict=True)
+                ],
+                references,
+            )
+            for name, rows in counted.items()
         }
 
     def compute(
@@ -298,18 +210,11 @@ class GotoScorer(EditOverlap):
 
     @property
     def statistics_depend_on_others(self) -> str:
-        """Why statistics depend on others: without a file, all systems decide the weights."""
-        if self.weights is not None:
-            return ""
+        """Why statistics depend on others: all systems decide the weights."""
         return (
-            "it learns its weights from all sentences of all systems; save them to a file first, and score "
-            "with gotoscorer(weights='FILE')"
+            "it learns its weights from all sentences of all systems; score all of them in one call"
         )
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the digest of the weights, how many systems they come from, and the annotator."""
-        edits = self.unweighted.describe(runtime)
-        if self.weights is None:
-            return {**edits, "weights": "of all systems scored together"}
-        systems = len(Difficulties.load(self.weights).systems)
-        return {**edits, "sha256": file_digest(Path(self.weights))[:12], "systems": systems}
+        """Return what the edits depend on, and where the weights come from."""
+        return {**self.unweighted.describe(runtime), "weights": "of all systems scored together"}

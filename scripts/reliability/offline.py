@@ -16,7 +16,6 @@ from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import LearnedgecError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.registry import METRICS, load_metric
 
 __all__ = ["SOURCES", "SYSTEMS", "gold", "metrics"]
@@ -48,8 +47,6 @@ def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
     causal = str(tiny_causal.save_causal(folder / "causal"))
     heads = {"preference": evaluator.HeadConfig("pair")}
     language_model = {"model": causal, "endpoint": None, "group_size": 1}
-    weights = folder / "weights.json"
-    GotoScorer().learn(SOURCES, SYSTEMS, gold()).save(weights)
     evaluator_package = str(tiny.save_evaluator(folder / "evaluator"))
     small: Mapping[str, Mapping[str, Any]] = {
         "some": {"model": evaluator_package},
@@ -68,7 +65,6 @@ def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
         "sentcleme": {"edits": "aligned", "mean_length": 1.8},
         "cleme2": {"annotator": "en-ewt-sm", "encoder": encoder, "layer": 2},
         "sentcleme2": {"edits": "aligned", "weights": "none"},
-        "gotoscorer": {"weights": str(weights)},
         "scribendi": {"model": causal},
         "likelihood": {"model": causal},
         "asano": {"model": causal, "ratings": str(sample_folder())},

@@ -34,7 +34,6 @@ WRONG = {
     "plot": "embedded/source.txt",
     "cache-dir": "embedded/source.txt",
     "out-dir": "embedded/source.txt",
-    "save-weights": "absent/x.json",
     "output": "embedded/source.txt",
     "name": "a/b",
     "pages": "embedded/source.txt",

@@ -37,16 +37,6 @@ def test_evaluators_lists_and_explains(
     assert run("evaluators tiny").out.startswith("# tiny\n")
 
 
-def test_difficulty_weights_are_saved_and_used(run: Any) -> None:
-    command = f"score {REFERENCE} --format json --hyp good.txt"
-    learned = run(f"{command} bad.txt --metric gotoscorer --save-weights weights.json")
-    used = run(command, "--metric", "gotoscorer(weights='weights.json')")
-    first, again = (printed.json["scores"][0] for printed in (learned, used))
-    assert first["system"] == again["system"] == "good"
-    assert again["score"] == pytest.approx(first["score"])
-    assert again["details"] == pytest.approx(first["details"])
-
-
 def test_untokenised_text_is_tokenised(run: Any) -> None:
     out, err = run(f"score {REFERENCE} --hyp llm.txt --metric gleu --format csv --tokenise spacy")
     assert out.splitlines()[1].startswith("llm,gleu,1.0,")

@@ -38,7 +38,7 @@ CALLERS: dict[str, Callable[[Metric], Any]] = {
     ("name", "instead"),
     [
         ("cleme(edits='aligned')", "give mean_length, or weights='none'"),
-        ("gotoscorer", "save them to a file first"),
+        ("gotoscorer", "score all of them in one call"),
         ("ensemble('sentcleme(edits=\"aligned\")'=1.0)", "cleme.*: .*give mean_length"),
     ],
 )

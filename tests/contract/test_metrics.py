@@ -20,7 +20,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import METRICS, load_metric
-from learnedgec.testing import CHECKS, blank_texts, sample_texts
+from learnedgec.testing import CHECKS, sample_texts
 
 # What some metrics warn of: a system alone, blank outputs.
 pytestmark = pytest.mark.filterwarnings("ignore:gotoscorer", "ignore:(sent)?cleme2.*blank outputs")
@@ -58,7 +58,6 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "sentcleme": {"edits": "aligned", "mean_length": 1.8},
     "cleme2": {"annotator": "en-ewt-sm", "encoder": ENCODER, "layer": 2},
     "sentcleme2": {"edits": "aligned", "weights": "none"},
-    "gotoscorer": {"weights": Fixture("difficulties")},
     "scribendi": {"model": CAUSAL},
     "likelihood": {"model": CAUSAL},
     "asano": {"model": CAUSAL, "ratings": str(SAMPLE_FOLDER)},
@@ -81,24 +80,6 @@ def chat_endpoint() -> Iterator[str]:
         server = ChatServer(rate)
         yield server.url
         server.close()
-
-
-@pytest.fixture(scope="session")
-def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file of weights that knows all sentences and references in here."""
-    from learnedgec.metrics.gotoscorer import Difficulties, GotoScorer
-
-    first = References(tuple(row[:1] for row in sample.references))
-    learn, blank = GotoScorer().learn, blank_texts()
-    learned = [
-        learn(sample.sources, sample.systems, sample.references),
-        learn(sample.sources, sample.systems, first),
-        learn(blank.sources, {"copy": blank.sources}, blank.references),
-    ]
-    weights = {key: value for metric_ in learned for key, value in metric_.weights.items()}
-    path = tmp_path_factory.mktemp("difficulties") / "weights.json"
-    Difficulties(weights, tuple(sample.systems)).save(path)
-    return path
 
 
 @pytest.fixture(params=METRICS)

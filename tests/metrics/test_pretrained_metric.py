@@ -33,7 +33,6 @@ from learnedgec.scoring import bind
         ("errant(annotator='absent')", "'absent'"),
         ("cleme(annotator='absent')", "'absent'"),
         ("llm-e(annotator='absent')", "'absent'"),
-        ("gotoscorer(weights='absent')", "absent does not exist"),
     ],
 )
 def test_what_is_absent_is_said_with_metric_and_parameter(
