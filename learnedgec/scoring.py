@@ -18,10 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
-from learnedgec.data.references import (
-    ReferenceRows,
-    ReferencesBy,
-)
+from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
@@ -138,7 +135,6 @@ def score(  # type: ignore[overload-overlap]
     hypotheses: Systems,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Score]: ...
 
@@ -150,7 +146,6 @@ def score(  # type: ignore[overload-overlap]
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Score: ...
 
@@ -162,7 +157,6 @@ def score(
     hypotheses: Systems,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Scores[Score]]: ...
 
@@ -174,7 +168,6 @@ def score(
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Scores[Score]: ...
 
@@ -185,7 +178,6 @@ def score(
     hypotheses: Sentences | Systems,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     runtime: Runtime = Runtime(),
 ) -> Score | Scores[Score] | Scores[Scores[Score]]:
     """Score one system or several, with one metric or several.
@@ -196,7 +188,6 @@ def score(
         hypotheses: one system's N texts, or several systems' by name.
         references: each sentence's texts, `[[references of a sentence], …]`, or one text for each, or
             `References`, which may hold gold edits; `None` for metrics that need none.
-        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         runtime: how to run.
 
     Returns:
@@ -225,9 +216,7 @@ def score(
         if isinstance(hypotheses, Mapping)
         else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     )
-    inputs = checked_inputs(
-        metrics, sources, systems, references, metrics[0].runtime, references_by
-    )
+    inputs = checked_inputs(metrics, sources, systems, references, metrics[0].runtime)
     scores = score_metrics(metrics, inputs)
     results: list[Score | Scores[Score]] = [
         scores[bound.label] if several else scores[bound.label]["hypotheses"] for bound in metrics

@@ -9,7 +9,7 @@ import numpy as np
 
 from learnedgec.analysis.aggregation import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
-from learnedgec.data.references import ReferenceRows, ReferencesBy
+from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
@@ -202,7 +202,6 @@ def compare(
     systems: Systems,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     baseline: str,
     all_pairs: bool = False,
     resamples: int | None = None,
@@ -218,7 +217,6 @@ def compare(
         systems: each system's N texts, by the system's name.
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
-        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         baseline: name of one of the systems.
         all_pairs: as for `compare_systems`.
         resamples: number of bootstrap resamples.
@@ -238,7 +236,7 @@ def compare(
         ('long', 1.333)
     """
     bound = bind_one(metric, runtime)
-    inputs = checked_inputs([bound], sources, systems, references, runtime, references_by)
+    inputs = checked_inputs([bound], sources, systems, references, runtime)
     return compare_systems(
         bound,
         bound.compute(inputs),

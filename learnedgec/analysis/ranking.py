@@ -23,7 +23,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.data.references import ReferenceRows, ReferencesBy
+from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.errors import InputError, UnknownNameError
@@ -317,7 +317,6 @@ def rank(
     systems: Systems,
     references: ReferenceRows | None = None,
     *,
-    references_by: ReferencesBy | None = None,
     baseline: str | None = None,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
@@ -334,7 +333,6 @@ def rank(
         systems: each system's N texts, by the system's name.
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
-        references_by: `annotator` if each row of references has an annotator's N texts, as in sacreBLEU.
         baseline: the system with which each other one is compared, as by `learnedgec.compare`; by default,
             all pairs are compared.
         by: the aggregation of sentences to one score.
@@ -356,7 +354,7 @@ def rank(
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
     bound = bind_one(metric, runtime)
-    inputs = checked_inputs([bound], sources, systems, references, runtime, references_by)
+    inputs = checked_inputs([bound], sources, systems, references, runtime)
     return rank_systems(
         bound,
         bound.compute(inputs),

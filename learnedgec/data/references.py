@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from learnedgec.data.m2 import (
     AnnotatedSentence,
@@ -273,19 +273,12 @@ def references_of_record(value: object, place: str) -> list[str]:
     return [text for text in as_optional_sentences(value, place) if text is not None]  # type: ignore[arg-type]
 
 
-ReferencesBy: TypeAlias = Literal["sentence", "annotator"]
-"""The unit whose references one row holds, a sentence or an annotator."""
-
-
-def as_references(
-    rows: ReferenceRows | None, sources: Texts, by: ReferencesBy | None = None
-) -> References | None:
+def as_references(rows: ReferenceRows | None, sources: Texts) -> References | None:
     """Return the references of N sentences from any accepted form.
 
     Args:
         rows: `References`, each sentence's texts (see `References.from_rows`), or `None`.
         sources: the sentences, to tell rows of sentences from rows of annotators.
-        by: what a row belongs to; by default a sentence.
 
     Raises:
         InputError: they have neither form, a text has too many tokens for a sentence, or there are N rows of
@@ -300,12 +293,8 @@ def as_references(
                 check_length(reference.text, f"references[{number}]")
         _check_gold(rows, sources)
         return rows
-    if by == "annotator":
-        return References.from_texts(
-            *as_items(rows, "references", "a sequence of each annotator's")
-        )
     references, size = References.from_rows(rows), len(sources)
-    if by is None and {len(row) for row in references} == {size}:
+    if {len(row) for row in references} == {size}:
         if len(references) != size:
             raise LengthError(
                 f"references has {len(references)} × {size} texts, and a row for each of {size} sentences "
@@ -333,10 +322,7 @@ def _check_gold(rows: References, sources: Texts) -> None:
                 )
 
 
-_BY_ANNOTATOR = (
-    "if each row is an annotator's, pass References.from_texts(*references) (score, rank and compare also "
-    "take references_by='annotator')"
-)
+_BY_ANNOTATOR = "if each row is an annotator's, pass References.from_texts(*references)"
 
 
 def _check_square(texts: Sequence[Sequence[str]], sources: Texts) -> None:

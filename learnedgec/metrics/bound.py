@@ -17,13 +17,7 @@ import numpy as np
 
 from learnedgec._version import __version__
 from learnedgec.data.input_warnings import is_latin, text_notices
-from learnedgec.data.references import (
-    Reference,
-    ReferenceRows,
-    References,
-    ReferencesBy,
-    as_references,
-)
+from learnedgec.data.references import Reference, ReferenceRows, References, as_references
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_references
@@ -120,7 +114,6 @@ def checked_inputs(
     systems: Systems,
     references: ReferenceRows | None,
     runtime: Runtime,
-    references_by: ReferencesBy | None = None,
     *,
     first: int = 1,
 ) -> Inputs:
@@ -135,41 +128,24 @@ def checked_inputs(
         systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
-        references_by: whether a row of references belongs to a sentence or to an annotator, if unclear.
         first: the number of the first line, in warnings.
     """
-    inputs = as_inputs(metrics, sources, systems, references, runtime, references_by)
-    for notice in input_notices(metrics, *inputs, runtime, first=first):
+    inputs = as_inputs(metrics, sources, systems, references, runtime)
+    for notice in input_notices(metrics, inputs, runtime, first=first):
         warn_of_inputs(TextWarning(notice))
     return inputs
 
 
 def input_notices(
-    metrics: Sequence[NamedMetric],
-    sources: Texts,
-    systems: Mapping[str, Texts],
-    references: References | None,
-    runtime: Runtime,
-    *,
-    first: int = 1,
+    metrics: Sequence[NamedMetric], inputs: Inputs, runtime: Runtime, *, first: int = 1
 ) -> list[str]:
-    """Return one sentence about each likely mistake in the inputs of metrics.
-
-    Args:
-        metrics: the metrics.
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if there are any.
-        runtime: how the metrics run.
-        first: the number of the first line.
-    """
-    units = [getattr(metric.metric, "unit", "") for metric in metrics]
-    by_character = bool(units) and set(units) == {"char"}
-    notices = text_notices(sources, systems, references, by_character=by_character, first=first)
+    """Return one sentence about each likely mistake in the inputs of metrics; see `checked_inputs`."""
+    units = {getattr(metric.metric, "unit", "") for metric in metrics}
+    notices = text_notices(*inputs, by_character=units == {"char"}, first=first)
     packages = dict.fromkeys(
         package for metric in metrics for package in metric.metric.packages(runtime)
     )
-    if packages and not is_latin(sources):
+    if packages and not is_latin(inputs.sources):
         notices += [
             f"{package.name} has learned from English alone, and the sources are in another script; its "
             "scores of them mean nothing."
@@ -185,7 +161,6 @@ def as_inputs(
     systems: Systems,
     references: ReferenceRows | None,
     runtime: Runtime,
-    references_by: ReferencesBy | None = None,
 ) -> Inputs:
     """Return checked inputs of metrics as lists of `str`; no other function checks what a caller passes.
 
@@ -197,14 +172,13 @@ def as_inputs(
         systems: N texts each, by the system's name.
         references: `References`, or each sentence's texts.
         runtime: how to run.
-        references_by: whether a row of references belongs to a sentence or to an annotator, if unclear.
 
     Raises:
         LengthError, InputError: see `score`.
     """
     by_system = as_systems(systems)
     sources = as_sentences(sources, "sources")
-    references = as_references(references, sources, references_by)
+    references = as_references(references, sources)
     if not sources:
         raise InputError("there is no sentence to score; give at least one source.")
     for system, hypotheses in by_system.items():

@@ -363,9 +363,7 @@ def _build(
             "software": overview.software(annotator),
             "licences": overview.licences([*metrics, *attributed], benchmark.name),
             "notices": [
-                *overview.text_notices(
-                    metrics, benchmark.sources, benchmark.systems, benchmark.references
-                ),
+                *overview.text_notices(metrics, benchmark),
                 *overview.gate_notices(described),
                 *overview.annotator_notices(annotator, metrics),
                 *(text for m in metrics for text in overview.unknown_tokens(m, benchmark.systems)),

@@ -24,12 +24,11 @@ from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.input_warnings import named_lines
-from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.tables import plain
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotators import RELEASED, USUAL, describe_annotator
-from learnedgec.metrics.bound import BoundMetric, input_notices
+from learnedgec.metrics.bound import BoundMetric, Inputs, input_notices
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.files import included_folder
@@ -349,20 +348,12 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
 # -- notices -----------------------------------------------------------------------------------------
 
 
-def text_notices(
-    metrics: Sequence[BoundMetric],
-    sources: Texts,
-    systems: Mapping[str, Texts],
-    references: References | None = None,
-) -> list[str]:
-    """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`.
-
-    Args:
-        metrics: one or more metrics.
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if there are any.
-    """
+def text_notices(metrics: Sequence[BoundMetric], benchmark: Benchmark) -> list[str]:
+    """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`."""
+    sources, systems = list(benchmark.sources), benchmark.systems
+    inputs = Inputs(
+        sources, {name: [*texts] for name, texts in systems.items()}, benchmark.references
+    )
     blank = sum(not source.strip() for source in sources)
     return [
         *([f"Blank sources: {blank:,} of {len(sources):,}."] if blank else []),
@@ -371,7 +362,7 @@ def text_notices(
             for name, hypotheses in systems.items()
             if not any(changed_sentences(sources, hypotheses))
         ),
-        *input_notices(metrics, sources, systems, references, metrics[0].runtime),
+        *input_notices(metrics, inputs, metrics[0].runtime),
     ]
 
 

@@ -84,22 +84,6 @@ def test_texts_that_learnedgec_makes_are_not_warned_of() -> None:
         learnedgec.attribute_edits("length", SOURCES, SYSTEMS["raw"], annotator="plain")
 
 
-def test_rows_of_annotators_can_be_named_in_every_comparison() -> None:
-    columns: Any = [SYSTEMS["ours"], ["He went home .", "She liked tea .", "It rained today ."]]
-    given = References.from_texts(*columns)
-    by: Any = {"references_by": "annotator"}
-    score = learnedgec.score(GLEU, SOURCES, SYSTEMS["raw"], columns, **by)
-    assert score.value == learnedgec.score(GLEU, SOURCES, SYSTEMS["raw"], given).value
-    ranking = learnedgec.rank(GLEU, SOURCES, SYSTEMS, columns, resamples=99, **by)
-    assert list(ranking.scores) == list(
-        learnedgec.rank(GLEU, SOURCES, SYSTEMS, given, resamples=99).scores
-    )
-    (comparison,) = learnedgec.compare(
-        GLEU, SOURCES, SYSTEMS, columns, baseline="ours", resamples=99, **by
-    )
-    assert comparison.score == score.value
-
-
 def test_evaluators_of_english_say_so(tmp_path: Path) -> None:
     sources, hypotheses = ["Она идти ."], ["Она идёт ."]
     folder = tiny.save_evaluator(tmp_path / "english", datasets=("tmu-gfm", "gmeg:dev"))

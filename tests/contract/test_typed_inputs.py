@@ -32,7 +32,7 @@ TAKEN: list[Callable[[], float]] = [
     lambda: score("gleu", TEXTS, TEXTS, [[text] for text in TEXTS]).value,
     lambda: score("gleu", np.array(TEXTS), TEXTS, tuple((text,) for text in TEXTS)).value,
     lambda: score("gleu", TEXTS, {"x": TEXTS}, References.from_texts(TEXTS))["x"].value,
-    lambda: score("gleu", TEXTS, TEXTS, [TEXTS], references_by="annotator").value,
+    lambda: score("gleu", TEXTS, TEXTS, References.from_texts(TEXTS)).value,
 ]
 
 

@@ -78,11 +78,9 @@ BY_ANNOTATOR = [list(column) for column in zip(*BY_SENTENCE, strict=True)]
 def test_a_square_of_texts_is_read_by_sentence_only_where_that_is_clear() -> None:
     expected = References.from_rows(BY_SENTENCE)
     assert as_references(BY_SENTENCE, SQUARE) == expected
-    assert as_references(BY_SENTENCE, SQUARE, "sentence") == expected
     with pytest.raises(InputError, match="it seems that each row is an annotator's; if each row"):
         as_references(BY_ANNOTATOR, SQUARE)
-    assert as_references(BY_ANNOTATOR, SQUARE, "annotator") == expected
-    assert as_references(BY_ANNOTATOR, SQUARE, "sentence") == References.from_rows(BY_ANNOTATOR)
+    assert References.from_texts(*BY_ANNOTATOR) == expected
     # Equal sources do not tell, except where rows and columns are the same.
     twice, rows = [SQUARE[0]] * 2, [BY_SENTENCE[0]] * 2
     with pytest.raises(InputError, match=r"2 × 2 texts, .* and it is not clear which; if each row"):
@@ -92,13 +90,12 @@ def test_a_square_of_texts_is_read_by_sentence_only_where_that_is_clear() -> Non
     assert as_references([["He goes ."]], ["He go ."]) == References.from_texts(["He goes ."])
 
 
-def test_other_numbers_of_annotators_can_be_named_too() -> None:
+def test_other_numbers_of_annotators_are_refused() -> None:
     three = ["a", "b", "c"]
-    with pytest.raises(LengthError, match=r"2 × 3 texts, .* also take references_by='annotator'"):
+    with pytest.raises(
+        LengthError, match=r"2 × 3 texts, .* pass References.from_texts\(\*references\)"
+    ):
         as_references([three, three], three)
-    assert as_references([three, [*"xy", None]], three, "annotator") == References.from_texts(  # type: ignore[list-item]
-        three, [*"xy", None]
-    )
 
 
 def test_annotators_may_have_no_text_for_a_sentence() -> None:
