@@ -161,7 +161,7 @@ def add_fields(
         docs = [google.parse(base.__doc__ or "") for base in reversed(kind.mro())]
         descriptions = {param.arg_name: param.description for doc in docs for param in doc.params}
         hints, defaults = get_type_hints(kind), kind()
-        for name in (field.name for field in fields(kind) if field.name not in leave_out):
+        for name in [field.name for field in fields(kind) if field.name not in leave_out]:
             text = " ".join((descriptions[name] or "").split()).removesuffix(".")
             short = [_SHORT[name]] if name in _SHORT else []
             target.add_argument(

@@ -233,7 +233,9 @@ def emit(
 
 def _wrapped(sentence: str, width: int) -> str:
     """Return a sentence on lines of this width, which break at spaces."""
-    text = "".join(letter + _HALF * (display_width(letter) - 1) for letter in _glued(sentence))
+    text = _glued(sentence)
+    if not text.isascii():
+        text = "".join(letter + _HALF * (display_width(letter) - 1) for letter in text)
     filled = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
     return filled.replace(_GLUE, " ").replace(_HALF, "")
 
@@ -385,7 +387,10 @@ def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list
     gap = 2 if widths else 3
 
     def lines_of(text: str, width: int) -> list[str]:
-        return "\n".join(_wrapped(line, max(width, 1)) for line in text.split("\n")).split("\n")
+        lines = text.split("\n")
+        if widths:
+            lines = "\n".join(_wrapped(line, max(width, 1)) for line in lines).split("\n")
+        return lines
 
     head, *body = [[*map(lines_of, row, sizes)] for row in texts]
     # The last line of each heading is above the rule.

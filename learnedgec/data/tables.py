@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from learnedgec.data.text import open_text
@@ -31,7 +32,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
     """Return every column, in order of first appearance."""
-    return list(dict.fromkeys(column for row in rows for column in row))
+    return list(dict.fromkeys(chain.from_iterable(rows)))
 
 
 def plain(value: Any) -> Any:
@@ -134,7 +135,7 @@ def display_width(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    wide = sum(map("WF".count, map(unicodedata.east_asian_width, text)))
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 

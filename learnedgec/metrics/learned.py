@@ -494,4 +494,4 @@ def _trigrams(text: str) -> Counter[str]:
     """Count the trigrams of characters in a text."""
     words = text[:_COMPARED].casefold().split()
     padded = f" {' '.join(words)} "
-    return Counter(padded[start : start + 3] for start in range(len(padded) - 2))
+    return Counter(map("".join, zip(padded, padded[1:], padded[2:], strict=False)))

@@ -119,8 +119,8 @@ def folder_digest(folder: Path) -> str:
 
 def folder_state(folder: Path) -> FolderState:
     """Return a value that changes whenever a file in a folder or below it changes."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return tuple((file.relative_to(folder).as_posix(), *_file_state(file)) for file in files)
+    files = sorted(filter(Path.is_file, folder.rglob("*")))
+    return tuple([(file.relative_to(folder).as_posix(), *_file_state(file)) for file in files])
 
 
 # -- files that are written whole --------------------------------------------------------------------
