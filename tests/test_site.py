@@ -52,6 +52,7 @@ def test_a_card_says_which_parameters_are_required_and_which_have_a_default() ->
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     card = reference._card
+    assert not any(" at 0x" in card(load_card(name)) for name in cards())
     # Which annotator is the default depends on what is installed.
     assert ": The spaCy pipeline that finds edits: see `errant`.\n" in card(load_card("uot-errant"))
     assert "or of an adapter; required.\n" in card(load_card("classifier"))

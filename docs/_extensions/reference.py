@@ -13,6 +13,7 @@ A page is rewritten only if its text has changed, so the next build is increment
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import io
@@ -30,6 +31,7 @@ from sphinx.application import Sphinx
 
 import learnedgec
 from learnedgec.cli.main import COMMANDS, find_command, subcommands
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
 from learnedgec.metrics.registry import metric_class
 
@@ -431,6 +433,16 @@ def write_cards(pages: Pages) -> None:
     pages.write("metrics/index.md", text + "\n" + toctree(cards()))
 
 
+def parameter_meanings(kind: type[Metric]) -> dict[str, str]:
+    """Return what a metric's parameters mean; those that it inherits may be described by a base."""
+    return {
+        parameter.arg_name: " ".join((parameter.description or "").split())
+        for base in reversed(kind.__mro__)
+        if issubclass(base, Metric)
+        for parameter in parse_docstring(base.__doc__ or "").params
+    }
+
+
 def _card(card: MetricCard) -> str:
     """Return a metric's page."""
     kind = metric_class(card.name)
@@ -438,13 +450,9 @@ def _card(card: MetricCard) -> str:
     text += "".join(f"| {key} | {escape(value)} |\n" for key, value in card.frame.items())
     text += "\n## Known failures\n\n"
     for failure in card.failures:
-        text += f"- {escape(failure.text)}\n"
+        text += f"- {escape(failure['text'])}\n"
         facts = ("source", "hypothesis", "reference", "score")
-        shown = [
-            f"{key:10}  {getattr(failure, key)}"
-            for key in facts
-            if getattr(failure, key) is not None
-        ]
+        shown = [f"{key:10}  {failure[key]}" for key in facts if key in failure]
         if shown:
             text += "\n" + "".join(f"      {line}\n" for line in shown) + "\n"
     text += "\n## Agreement with people\n\n"
@@ -456,19 +464,22 @@ def _card(card: MetricCard) -> str:
             "| benchmark | people's score | metric | r | ρ | on sentences |\n| --- | --- | --- | --- | --- | --- |\n"
         )
         for each in card.agreement:
-            names = [f"`{name}`" for name in (each.benchmark, each.human, each.metric)]
-            text += f"| {' | '.join([*names, each.r, each.rho, each.sentences])} |\n"
+            names = [f"`{each[key]}`" for key in ("benchmark", "human", "metric")]
+            text += f"| {' | '.join([*names, each['r'], each['rho'], each['sentences']])} |\n"
     elif card.name in _RELEASED:
         text += "See [the released evaluator](../../released-evaluators.md).\n"
     else:
         text += "Not on [the leaderboard](../../leaderboard.md).\n"
-    text += "\n## Parameters\n\n" if card.parameters else ""
-    for each in card.parameters:
-        default = f"; default: `{each.default}`" if each.default else ""
-        meaning = escape(each.meaning).rstrip(".")
-        text += (
-            f"`{each.name}`\n: {sentence(meaning)}{'; required' if each.required else default}.\n\n"
-        )
+    fields = dataclasses.fields(kind)
+    text += "\n## Parameters\n\n" if fields else ""
+    meanings = parameter_meanings(kind)
+    for field in fields:
+        # The value of a default factory depends on the installation; the parameter's meaning explains it.
+        default = f"; default: `{field.default!r}`"
+        if field.default is dataclasses.MISSING:
+            default = "; required" if field.default_factory is dataclasses.MISSING else ""
+        meaning = escape(meanings[field.name]).rstrip(".")
+        text += f"`{field.name}`\n: {sentence(meaning)}{default}.\n\n"
     text += (
         "\n## Definition\n\nFormula, deviations from the official code, source and an example.\n\n"
     )

@@ -245,11 +245,10 @@ def _card_text(card: MetricCard) -> str:
     facts = [_filled(text, f"{key:{width}}  ", indent) for key, text in card.frame.items()]
     failures = []
     for failure in card.failures:
-        failures.append(_filled(failure.text, "- ", "  "))
+        failures.append(_filled(failure["text"], "- ", "  "))
         for key in ("source", "hypothesis", "reference", "score"):
-            value = getattr(failure, key)
-            if value is not None:
-                failures.append(f"    {key:10}  {value}")
+            if key in failure:
+                failures.append(f"    {key:10}  {failure[key]}")
     parts = (
         [_filled(card.measures)],
         facts,
@@ -266,18 +265,18 @@ def _filled(text: str, first: str = "", others: str = "") -> str:
 
 def _agreement(card: MetricCard) -> list[str]:
     """Return the lines about agreement with people: of the first parameters that were measured."""
-    rows = [row for row in card.agreement if row.metric == card.agreement[0].metric]
+    rows = [row for row in card.agreement if row["metric"] == card.agreement[0]["metric"]]
     if not rows:
         return []
     # The interval over sentences is on the site.
     columns = [
-        {"benchmark": row.benchmark, "people's score": row.human}
-        | {"r of systems": _first(row.r), "ρ of systems": _first(row.rho)}
-        | {"on sentences": row.sentences}
+        {"benchmark": row["benchmark"], "people's score": row["human"]}
+        | {"r of systems": _first(row["r"]), "ρ of systems": _first(row["rho"])}
+        | {"on sentences": row["sentences"]}
         for row in rows
     ]
     return [
-        f"Agreement of {rows[0].metric} with people, with 95 % intervals (r and ρ: over systems):",
+        f"Agreement of {rows[0]['metric']} with people, with 95 % intervals (r and ρ: over systems):",
         output.format_table(columns),
     ]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import docstring_parser
 import pytest
 
-from learnedgec import References, load_metric
+from learnedgec import load_metric
 from learnedgec.errors import UnknownNameError
 from learnedgec.metrics import cards as module
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, cards, load_card
@@ -18,7 +22,7 @@ from learnedgec.metrics.scores import is_sentinel
 
 CARDS: list[MetricCard] = [load_card(name) for name in cards()]
 FAILURES = [
-    (card.name, failure) for card in CARDS for failure in card.failures if failure.score is not None
+    (card.name, failure) for card in CARDS for failure in card.failures if "score" in failure
 ]
 
 
@@ -32,14 +36,20 @@ def test_every_metric_has_a_card() -> None:
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
 def test_a_card_is_whole(card: MetricCard) -> None:
     assert card.failures
-    assert " at 0x" not in str(card.parameters)
     assert card.measures.endswith(".")
     direction = "no direction" if is_sentinel(card.name) else "higher"
     assert card.frame["range"].endswith(f"; {direction} is better")
-    assert all(failure.text.endswith((".", "below)")) for failure in card.failures)
+    assert all(failure["text"].endswith((".", "below)")) for failure in card.failures)
+    kind = metric_class(card.name)
     # A parameter without a meaning in the docstring is one that a reader cannot set.
-    assert [parameter.name for parameter in card.parameters if not parameter.meaning] == []
-    needs = metric_class(card.name).needs_references
+    described = {
+        parameter.arg_name
+        for base in kind.__mro__
+        for parameter in docstring_parser.parse(base.__doc__ or "").params
+        if parameter.description
+    }
+    assert {field.name for field in dataclasses.fields(kind)} <= described
+    needs = kind.needs_references
     # An ensemble reads what its members read.
     assert card.name == "ensemble" or needs == ("references" in card.inputs)
 
@@ -66,16 +76,15 @@ def test_each_entry_is_cited_once_and_is_whole() -> None:
 
 
 @pytest.mark.parametrize(("name", "failure"), FAILURES, ids=[name for name, _ in FAILURES])
-def test_examples_of_failures_fail_so(name: str, failure: module.Failure) -> None:
-    assert failure.metric is not None
-    assert failure.metric.startswith(name)
-    assert failure.source is not None
-    assert failure.hypothesis is not None
+def test_examples_of_failures_fail_so(name: str, failure: Mapping[str, Any]) -> None:
+    assert failure["metric"].startswith(name)
     if name == "ter":
         pytest.importorskip("sacrebleu")
-    texts = None if failure.reference is None else References.from_texts([failure.reference])
-    score = load_metric(failure.metric).score([failure.source], [failure.hypothesis], texts)
-    assert score.value == pytest.approx(failure.score, abs=5e-5)
+    texts = [[failure["reference"]]] if "reference" in failure else None
+    score = load_metric(failure["metric"]).score(
+        [failure["source"]], [failure["hypothesis"]], texts
+    )
+    assert score.value == pytest.approx(failure["score"], abs=5e-5)
 
 
 def test_agreement_is_that_of_the_results() -> None:
@@ -84,7 +93,7 @@ def test_agreement_is_that_of_the_results() -> None:
     assert done.returncode == 0, done.stderr
     assert set(module._agreement()) <= set(cards())
     first = load_card("gleu").agreement[0]
-    assert (first.benchmark, first.human, first.metric) == ("seeda-s:base", "TS", "gleu")
-    assert first.r.startswith(".866 [")
-    assert first.sentences.startswith("accuracy .673 [")
+    assert (first["benchmark"], first["human"], first["metric"]) == ("seeda-s:base", "TS", "gleu")
+    assert first["r"].startswith(".866 [")
+    assert first["sentences"].startswith("accuracy .673 [")
     assert load_card("ensemble").agreement == ()

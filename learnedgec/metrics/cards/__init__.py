@@ -8,7 +8,7 @@ cannot say: range, languages, cost, official implementation and known failures w
 
 from __future__ import annotations
 
-import dataclasses
+import csv
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -18,72 +18,10 @@ from importlib import resources
 from typing import Any
 
 import yaml
-from docstring_parser import parse
 
 from learnedgec.errors import BadNameError, UnknownNameError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, REGISTRY, metric_class
 from learnedgec.metrics.scores import is_sentinel
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A way in which a metric is known to fail.
-
-    Attributes:
-        text: a description in one or two sentences.
-        metric: the name of the metric that scores the example, if one does.
-        source: the example's source, if there is an example.
-        hypothesis: the example's hypothesis.
-        reference: the example's reference, if the metric reads one.
-        score: the metric's score, to four decimals; `None` if it would need a model.
-    """
-
-    text: str
-    metric: str | None = None
-    source: str | None = None
-    hypothesis: str | None = None
-    reference: str | None = None
-    score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a metric.
-
-    Attributes:
-        name: the keyword in the metric's name.
-        default: the default as it is written in the name; `None` if the parameter is required, or its default
-            depends on the installation.
-        required: whether the parameter has no default.
-        meaning: the description in the class's docstring.
-    """
-
-    name: str
-    default: str | None
-    required: bool
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class CardAgreement:
-    """Agreement of a metric with human judgements on one benchmark; `–` marks what was not measured.
-
-    Attributes:
-        benchmark: name of the benchmark.
-        human: name of the human score.
-        metric: name of the metric with its parameters.
-        r: Pearson's r of systems, with 95 % intervals over systems and over sentences.
-        rho: Spearman's ρ of systems, with the same intervals.
-        sentences: the measure of sentences or outputs, with its interval over sentences.
-    """
-
-    benchmark: str
-    human: str
-    metric: str
-    r: str
-    rho: str
-    sentences: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +38,13 @@ class MetricCard:
         languages: the languages that the metric is meant for.
         cost: the cost of computing the metric.
         official: the implementation with the same scores, or the reason why there is none.
-        failures: known failures.
-        parameters: the parameters with their defaults, from the class.
+        failures: known failures, each with its `text` and, if there is an example, the `metric`, `source`,
+            `hypothesis`, `reference` and `score` (to four decimals) of it.
         definition: formula, deviations and source, from the class's docstring.
         cite: keys in `references.bib`.
         no_paper: the reason why there is no paper to cite; empty if there is one.
-        agreement: agreement with human judgements; empty if it was not measured.
+        agreement: the rows of `agreement.tsv`, with `–` for what was not measured: r and ρ of systems with their
+            intervals over systems and over sentences, and the measure of `sentences` with its interval.
     """
 
     name: str
@@ -117,12 +56,11 @@ class MetricCard:
     languages: str
     cost: str
     official: str
-    failures: tuple[Failure, ...]
-    parameters: tuple[Parameter, ...]
+    failures: tuple[Mapping[str, Any], ...]
     definition: str
     cite: tuple[str, ...] = ()
     no_paper: str = ""
-    agreement: tuple[CardAgreement, ...] = ()
+    agreement: tuple[Mapping[str, str], ...] = ()
 
     @property
     def frame(self) -> dict[str, str]:
@@ -154,12 +92,11 @@ def _entries() -> Mapping[str, str]:
 
 
 @cache
-def _agreement() -> Mapping[str, tuple[CardAgreement, ...]]:
+def _agreement() -> Mapping[str, list[dict[str, str]]]:
     """Return the agreement of metrics with human judgements, by the name of their card."""
-    rows: dict[str, tuple[CardAgreement, ...]] = {}
-    for line in _file("agreement.tsv").splitlines()[1:]:
-        card, *cells = line.split("\t")
-        rows[card] = (*rows.get(card, ()), CardAgreement(*cells))
+    rows: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(_file("agreement.tsv").splitlines(), delimiter="\t"):
+        rows.setdefault(row.pop("card"), []).append(row)
     return rows
 
 
@@ -193,15 +130,13 @@ def load_card(name: str) -> MetricCard:
     if card is None:
         raise UnknownNameError("metric card", name, _texts())
     text = dict(_texts()[card])
-    kind = metric_class(card)
     return MetricCard(
         name=card,
         aliases=tuple(alias for alias in _names(card) if alias != card),
-        failures=tuple(Failure(**failure) for failure in text.pop("failures")),
-        parameters=tuple(_parameters(kind)),
-        definition=inspect.cleandoc(kind.__doc__ or ""),
+        failures=tuple(text.pop("failures")),
+        definition=inspect.cleandoc(metric_class(card).__doc__ or ""),
         cite=tuple(text.pop("cite", ())),
-        agreement=_agreement().get(card, ()),
+        agreement=tuple(_agreement().get(card, ())),
         **{key: str(value) for key, value in text.items()},
     )
 
@@ -221,21 +156,6 @@ def summary(name: str) -> str:
         doc = inspect.cleandoc(metric_class(name).__doc__ or "")
         return doc.partition("\n")[0].rstrip(".")
     return str(_texts()[card]["summary"]) if card == name else f"mean of {card}'s sentence scores"
-
-
-def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
-    """Yield a metric's parameters as its class has them; those it inherits may be described by a base."""
-    meanings = {
-        parameter.arg_name: " ".join((parameter.description or "").split())
-        for base in reversed(kind.__mro__)
-        if issubclass(base, Metric)
-        for parameter in parse(base.__doc__ or "").params
-    }
-    for field in dataclasses.fields(kind):
-        # The value of a default factory depends on the installation; the parameter's meaning explains it.
-        default = None if field.default is dataclasses.MISSING else repr(field.default)
-        required = default is None and field.default_factory is dataclasses.MISSING
-        yield Parameter(field.name, default, required, meanings.get(field.name, ""))
 
 
 def bibtex(names: Iterable[str]) -> str:
