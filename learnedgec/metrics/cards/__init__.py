@@ -43,8 +43,8 @@ class MetricCard:
         definition: formula, deviations and source, from the class's docstring.
         cite: keys in `references.bib`.
         no_paper: the reason why there is no paper to cite; empty if there is one.
-        agreement: the rows of `agreement.tsv`, with `–` for what was not measured: r and ρ of systems with their
-            intervals over systems and over sentences, and the measure of `sentences` with its interval.
+        agreement: the rows of `agreement.tsv`, with `–` for what was not measured. r and ρ of systems have
+            intervals over systems and over sentences, and the measure of `sentences` has one over sentences.
     """
 
     name: str
