@@ -407,9 +407,7 @@ def tuned_name(
         >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))
         'length@sample+pearson'
     """
-    head, _, rest = benchmark.partition(":")
-    if head.lower() == "jfleg" and rest.lower() != "references":
-        benchmark = head
+    head = benchmark.partition(":")[0]
     # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
     if name and "@" not in name:

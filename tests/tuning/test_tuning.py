@@ -326,7 +326,6 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
     ("benchmark", "output", "test", "expected"),
     [
         ("gjg15:dev10", "", False, "gleu@gjg15-dev10"),
-        ("jfleg:./my/outputs", "", False, "gleu@jfleg"),
         ("./my/own data/", "", False, "gleu@own-data"),
         (".", "", False, "gleu@mine"),
         ("./判定", "", False, "gleu@folder"),
@@ -335,7 +334,6 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         ("seeda-s:dev", "gleu@my-seeda-s", False, "gleu@my-seeda-s"),
         ("gmeg:fce", "mine", False, "gleu@mine+gmeg-fce"),
         ("gmeg:fce", "gleu@mine", False, "gleu@mine+gmeg-fce"),
-        ("jfleg:references", "", False, "gleu@jfleg-references"),
         ("data/choices.csv", "", False, "gleu@choices"),
         ("choices.jsonl.gz:dev", "mine", False, "gleu@mine+choices-dev"),
     ],

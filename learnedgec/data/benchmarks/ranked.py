@@ -1,26 +1,21 @@
-"""Benchmarks with rankings of the systems' outputs: SEEDA, GJG15, JFLEG and PEET."""
+"""Benchmarks with rankings of the systems' outputs: SEEDA, GJG15 and PEET."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
-from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.data.benchmarks.base import Benchmark, read_outputs
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import Outputs, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
-from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_lines
-from learnedgec.errors import InputError
 
 # -- CoNLL-2014: SEEDA and GJG15 --------------------------------------------------------------------
 
@@ -159,111 +154,7 @@ def _split(benchmark: Benchmark, dataset: str, share: float) -> tuple[list[int],
     return sorted(drawn[:size]), sorted(drawn[size:])
 
 
-# -- JFLEG and PEET ---------------------------------------------------------------------------------
-
-
-def jfleg(outputs: str) -> Benchmark:
-    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017), or with constructed ones.
-
-    The judged outputs are not public. A folder holds those that you have, of 754 lines each: `AMU.txt`,
-    `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of systems
-    without a file remain in `rankings`, and a notice names these systems.
-
-    The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
-
-    Args:
-        outputs: the folder, or `references` for `_jfleg_references`.
-
-    Raises:
-        InputError: no folder is named, or it has none of the judged outputs.
-    """
-    if not outputs:
-        raise InputError(
-            "jfleg needs the outputs of the judged systems, which are not public; write jfleg:FOLDER "
-            "if you have them, gmeg:fce (or, for reports only, peet) for the nearest real judgements, "
-            "or jfleg:references for constructed ones."
-        )
-    if outputs == "references":
-        return _jfleg_references()
-    data = load_parallel("jfleg:dev")
-    gug = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
-    test_split = [record["Id"] for _, record in gug if record["Dataset"] == "test"]
-    number = {identity: position for position, identity in enumerate(test_split)}
-    rankings = []
-    for _, record in read_table(dataset_file("jfleg", "EACL_exp/mturk/pairwise.csv")):
-        ranks = {record[f"system{side}Id"]: int(record[f"system{side}rank"]) for side in (1, 2)}
-        rankings.append(Ranking(number[record["srcIndex"]], ranks, record["judgeId"]))
-    judged = {name for ranking in rankings for name in ranking.ranks}
-    by_system = read_outputs(Path(outputs), data.sources)
-    if not judged & set(by_system):
-        raise InputError(
-            f"{outputs} has no output of a system that was judged on JFLEG; add one of "
-            f"{', '.join(f'{name}.txt' for name in sorted(judged - {'orig'}))}."
-        )
-    systems = {"orig": data.sources, **{n: text for n, text in by_system.items() if n in judged}}
-    missing = sorted(judged - set(systems))
-    return Benchmark(
-        name=f"jfleg:{outputs}",
-        sources=data.sources,
-        systems=systems,
-        references=data.references,
-        rankings=tuple(rankings),
-        notices=(f"no output of {', '.join(missing)} was given.",) if missing else (),
-    ).exclude_own_references()
-
-
-def _jfleg_references() -> Benchmark:
-    """Return JFLEG dev with its four expert corrections as the systems, and the source as a fifth.
-
-    Nobody compared these texts; the rankings are constructed. An expert's correction is preferred to the
-    source that it changes. Two corrections of a sentence are ordered by their GLEU, each with the other three
-    corrections as references. A metric sees the same references, and all four for the source.
-    """
-    data = load_parallel("jfleg:dev")
-    experts = [f"expert-{number}" for number in range(1, 5)]
-    rankings = []
-    for sentence, (source, row) in enumerate(zip(data.sources, data.references, strict=True)):
-        texts = [reference.text for reference in row]
-        rankings += [
-            Ranking(sentence, {name: 1, "source": 2}, "experts")
-            for name, text in zip(experts, texts, strict=True)
-            if text.split() != source.split()
-        ]
-        scores = [
-            sum(_gleu(source, text, other) for other in texts[:place] + texts[place + 1 :])
-            for place, text in enumerate(texts)
-        ]
-        better = [sum(other > score + 1e-9 for other in scores) for score in scores]
-        ranks = {name: 1 + count for name, count in zip(experts, better, strict=True)}
-        rankings.append(Ranking(sentence, ranks, "leave-one-out GLEU"))
-    columns = zip(*data.references.texts(), strict=True)
-    return Benchmark(
-        name="jfleg:references",
-        sources=data.sources,
-        systems={**dict(zip(experts, columns, strict=True)), "source": data.sources},
-        references=data.references,
-        rankings=tuple(rankings),
-        excluded={name: frozenset({place}) for place, name in enumerate(experts)},
-        notices=(
-            "constructed: nobody compared these texts; experts' corrections are preferred to the source, and "
-            "ordered by GLEU with the others' as references, which favours GLEU.",
-        ),
-    )
-
-
-def _gleu(source: str, hypothesis: str, reference: str) -> float:
-    """Return GLEU of a sentence with one reference, as the metric `gleu`, which data cannot import, does."""
-    tokens = [text.split() for text in (source, hypothesis, reference)]
-    total = min(0.0, 1 - len(tokens[2]) / max(len(tokens[1]), 1))
-    for order in range(1, 5):
-        s, h, r = (
-            Counter(tuple(words[start : start + order]) for start in range(len(words) + 1 - order))
-            for words in tokens
-        )
-        wrongly_kept = h & Counter({ngram: count for ngram, count in s.items() if ngram not in r})
-        numerator = (h & r).total() - wrongly_kept.total()
-        total += math.log(max(numerator, 1) / max(h.total(), 1)) / 4
-    return math.exp(total)
+# -- PEET -------------------------------------------------------------------------------------------
 
 
 def peet(part: str = "all") -> Benchmark:
