@@ -98,13 +98,9 @@ class Asano(PretrainedMetric):
         return {name: statistics[name] for name in _DIMENSIONS}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the model and the packages of the extra `asano` are available."""
-        for module, package in (
-            ("sklearn", "scikit-learn"),
-            ("snowballstemmer", "snowballstemmer"),
-        ):
-            if importlib.util.find_spec(module) is None:
-                raise MissingDependencyError(package, "asano", "the metric asano")
+        """Raise unless the model and the extra `asano` are available."""
+        if importlib.util.find_spec("snowballstemmer") is None:
+            raise MissingDependencyError("snowballstemmer", "asano", "the metric asano")
         super().check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, permutations
+from itertools import chain, islice, permutations
 from typing import Any
 
 import numpy as np
 
 from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import pearson, spearman
@@ -37,6 +38,8 @@ _RESAMPLES = 1000
 _FEWEST = 4
 # With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
+# The number of training examples that the ridge regression learns from at most.
+_RIDGE = 1000
 
 
 @dataclass(frozen=True)
@@ -294,9 +297,10 @@ class Verdict:
     """The results of a head on the test part.
 
     Attributes:
-        baselines: `edit-count`, `length` and, where an evaluator was continued, `before`, its output of the
-            head's name, or `before (NAME)`, its best output on the dev part, and for a head that learned
-            what a score leaves wrong, `beside`, this score -> the main figure; none if nothing can be tested.
+        baselines: `edit-count`, `length`, `ridge` (a ridge regression on the untrained encoder's vectors) or,
+            where an evaluator was continued, `before`, its output of the head's name, or `before (NAME)`, its
+            best output on the dev part, and for a head that learned what a score leaves wrong, `beside`, this
+            score -> the main figure; none if nothing can be tested.
         trusted: whether the head is better than chance and than each baseline, or as it was before training.
         sentence: the same in words.
     """
@@ -311,6 +315,7 @@ def judge_heads(
     start: Evaluator | None,
     parts: Mapping[str, Iterable[Example]],
     *,
+    encoder: str | None = None,
     runtime: Runtime = Runtime(),
 ) -> dict[str, Verdict]:
     """Return a verdict on each head that has ratings or pairs in any part; not to be testable is one, too.
@@ -321,6 +326,7 @@ def judge_heads(
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
         parts: part -> its examples.
+        encoder: name of the pretrained encoder, for the baseline `ridge`; without a name there is none.
         runtime: how to run.
     """
     examples = chain.from_iterable(parts.values())
@@ -354,6 +360,11 @@ def judge_heads(
             )
         if config.residual:
             values["beside"] = test.beside
+        elif encoder is not None:
+            own = (row for row in parts["train"] if head in row.values or head in row.ranked)
+            if train := head_test(list(islice(own, _RIDGE)), head, config.rated):
+                both = config.input == "pair"
+                values["ridge"] = _ridge(encoder, train, test.texts, both, runtime)
         verdict = _verdict(head, test, trained, values)
         if verdict.trusted and config.input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
@@ -363,6 +374,35 @@ def judge_heads(
             verdict = replace(verdict, sentence=verdict.sentence + added)
         verdicts[head] = verdict
     return verdicts
+
+
+def _ridge(
+    encoder: str, train: HeadTest, texts: Sequence[Sequence[str]], both: bool, runtime: Runtime
+) -> Floats:
+    """Return what a ridge regression on vectors of an untrained encoder predicts for texts, float64 (N,).
+
+    It learns ratings, or that the better text of a pair is 1 above the worse one.
+
+    Args:
+        encoder: its name.
+        train: what it learns from.
+        texts: N pairs of source and hypothesis.
+        both: whether to read both, rather than the hypothesis alone.
+        runtime: how to run.
+    """
+    from sklearn.linear_model import RidgeCV
+
+    sources, hypotheses = zip(*train.texts, *texts, strict=True)
+    vectors = sentence_vectors(encoder, hypotheses, runtime)
+    if both:
+        change = np.abs(vectors - sentence_vectors(encoder, sources, runtime))
+        vectors = np.hstack([vectors, change])
+    learned, asked = np.split(vectors, [len(train.texts)])
+    if (values := train.ratings) is None:
+        learned, values = np.subtract(*learned[train.pairs.T]), np.ones(len(train.pairs))
+    regression = RidgeCV(np.logspace(-3, 3, 7), fit_intercept=train.ratings is not None)
+    predicted: Floats = regression.fit(learned, values).predict(asked)
+    return predicted
 
 
 def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
@@ -388,6 +428,7 @@ def baseline_in_words(name: str) -> str:
         if output
         else "the evaluator that it continues",
         "beside": "the score that it was trained beside",
+        "ridge": "a ridge regression on vectors of the untrained encoder",
     }.get(kind, name)
 
 

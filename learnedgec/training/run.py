@@ -358,11 +358,15 @@ class Run:
         module, config = self.module, self.config
         model = model.cpu().float().eval()
         weights = round_weights(model, config.bits)
-        device = self.trainer.strategy.root_device
-        name = f"evaluation of {config.name}"
-        evaluator = Evaluator(model.to(device), module.tokenizer, name=name)
+        device, about = self.trainer.strategy.root_device, f"evaluation of {config.name}"
+        evaluator = Evaluator(model.to(device), module.tokenizer, name=about)
         # With float32, the results on a card are the same on every machine.
-        runtime = Runtime(device=str(device), dtype="float32", progress=self.data.progress)
+        runtime = Runtime(
+            device=str(device),
+            dtype="float32",
+            progress=self.data.progress,
+            allow_pickle=config.model.allow_pickle,
+        )
         parts = self.data.load()
         results = {
             part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
@@ -371,7 +375,9 @@ class Run:
         if module.continued:
             start = Evaluator.load(config.model.encoder, runtime=runtime)
             learned += open_package(config.model.encoder).hashes
-        verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
+        # One that is trained by low-rank weights may be too large to have in memory once more.
+        encoder = None if module.continued or model.config.lora else module.encoder_name
+        verdicts = judge_heads(evaluator, start, parts, encoder=encoder, runtime=runtime)
         write_package(
             self.package,
             model.config,

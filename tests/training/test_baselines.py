@@ -11,6 +11,7 @@ import pytest
 import tiny
 
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.evaluate import (
     HeadTest,
@@ -96,6 +97,31 @@ def test_pairs_are_judged_by_their_order(evaluator: Evaluator) -> None:
     found = judge_heads(evaluator, None, {"dev": rows, "test": rows})
     assert list(found) == ["quality"]
     assert "accuracy 1.00 [0.88, 1.00] on the test part, n = 30." in found["quality"].sentence
+
+
+@pytest.mark.parametrize("rated", [True, False])
+def test_a_head_is_set_beside_a_ridge_regression(
+    evaluator: Evaluator, tmp_path: Path, rated: bool
+) -> None:
+    encoder = str(tiny.save_encoder(tmp_path / "encoder"))
+    truth = sentence_vectors(encoder, [text for _, text in TEXTS], Runtime())[:, 0] * 100
+    rows = [
+        Example([text], "ratings", ["fluency"], [float(value)])
+        for text, value in zip(TEXTS, truth, strict=True)
+    ]
+    if not rated:
+        ordered = [
+            sorted(range(n, n + 2), key=lambda place: -truth[place]) for n in range(0, 120, 2)
+        ]
+        rows = [
+            Example([TEXTS[better], TEXTS[worse]], "pairs", ["quality"])
+            for better, worse in ordered
+        ]
+    parts = {"train": rows[::2], "dev": rows, "test": rows[1::2]}
+    (found,) = judge_heads(evaluator, None, parts, encoder=encoder).values()
+    assert list(found.baselines) == ["edit-count", "length", "ridge"]
+    assert found.baselines["ridge"] > 0.9
+    assert not found.trusted
 
 
 def test_a_baseline_that_is_right_the_other_way_round_is_said_to_be(evaluator: Evaluator) -> None:
