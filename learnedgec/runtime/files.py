@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -19,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from learnedgec.errors import OutputError
+from learnedgec.errors import InputError, OutputError
 
 PathLike = str | os.PathLike[str]
 
@@ -35,6 +36,16 @@ def local_path(name: str) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if name else None
+
+
+# Names of datasets and benchmarks have no slash, and no suffix before their colon.
+_FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
+
+
+def check_no_path(name: str) -> None:
+    """Raise `InputError` if a name that is in no table, and no file's, is written like a path."""
+    if _FILE_NAME.search(name.partition(":")[0]):
+        raise InputError(f"{name[:200]} does not exist; check the path.")
 
 
 def included_folder(installed: str, checkout: str) -> Path:

@@ -13,7 +13,7 @@ from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.data.sentences import Columns
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.runtime.files import local_path
+from learnedgec.runtime.files import check_no_path, local_path
 from learnedgec.runtime.plugins import Registry
 
 
@@ -84,7 +84,7 @@ REGISTRY: Registry[BenchmarkEntry] = Registry(
     "learnedgec.benchmarks",
     BENCHMARKS,
     lambda plugin: plugin.load_value(BenchmarkEntry),
-    hint="The path of a benchmark folder is also accepted.",
+    hint="The path of a folder or table is also accepted.",
 )
 
 
@@ -108,7 +108,7 @@ def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is from another installed package and cannot be loaded.
-        InputError: two words choose the same thing, or the folder cannot be used.
+        InputError: two words choose the same thing, or the path does not exist or cannot be used.
         DataError: the dataset is not available.
 
     Example:
@@ -119,9 +119,11 @@ def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
     head, *words = name.split(":")
     folder, part = (name, "") if local_path(name) else name.rpartition(":")[::2]
     path = local_path(folder)
-    if head not in REGISTRY and path is not None and path.exists():
+    if head not in REGISTRY and path is not None:
         benchmark = of_table(folder, columns) if path.is_file() else read_benchmark(folder)
         return half(benchmark, part) if part else benchmark
+    if head not in REGISTRY:
+        check_no_path(head)
     if columns:
         raise InputError(f"columns are those of a table, and {name} is not the file of one.")
     head = REGISTRY.spelt(head)

@@ -29,11 +29,8 @@ from urllib.parse import quote
 
 from learnedgec.data.sentences import HUB
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.runtime.files import PathLike, local_path
+from learnedgec.runtime.files import PathLike, check_no_path, local_path
 from learnedgec.runtime.plugins import Registry
-
-# Names of files: the name of a dataset has no slash and no suffix before its colon.
-_FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
 
 T = TypeVar("T")
 
@@ -239,8 +236,7 @@ class Kind(Generic[T]):
         if reader is None and self.read is not None:
             if name == "-" or name.startswith(HUB) or local_path(name) is not None:
                 return (name,)
-            if _FILE_NAME.search(head):
-                raise InputError(f"{name[:200]} does not exist; check the path.")
+            check_no_path(name)
         if reader is None or name not in self.names_of(head):
             raise self._unknown(name)
         if part in reader.parts:
