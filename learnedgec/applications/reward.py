@@ -155,35 +155,39 @@ def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
     return [(old, new) for old, new in parts if old != new]
 
 
-def _distances(sources: Texts, texts: Texts) -> Floats:
-    """Return 1 minus the share of characters that a text and its source have in common, in order."""
-    pairs = zip(sources, texts, strict=True)
-    return np.array([Indel.normalized_distance(*pair) for pair in pairs])
+# Words that negate, also misspelt. Of corrections in `wi-locness:train`, .5 % have more or fewer of them.
+_NEGATION = re.compile(
+    r"\b(?:not|nt|no|never|nobody|none|nothing|nowhere|neither|nor|cannot"
+    r"|(?:do|does|did|is|are|was|were|has|have|had|ca|could|would|should|must|need)nt)\b|['’]t\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPenalty:
-    """The penalty of a reward for a changed meaning: weight · max(0, m(source) − m(text) − slack).
+    """The penalty of a reward for a changed meaning.
 
-    It is the sum over the sentences that differ (`changed_sentences`). m is the value of a metric that reads
-    the source and the text. An honest correction loses a little of it, which is free. By the defaults
-    (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
-    default reward.
+    It is weight · max(0, m(source) − m(text) − slack) + negation · |n(source) − n(text)|, the sum over the
+    sentences that differ (`changed_sentences`). m is the value of a metric that reads the source and the
+    text, of which honest corrections lose a little. n counts English words that negate, such as *not* and
+    *nobody*, some of which metrics miss. By the defaults (docs/explanation/hacking.md), a changed meaning
+    mostly costs more than a small correction earns in the default reward.
 
     Attributes:
         metric: the metric m, or its name.
         weight: reward per unit of m.
         slack: what a text may lose without a charge.
+        negation: reward per negation that a text lacks or adds.
 
     Example:
         >>> kind = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1))
-        >>> kind(completions=["He goes .", "He ."], source=["He go home ."] * 2)
-        [0.0, -0.5]
+        >>> kind(completions=["He goes .", "He .", "He does not go ."], source=["He go home ."] * 3)
+        [0.0, -0.5, -6.0]
     """
 
     metric: AnyMetric = "head(model='open-mpnet', name='meaning')"
     weight: float = 3.0
     slack: float = 2.0
+    negation: float = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +262,10 @@ class Reward:
                 )
 
     def __repr__(self) -> str:
-        options = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.repr and field.name != "metric"
-        }
+        values = {each.name: getattr(self, each.name) for each in fields(self)[1:] if each.repr}
         given = [
             f"{name}={(value.label if isinstance(value, BoundMetric) else value)!r}"
-            for name, value in options.items()
+            for name, value in values.items()
             if value not in (None, False, 0.0, extract_correction)
         ]
         return f"Reward({', '.join([repr(self.metric.label), *given])})"
@@ -305,9 +305,8 @@ class Reward:
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         statistics = self.metric.statistics(sources, systems, references)
         scores = _sentence_scores(self.metric, statistics["completions"])
-        rewards = scores.copy()
-        if self.centre:
-            rewards -= _sentence_scores(self.metric, statistics["sources"])
+        unchanged = _sentence_scores(self.metric, statistics["sources"]) if self.centre else 0
+        rewards = scores - unchanged
         if self.edit_penalty:
             edits = EditCount().compute(sources, texts, None, Runtime())["score"]
             sizes = np.array([max(len(source.split()), 1) for source in sources])
@@ -318,15 +317,14 @@ class Reward:
         if isinstance(self.metric.metric, Gated):
             rejected |= ~self.metric.metric.accepted(statistics["completions"])
         if self.floor is not None:
-            rewards[rejected] = self.floor - _distances(sources, texts)[rejected]
+            far = map(Indel.normalized_distance, sources, texts)
+            rewards[rejected] = self.floor - np.array(list(far))[rejected]
         watched = np.array([np.nan])
         if self.watch is not None:
             seen = self.watch.statistics(sources, {"": texts}, references)
             watched = _sentence_scores(self.watch, seen[""])
-        means = (rewards, scores, watched, rejected)
-        self._record(
-            Watched(*(float(np.mean(values)) for values in means)), columns.get("log_metric")
-        )
+        means = map(float, map(np.mean, (rewards, scores, watched, rejected)))
+        self._record(Watched(*means), columns.get("log_metric"))
         return list(map(float, rewards))
 
     def _given(self, columns: Mapping[str, Any], size: int) -> tuple[list[str], References | None]:
@@ -362,7 +360,10 @@ class Reward:
             systems = metric.statistics(before, {"": after, "source": before})
             kept, left = (_sentence_scores(metric, systems[name]) for name in ("source", ""))
             rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
-            np.add.at(charged, rows, penalty.weight * np.maximum(0, kept - left - penalty.slack))
+            counts = [len(_NEGATION.findall(text.casefold())) for text in before + after]
+            charges = penalty.weight * np.maximum(0, kept - left - penalty.slack)
+            charges += penalty.negation * abs(np.subtract(*np.split(np.array(counts), 2)))
+            np.add.at(charged, rows, charges)
         return charged
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:

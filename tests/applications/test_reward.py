@@ -163,6 +163,32 @@ CHANGED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "changed"),
+    [
+        ("I have not seen him , so I do not know it .", "I have not seen him , so I know it .", 1),
+        ("I have seen him .", "I have n't seen him .", 1),
+        ("Nobody never came .", "Nobody came .", 1),
+        ("I do n't like it . He does .", "I like it . He does n't .", 2),
+        ("He dont know , I dosen't either .", "He does n't know , and I do not either .", 0),
+        ("There is n't any money and he can't stay .", "There is no money and he cannot stay .", 0),
+        ("We want to go into the knot .", "We went into the hotel .", 0),
+    ],
+)
+def test_each_negation_that_a_text_lacks_or_adds_is_charged(
+    source: str, text: str, changed: int
+) -> None:
+    function = reward("constant", meaning=MeaningPenalty("length", weight=0.0, negation=0.5))
+    assert function(completions=[text], source=[source]) == [-0.5 * changed]
+
+
+def test_a_lost_negation_beside_another_one_costs_more_than_a_correction_earns() -> None:
+    source = "I have not seen him for years , so I do not knows where he lives ."
+    right = source.replace("knows", "know")
+    earned, lost = reward()(completions=[right, right.replace("do not ", "")], source=[source] * 2)
+    assert earned > 0 > lost
+
+
 def test_by_default_a_changed_meaning_earns_less_than_the_correction() -> None:
     sources, changed, right = zip(*CHANGED.values(), strict=True)
     rewards = reward()(completions=[*changed, *right], source=sources * 2)

@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from learnedgec.data.sentences import HUB
-from learnedgec.errors import ConfigError, InputError, UnknownNameError
+from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.files import PathLike, check_no_path, local_path
 from learnedgec.runtime.plugins import Registry
 
