@@ -37,7 +37,7 @@ from learnedgec.data.text import write_text
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import RELEASED as ANNOTATOR
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.evaluators.packages import RELEASED
+from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, resample

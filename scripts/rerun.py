@@ -74,11 +74,11 @@ METRICS: Mapping[str, str] = {
     "hter": "nothing",
     "hter(unit='char')": "nothing",
     "some": f"weights: SOME's paper, a tenth of GJG15; {_GATE_AND_CAPITALS}",
-    "impara": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
-    "preference": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had been measured); "
-    f"{_GATE_AND_CAPITALS}",
-    "impara[open-mpnet]": "head: held-out pairs of its data, read together with SEEDA and GJG15",
-    "preference[open-mpnet]": "head: as `impara[open-mpnet]`; sum: held-out pairs of its data",
+    "impara": "head: held-out pairs of its data, read together with SEEDA and GJG15",
+    "preference": "head: as `impara`; sum: held-out pairs of its data",
+    "impara[joint-mpnet-3]": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
+    "preference[joint-mpnet-3]": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had "
+    f"been measured); {_GATE_AND_CAPITALS}",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",

@@ -12,13 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.released import RATED, RELEASED, RELEASES
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 DEVELOPMENT = [
     requirement
@@ -127,3 +131,19 @@ def test_the_oldest_versions_are_the_lower_bounds() -> None:
     pinned, bounds = pins("constraints-oldest.txt"), lower_bounds([*RUNNING, *DEVELOPMENT])
     del bounds["torch"]  # the file says why
     assert {name: pinned.get(name) for name in bounds} == bounds
+
+
+def test_the_wheel_has_the_default_evaluator_and_says_its_licence() -> None:
+    targets = SETTINGS["tool"]["hatch"]["build"]["targets"]
+    included = set(targets["wheel"]["force-include"])
+    evaluators = {name for name in RELEASES if f"checkpoints/{name}" in included}
+    assert evaluators == {RELEASED}
+    assert f"checkpoints/{RATED}" in targets["sdist"]["exclude"]
+    # Of the code, of the evaluator and of the annotator.
+    stated = PROJECT["license"].split(" AND ")
+    manifest = check_package(ROOT / "checkpoints" / RELEASED)
+    assert set(stated) == {"Apache-2.0", *manifest["license"].split(" AND "), "CC-BY-SA-4.0"}
+    assert not [name for name in stated if "NC" in name or name.startswith("LicenseRef")]
+    files = PROJECT["license-files"]
+    assert all((ROOT / file).is_file() for file in files)
+    assert f"checkpoints/{RELEASED}/README.md" in files

@@ -264,7 +264,7 @@ function figure(metric, column, range, best, quiet) {
 
 function drawScatter() {
   const column = ["speed", "metric"].includes(chosen.order) ? columns()[0] : chosen.order;
-  const baseOf = (name) => name.split("(")[0].replace("[joint-mpnet-3]", "");
+  const baseOf = (name) => name.split("(")[0];
   const best = new Map();
   metrics()
     .filter(([metric, about]) => about.speed && (!about.sentinel || metric === "edit-count"))

@@ -27,6 +27,7 @@ from learnedgec.data.references import References
 from learnedgec.edits.annotators import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators.packages import is_evaluator
+from learnedgec.evaluators.released import RATED
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
@@ -62,10 +63,10 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "scribendi": ("gpt2", (_SMOL,)),
     "asano": ("the study's language model, parser features and full METEOR", (_SMOL,)),
     "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ({},)),
-    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({},)),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({"quality": RATED},)),
 }
 
-# The packages that `reproduce --train` trains; the released evaluator takes their place.
+# The packages that `reproduce --train` trains; `joint-mpnet-3` takes their place.
 _TRAINED: Mapping[str, Mapping[str, Any]] = {
     "some": {name: f"some-{name}" for name in ("grammaticality", "fluency", "meaning")},
     "impara": {"quality": "impara"},

@@ -11,7 +11,6 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
@@ -24,7 +23,6 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.base import Gated, Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.metrics.learned import kept_shares
@@ -395,11 +393,10 @@ class Reward:
         return f"call it with completions=[…], {self.source}=[…]{references}"
 
 
-# Chosen on attacks: docs/explanation/hacking.md. Accepted texts earn more than the floor.
-_METRIC = "head(model='joint-mpnet-3', weights={'quality': 1.0, 'likelihood': 6.0})"
+# By its scale, a small correction earns 2.5 in the median: docs/explanation/hacking.md. Accepted texts earn
+# more than the floor.
+_METRIC = "head(model='open-mpnet', weights={'quality': 5.5})"
 _FLOOR = -10.0
-# The penalty of an installation without open-mpnet, which learned from pairs that change the meaning.
-_INCLUDED = MeaningPenalty("head(model='joint-mpnet-3', name='meaning')", weight=2.5, slack=0.3)
 
 
 class Options(TypedDict, total=False):
@@ -425,10 +422,8 @@ def reward(
     `runtime.device`, and can be pickled.
 
     Args:
-        metric: a metric or its name. By default, two heads of `joint-mpnet-3` that read the hypothesis, with
-            `centre`, a `floor` of -10 and the `MeaningPenalty`; without the evaluator `open-mpnet`, which is
-            fetched by `learnedgec evaluators fetch open-mpnet`, a warning, and the penalty of
-            `joint-mpnet-3`, which sees few negations.
+        metric: a metric or its name. By default, 5.5 times the output `quality` of `open-mpnet`, which reads
+            the hypothesis, with `centre`, a `floor` of -10 and the `MeaningPenalty`.
         runtime: how to run.
         options: the attributes of `Reward`; `watch` may be a name too.
 
@@ -452,24 +447,10 @@ def reward(
         raise UnknownNameError("option of reward", name, Options.__annotations__)
     if metric is None:
         metric = _METRIC
-        given = {"centre": True, "floor": _FLOOR, **given}
-        if "meaning" not in given:
-            given["meaning"] = _default_penalty()
+        given = {"centre": True, "floor": _FLOOR, "meaning": MeaningPenalty(), **given}
     if given.get("watch") is not None:
         given["watch"] = bind_one(given["watch"], runtime)
     return Reward(bind_one(metric, runtime), **given)
-
-
-def _default_penalty() -> MeaningPenalty:
-    """Return the penalty of the default reward, by the evaluators that are installed."""
-    if is_evaluator("open-mpnet"):
-        return MeaningPenalty()
-    warnings.warn(
-        "the evaluator open-mpnet is not installed, so joint-mpnet-3 charges for a changed meaning and sees "
-        "few negations; run: learnedgec evaluators fetch open-mpnet",
-        stacklevel=3,
-    )
-    return _INCLUDED
 
 
 def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:

@@ -221,7 +221,7 @@ def application(
 
 
 def _bare_names(metric: BoundMetric) -> list[str]:
-    """Return the names without parameters that denote a metric: `impara` if it is `impara[joint-mpnet-3]`."""
+    """Return the names without parameters that denote a metric: `impara` if it is `impara[open-mpnet]`."""
     kind = type(metric.metric)
     values = {item.name: getattr(metric.metric, item.name) for item in dataclasses.fields(kind)}
     usual = {item.name: item.default for item in dataclasses.fields(kind)}

@@ -26,7 +26,7 @@ from learnedgec.data.configuration import (
 )
 from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.evaluators.packages import RELEASED
+from learnedgec.evaluators.released import RATED, RELEASES
 from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.registry import read_name
@@ -338,7 +338,7 @@ def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
 
 def read_metrics(options: Namespace) -> list[NamedMetric]:
     """Return the metrics that `--metric` names, at least one, each label once."""
-    require(options, metric="gleu some")
+    require(options, metric="gleu impara")
     metrics = list({named.label: named for named in map(read_name, options.metric)}.values())
     if not options.get("reannotate"):
         return metrics
@@ -353,26 +353,26 @@ def read_metrics(options: Namespace) -> list[NamedMetric]:
 
 
 def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> None:
-    """Say what the released evaluator is, and its licence, when a metric reads it for the first time.
+    """Say what a released evaluator is when a metric reads it for the first time.
 
     A file in the cache's folder remembers that it was said.
     """
-    said = cache_folder() / f"introduced-{RELEASED}"
-    if options.quiet or said.exists():
-        return
-    packages = [package for metric in metrics for package in metric.packages]
-    licences = [p.manifest["license"] for p in packages if p.manifest["name"] == RELEASED]
-    if not licences:
-        return
-    remark(
-        f"{RELEASED} is learnedgec's own evaluator, not the published checkpoint of SOME or IMPARA, so write "
-        f"some[{RELEASED}] in a paper. It is for research only: its licence is {licences[0]} "
-        f"(learnedgec evaluators {RELEASED}). You read this once.",
-        options,
-    )
-    with suppress(OSError):
-        said.parent.mkdir(parents=True, exist_ok=True)
-        said.touch()
+    names = {package.manifest["name"] for metric in metrics for package in metric.packages}
+    for name in names & RELEASES.keys():
+        said = cache_folder() / f"introduced-{name}"
+        if options.quiet or said.exists():
+            continue
+        published, metric = ("SOME or IMPARA", "some") if name == RATED else ("IMPARA", "impara")
+        release = RELEASES[name]
+        terms = f"It is for research only: its licence is {release.licence} (learnedgec evaluators {name}). "
+        remark(
+            f"{name} is learnedgec's own evaluator, not the published checkpoint of {published}, so write "
+            f"{metric}[{name}] in a paper. {'' if release.products else terms}You read this once.",
+            options,
+        )
+        with suppress(OSError):
+            said.parent.mkdir(parents=True, exist_ok=True)
+            said.touch()
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import DataError, InputError, ParameterError, PluginError
 from learnedgec.evaluators.packages import (
     CARD,
-    RELEASES,
     check_package,
     fetch_released,
     find_evaluator,
@@ -37,6 +36,7 @@ from learnedgec.evaluators.packages import (
     open_package,
     output_names,
 )
+from learnedgec.evaluators.released import RELEASES
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
@@ -100,7 +100,9 @@ def _list_evaluators(options: Namespace) -> None:
     for package in packages.values():
         output.notice(*package.doubts(output_names(package.manifest)))
     for name in RELEASES.keys() - packages.keys():
-        output.notice(f"Not here: {name}; `learnedgec evaluators fetch {name}` gets it.")
+        output.notice(
+            f"Not here: {name} ({RELEASES[name]}); `learnedgec evaluators fetch {name}` gets it."
+        )
 
 
 def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -> None:
@@ -132,7 +134,7 @@ def _terms(manifest: Mapping[str, Any], made_of: Sequence[Material]) -> str:
 
 
 def _fetch_evaluators(arguments: Sequence[str]) -> None:
-    """Run `evaluators fetch`, and print each evaluator's folder, its licence and its digest."""
+    """Run `evaluators fetch`: print each evaluator's licence before, and its folder and digest after."""
     parser = flags.make_parser(
         "evaluators fetch", "Get released evaluators that are not part of the installation."
     )
@@ -141,13 +143,13 @@ def _fetch_evaluators(arguments: Sequence[str]) -> None:
     if not options.names:
         raise InputError(f"no evaluator was named; give any of {', '.join(RELEASES)}.")
     for name in options.names:
+        if release := RELEASES.get(name):
+            output.notice(f"{name}: {release}; {release.licence}; sha256:{release.sha256}.")
         package = fetch_released(name)
-        manifest = check_package(package)
+        check_package(package)
         write_text("-", f"{package}\n")
-        output.notice(
-            _terms(manifest, _made_of(manifest)),
-            f"{name}: its scores have sha256:{open_package(str(package)).digest} in their signatures.",
-        )
+        digest = open_package(str(package)).digest
+        output.notice(f"{name}: its scores have sha256:{digest} in their signatures.")
 
 
 def _push(arguments: Sequence[str]) -> None:

@@ -31,8 +31,8 @@ class _Task:
             (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half of it, FOLDER:dev, or
             a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
-            and outputs, and best, worst or ranks; the evaluator joint-mpnet-3 (some, impara, preference) has
-            learned from tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
+            and outputs, and best, worst or ranks; the evaluator of some, joint-mpnet-3, has learned from
+            tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune some on others.
         columns: what columns of the table are called: --columns.source learner, or {source: learner, rank:
             [judge_1, judge_2]}, with several columns for several judges, or {outputs: [prod_a, prod_b], best:
             winner}.

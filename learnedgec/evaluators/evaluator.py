@@ -321,9 +321,9 @@ class Evaluator:
         tokenizer: tokenizer of the encoder.
 
     Example:
-        >>> evaluator = Evaluator.load("joint-mpnet-3")
-        >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
-        >>> bool(fluency[0] < fluency[1])
+        >>> evaluator = Evaluator.load("open-mpnet")
+        >>> likelihood = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["likelihood"]
+        >>> bool(likelihood[0] < likelihood[1])
         True
     """
 

@@ -36,7 +36,7 @@ def is_hub_name(name: str) -> bool:
     """Return whether a name is that of a repository and not that of a local file or folder.
 
     Example:
-        >>> is_hub_name("org/name@main"), is_hub_name("joint-mpnet-3"), is_hub_name("./org/name")
+        >>> is_hub_name("org/name@main"), is_hub_name("open-mpnet"), is_hub_name("./org/name")
         (True, False, False)
     """
     return _NAME.fullmatch(name) is not None and local_path(name) is None

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
+from learnedgec.evaluators.released import RELEASES, release_files
 from learnedgec.runtime.files import (
     file_digest,
     files_digest,
@@ -40,21 +41,11 @@ from learnedgec.runtime.files import (
 from learnedgec.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from learnedgec.data.catalog.registry import Dataset
     from learnedgec.evaluators.precision import Precision
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
 LEARNED = "training.hashes"
-RELEASED = "joint-mpnet-3"
-"""The evaluator that metrics without brackets read."""
-# Every evaluator in the repository, with the SHA-256 of its manifest, which has those of its files.
-RELEASES = {
-    "joint-mpnet-3": "cdd329b9a92a81a47b49afcf4e74594189c246089547bee82c615d6dbc633975",
-    "open-mpnet": "9b58774b9e83757d471bd7524101870e72a59099f3b5cde9711a0e250d49456a",
-}
-# The release from which an installation fetches a missing evaluator: the first one that has all.
-_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.3.0"
 # The model type of an evaluator in its configuration.
 MODEL_TYPE = "learnedgec-evaluator"
 
@@ -390,14 +381,7 @@ def _places(name: str) -> Iterator[Path]:
         # The catalog takes time to import.
         from learnedgec.data.catalog.files import local_folder
 
-        yield local_folder(_release(name)) / "checkpoints" / name
-
-
-def _release(name: str) -> Dataset:
-    """Return where the files of a released evaluator come from."""
-    from learnedgec.data.catalog.registry import Dataset
-
-    return Dataset(name, "", "", _REPOSITORY, _TAG)
+        yield local_folder(release_files(name)) / "checkpoints" / name
 
 
 def fetch_released(name: str) -> Path:
@@ -418,8 +402,8 @@ def fetch_released(name: str) -> Path:
     for folder in lookup_folders():
         if is_package(folder / name):
             return folder / name
-    row, base = _release(name), f"checkpoints/{name}"
-    manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name]))
+    row, base = release_files(name), f"checkpoints/{name}"
+    manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name].sha256))
     for file, digest in _read_manifest(manifest)["files"].items():
         fetch_file(row, File(f"{base}/{file}", 0, digest))
     return manifest.parent
@@ -486,7 +470,8 @@ def find_evaluator(name: str) -> Path:
         return fetch_package(name)
     if name in RELEASES:
         raise ModelError(
-            f"the evaluator {name} is not installed; run: learnedgec evaluators fetch {name}"
+            f"the evaluator {name} ({RELEASES[name]}) is not installed; run: learnedgec evaluators fetch "
+            f"{name}. The metrics impara and preference work without it."
         )
     hint = (
         f"Train it (`learnedgec train --config …`), give a package's directory, which holds a {MANIFEST}, or "

@@ -27,7 +27,8 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import MissingDependencyError, ModelError, ParameterError, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
-from learnedgec.evaluators.packages import RELEASED, Package, open_package
+from learnedgec.evaluators.packages import Package, open_package
+from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.runtime.runtime import Runtime
@@ -191,8 +192,8 @@ class Head(LearnedMetric):
 
     Example:
         >>> from learnedgec import load_metric
-        >>> load_metric("head(heads=('fluency', 'meaning'), weights=(0.7, 0.3))").label
-        "head(model='joint-mpnet-3', weights={'fluency': 0.7, 'meaning': 0.3})"
+        >>> load_metric("head(heads=('likelihood', 'meaning'), weights=(0.7, 0.3))").label
+        "head(model='open-mpnet', weights={'likelihood': 0.7, 'meaning': 0.3})"
     """
 
     name: ClassVar[str] = "head"
@@ -206,7 +207,7 @@ class Head(LearnedMetric):
         if not size or len(set(self.heads)) < size:
             raise ParameterError(
                 f"head: name an output of the evaluator, such as head(model={self.model!r}, "
-                "name='fluency'), or several of them, each once."
+                "name='quality'), or several of them, each once."
             )
         if not self.weights:
             object.__setattr__(self, "weights", (1 / size,) * size)
@@ -288,7 +289,7 @@ class Preference(GatedMetric):
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
-            `joint-mpnet-3` is released with learnedgec.
+            `open-mpnet` is part of the installation.
         threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
             everything, and bounds no score.
 

@@ -6,7 +6,7 @@
 
 A name has at most 10,000 characters, and its numbers are finite and need at most 64 bits. Case, hyphens and
 underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is the name of a
-trained package that the metric reads: `some[joint-mpnet-3]`. It stands for the parameter of that metric which
+trained package that the metric reads: `impara[open-mpnet]`. It stands for the parameter of that metric which
 names the package.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its

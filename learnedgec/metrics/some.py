@@ -15,7 +15,8 @@ from learnedgec.data.references import References
 from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor, predict
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.evaluators.packages import RELEASED, open_package
+from learnedgec.evaluators.packages import open_package
+from learnedgec.evaluators.released import RATED, RELEASED
 from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.learned import (
     GATE,
@@ -60,8 +61,9 @@ class Some(GatedMetric):
     level on GJG15; at the system level, on JFLEG, the paper found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-3` is
-            released with learnedgec, and differs from the paper's evaluator (BERT-base, three models).
+        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-3`, for
+            research only (`learnedgec evaluators fetch joint-mpnet-3`), differs from the paper's evaluator
+            (BERT-base, three models).
         grammaticality: a model, or the output of one, that predicts this dimension instead of the package.
         fluency: the same for fluency.
         meaning: the same for meaning.
@@ -79,7 +81,7 @@ class Some(GatedMetric):
     name: ClassVar[str] = "some"
     evaluator_parameter: ClassVar[str] = "model"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
-    model: str = RELEASED
+    model: str = RATED
     grammaticality: str | None = None
     fluency: str | None = None
     meaning: str | None = None
@@ -200,7 +202,7 @@ class Impara(GatedMetric):
     do not rank single hypotheses by it.
 
     Attributes:
-        quality: an evaluator package with the output `quality`, such as the released `joint-mpnet-3`, or a
+        quality: an evaluator package with the output `quality`, such as the released `open-mpnet`, or a
             directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
             read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `characters`. The default is what the
@@ -213,7 +215,7 @@ class Impara(GatedMetric):
     Example:
         >>> from learnedgec import load_metric
         >>> load_metric("impara(threshold=0.8)").label
-        'impara[joint-mpnet-3](threshold=0.8)'
+        'impara[open-mpnet](threshold=0.8)'
     """
 
     name: ClassVar[str] = "impara"

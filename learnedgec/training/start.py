@@ -26,7 +26,6 @@ from learnedgec.evaluators.lora import (
     widen_lora,
 )
 from learnedgec.evaluators.packages import (
-    RELEASES,
     check_package,
     find_evaluator,
     is_evaluator,
@@ -35,6 +34,7 @@ from learnedgec.evaluators.packages import (
     manifest_tools,
     open_package,
 )
+from learnedgec.evaluators.released import RELEASES
 
 
 @dataclass

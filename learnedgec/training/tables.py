@@ -95,7 +95,7 @@ def train(
         heads: name of each head -> what it reads (`hypothesis` or `pair`), or its options (`HeadOptions`); or
             the names alone, of heads that read the hypothesis. A regression head learns the dimension with
             its name.
-        encoder: a pretrained encoder, or an evaluator to continue, such as `joint-mpnet-3`.
+        encoder: a pretrained encoder, or an evaluator to continue, such as `open-mpnet`.
         pairs: head -> ranked pairs, with the columns `source`, `better` and `worse`, or other judgements
             (`read_ranked_pairs`).
         columns: our name of a column -> its name in the tables, or several names.

@@ -73,7 +73,10 @@ def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
         "ensemble": {"members": {"gleu": 0.75, "edit-count": 0.25}},
     }
     named = [(name, name, small.get(name, {})) for name in METRICS]
-    named += [(f"{name} (joint-mpnet-3)", name, {}) for name in ("some", "impara", "preference")]
+    named += [
+        (name, name, {})
+        for name in ("some[joint-mpnet-3]", "impara[open-mpnet]", "preference[open-mpnet]")
+    ]
     for label, name, parameters in named:
         try:
             metric = load_metric(name, **parameters)

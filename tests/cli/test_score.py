@@ -137,12 +137,17 @@ def test_the_released_evaluator_introduces_itself_once(
     assert "own evaluator" not in run(f"{command} --quiet", code=2).err
     # Another evaluator, whose name only contains that of the released one.
     Path("checkpoints").mkdir()
-    tiny.save_evaluator(Path("checkpoints/not-joint-mpnet-3"))
-    other = "score --src src.txt --metric 'some(model=\"not-joint-mpnet-3\")'"
+    tiny.save_evaluator(Path("checkpoints/not-open-mpnet"))
+    other = "score --src src.txt --metric 'some(model=\"not-open-mpnet\")'"
     assert "own evaluator" not in run(other, code=2).err
     first, *_ = run(command, code=2).err.splitlines()
-    assert first.startswith(
-        "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint"
+    assert first == (
+        "open-mpnet is learnedgec's own evaluator, not the published checkpoint of IMPARA, so write "
+        "impara[open-mpnet] in a paper. You read this once."
     )
-    assert "its licence is CC-BY-NC-SA-4.0 AND" in first
     assert "own evaluator" not in run(command, code=2).err
+    first, *_ = run("score --src src.txt --metric impara some", code=2).err.splitlines()
+    assert first.startswith(
+        "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint of SOME or IMPARA, so "
+        "write some[joint-mpnet-3] in a paper. It is for research only: its licence is CC-BY-NC-SA-4.0 AND"
+    )

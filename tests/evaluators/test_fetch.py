@@ -12,6 +12,7 @@ from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
 from learnedgec.evaluators import packages
+from learnedgec.evaluators.released import RELEASES, Release
 from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -39,7 +40,8 @@ def release(
         return Response(held[url.removeprefix(UPSTREAM)])
 
     digest = file_digest(tiny_evaluator / packages.MANIFEST)
-    monkeypatch.setitem(packages.RELEASES, "free", digest)
+    released = Release(digest, 1, "LicenseRef-own-data", products=False)
+    monkeypatch.setitem(RELEASES, "free", released)
     monkeypatch.setattr(requests, "get", get)
     monkeypatch.delenv(files.MIRROR_VARIABLE, raising=False)
     monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
@@ -50,17 +52,26 @@ def release(
 def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
     release: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ModelError, match="run: learnedgec evaluators fetch free"):
+    with pytest.raises(ModelError) as caught:
         packages.find_evaluator("free")
+    assert str(caught.value) == (
+        "the evaluator free (1 MB, for research only) is not installed; run: learnedgec evaluators fetch "
+        "free. The metrics impara and preference work without it."
+    )
     assert main(["evaluators"]) == 0
-    assert "Not here: free; `learnedgec evaluators fetch free` gets it." in capsys.readouterr().err
+    assert (
+        "Not here: free (1 MB, for research only); `learnedgec evaluators fetch free` gets it."
+        in capsys.readouterr().err
+    )
     place = tmp_path / "cache/learnedgec/learnedgec/v0.3.0/checkpoints/free"
     for _ in range(2):  # the second time everything is there
         assert main(["evaluators", "fetch", "free"]) == 0
         printed = capsys.readouterr()
         assert printed.out == f"{place}\n"
-        assert "LicenseRef-own-data; commercial use is" in printed.err
-        assert f"sha256:{packages.open_package('free').digest} in their signatures" in printed.err
+        licence, *_, digest = printed.err.splitlines()
+        sha256 = RELEASES["free"].sha256
+        assert licence == f"free: 1 MB, for research only; LicenseRef-own-data; sha256:{sha256}."
+        assert f"sha256:{packages.open_package('free').digest} in their signatures" in digest
         release.clear()
     assert packages.find_evaluator("free") == place
     assert packages.list_evaluators()["free"] == place
@@ -82,10 +93,14 @@ def test_names_of_releases_are_known(capsys: pytest.CaptureFixture[str]) -> None
     assert "give any of joint-mpnet-3, open-mpnet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", packages.RELEASES)
+@pytest.mark.parametrize("name", RELEASES)
 def test_the_repository_holds_what_is_released(name: str) -> None:
+    release = RELEASES[name]
     manifest = CHECKPOINTS / name / packages.MANIFEST
-    assert file_digest(manifest) == packages.RELEASES[name]
+    assert file_digest(manifest) == release.sha256
+    assert read_json(manifest)["license"] == release.licence
+    size = sum(file.stat().st_size for file in (CHECKPOINTS / name).iterdir())
+    assert release.megabytes == round(size / 1e6)
     # A fetched card is verified too.
     card = read_json(manifest)["files"][packages.CARD]
     assert card == file_digest(CHECKPOINTS / name / packages.CARD)

@@ -18,23 +18,36 @@ from learnedgec.evaluators.packages import (
     manifest_tools,
     open_package,
 )
+from learnedgec.evaluators.released import RATED, RELEASED
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.package import reading_metrics
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-PACKAGE = CHECKPOINTS / "joint-mpnet-3"
-METRICS = ("some", "impara", "preference")
+METRICS = ("some", "impara", "preference", f"impara[{RATED}]", f"preference[{RATED}]")
 # Scores of the systems on the sample's first sentences. The changelog names each change that moves them.
 SENTENCES = 24
 SCORES = {
     "some": {"careful": 0.788875, "eager": 0.844479, "strong": 0.853206, "weak": 0.686588},
-    "impara": {"careful": 0.752098, "eager": 0.866846, "strong": 0.880899, "weak": 0.416595},
-    "preference": {"careful": 1.250117, "eager": 2.164046, "strong": 2.186865, "weak": -0.211361},
+    "impara": {"careful": 0.668535, "eager": 0.728888, "strong": 0.736106, "weak": 0.537823},
+    "preference": {"careful": 0.48535, "eager": 0.607954, "strong": 0.772604, "weak": -0.092021},
+    f"impara[{RATED}]": {
+        "careful": 0.752098,
+        "eager": 0.866846,
+        "strong": 0.880899,
+        "weak": 0.416595,
+    },
+    f"preference[{RATED}]": {
+        "careful": 1.250117,
+        "eager": 2.164046,
+        "strong": 2.186865,
+        "weak": -0.211361,
+    },
 }
 
 
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
-    """Return a runtime that keeps what the evaluator computes; three metrics use the same outputs of it."""
+    """Return a runtime that keeps what evaluators compute; several metrics use the same outputs."""
     return Runtime(cache_dir=str(tmp_path_factory.mktemp("cache")))
 
 
@@ -48,8 +61,10 @@ def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
     scores = load_metric(name).score_systems(sources, systems, runtime=runtime)
     for system, expected in SCORES[name].items():
         assert scores[system].value == pytest.approx(expected, abs=1e-4)
-    assert f"{name}[joint-mpnet-3]" in scores["strong"].signature
-    assert f"sha256:{open_package(str(PACKAGE)).digest}" in scores["strong"].signature
+    metric, _, package = name.rstrip("]").partition("[")
+    package = package or (RATED if name == "some" else RELEASED)
+    assert f"{metric}[{package}]" in scores["strong"].signature
+    assert f"sha256:{open_package(str(CHECKPOINTS / package)).digest}" in scores["strong"].signature
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -105,25 +120,32 @@ def test_ratings_of_the_example_of_tmu_gfm(runtime: Runtime) -> None:
         assert bad < good - 0.15
 
 
-def test_manifest_and_card_say_what_it_is() -> None:
-    manifest = check_package(PACKAGE)
+@pytest.mark.parametrize(
+    ("name", "outputs"),
+    [
+        (RATED, {"grammaticality", "fluency", "meaning", "quality", "preference"}),
+        (RELEASED, {"likelihood", "meaning", "quality", "preference"}),
+    ],
+)
+def test_manifest_and_card_say_what_it_is(name: str, outputs: set[str]) -> None:
+    manifest = check_package(CHECKPOINTS / name)
     assert manifest["data"]["check_leakage"]
-    outputs = {*manifest["heads"], *manifest["sums"]}
-    assert outputs >= {"grammaticality", "fluency", "meaning", "quality", "preference"}
+    assert {*manifest["heads"], *manifest["sums"]} >= outputs
     assert manifest["bits"] == 4
-    datasets = manifest["data"]["datasets"]
+    datasets = manifest_datasets(manifest)
     assert not [name for name in datasets if "conll14" in name or name in ("seeda", "gjg15")]
-    card = read_text(PACKAGE / "README.md")
-    # Names without parameters, since their defaults are this package.
-    assert all(f'"{name}"' in card for name in METRICS)
+    card = read_text(CHECKPOINTS / name / "README.md")
+    # The whole names, which mean the same whatever metrics read without brackets.
+    assert f"--metric {reading_metrics(manifest)}`" in card
+    assert f'"impara[{name}]" "preference[{name}]"' in card
     assert "a share of 0.25 or less (`threshold`)" in card
 
 
 @pytest.mark.parametrize(
     ("folders", "most"),
     [
-        (("en-ewt-sm", "joint-mpnet-3"), 56e6),  # the wheel
-        (("en-ewt-sm", "joint-mpnet-3", "open-mpnet"), 114e6),  # a clone
+        (("en-ewt-sm", RELEASED), 68e6),  # the wheel
+        (("en-ewt-sm", RELEASED, RATED), 114e6),  # a clone
     ],
 )
 def test_downloads_stay_small(folders: tuple[str, ...], most: float) -> None:
@@ -131,11 +153,11 @@ def test_downloads_stay_small(folders: tuple[str, ...], most: float) -> None:
     assert sum(file.stat().st_size for file in files if file.is_file()) < most
 
 
-# -- the evaluator that may be used in products -----------------------------------------------------
+# -- the evaluator in the wheel, which may be used in products ---------------------------------------
 
 
 def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
-    manifest = check_package(CHECKPOINTS / "open-mpnet")
+    manifest = check_package(CHECKPOINTS / RELEASED)
     assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
     assert not manifest["data"]["ratings"]
     tools = manifest_tools(manifest)
@@ -150,7 +172,7 @@ def test_corrections_score_above_mistakes(metric: str) -> None:
         "She has lived in this city for five years .",
         "She have live on this city since five year .",
     ]
-    good, bad = load_metric(f"{metric}[open-mpnet]").score([source] * 2, texts).sentences
+    good, bad = load_metric(metric).score([source] * 2, texts).sentences
     assert good > bad + 0.1
 
 
@@ -168,5 +190,5 @@ def test_some_reads_heads_that_it_lacks() -> None:
     ],
 )
 def test_a_change_of_the_meaning_scores_below(source: str, right: str, wrong: str) -> None:
-    good, bad = load_metric("preference[open-mpnet]").score([source] * 2, [right, wrong]).sentences
+    good, bad = load_metric("preference").score([source] * 2, [right, wrong]).sentences
     assert good > bad

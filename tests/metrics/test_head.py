@@ -125,4 +125,4 @@ def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
 
 def test_a_single_head_leaves_nothing_to_tune() -> None:
     with pytest.raises(ConfigError, match="head has no weights to choose between"):
-        read_space(load_metric("head(name='fluency')"))
+        read_space(load_metric("head(name='quality')"))

@@ -107,7 +107,7 @@ def test_scores_that_are_no_numbers_are_told() -> None:
 
 def test_nothing_is_computed_where_a_later_metric_lacks_something() -> None:
     Slip.computed.clear()
-    absent = load_metric("head(model='joint-mpnet-3', name='adequacy')")
+    absent = load_metric("head(model='open-mpnet', name='adequacy')")
     with pytest.raises(ModelError, match="but not adequacy"):
         score([Slip(), absent], ["a", "b"], ["a", "b"])
     assert not Slip.computed

@@ -231,7 +231,7 @@ def test_a_match_with_a_second_correction_weighs_what_was_proposed(tiny_encoder:
 
 
 @pytest.mark.parametrize(
-    "scorer", ["head(model='joint-mpnet-3', name='quality')", "preference[joint-mpnet-3]"]
+    "scorer", ["head(model='open-mpnet', name='quality')", "preference[open-mpnet]"]
 )
 def test_a_trained_evaluator_weighs_edits(scorer: str) -> None:
     source = "He go to school in the old town yesterday ."
@@ -253,7 +253,7 @@ def test_a_trained_evaluator_weighs_edits(scorer: str) -> None:
     assert went > 0
     assert score.details["precision"] == pytest.approx(went / (went + city), abs=1e-5)
     assert score.details["recall"] == pytest.approx(1.0)
-    assert [package.name for package in bind_one(metric).packages] == ["joint-mpnet-3"]
+    assert [package.name for package in bind_one(metric).packages] == ["open-mpnet"]
     assert load_metric(str(metric)) == metric
 
 
