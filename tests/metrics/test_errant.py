@@ -236,6 +236,14 @@ def test_gold_edits_are_counted_by_annotator() -> None:
         load_metric(PLAIN).score(["He have went ."], ["He went ."], references)
 
 
+def test_gold_edits_of_a_sample_of_many_sentences_are_counted() -> None:
+    texts = ["He have went ."] * 700, ["He went ."] * 700
+    references = References(references_of("He have went .", [Edit(1, 3, "went", "R")]).rows * 700)
+    message = r"^errant: 234 of 234 gold edits in 234 of 700 sentences are not those that plain"
+    with pytest.warns(TextWarning, match=message):
+        load_metric(PLAIN).score(*texts, references)
+
+
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
     metric = load_metric(PLAIN).typed()
     texts = ["He go home ."], ["He goes home ."]
