@@ -13,12 +13,7 @@ from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
-from learnedgec.stats.significance import (
-    describe_test,
-    is_significant,
-    sentences_needed,
-    too_few_sentences,
-)
+from learnedgec.stats.significance import describe_test, is_significant
 from learnedgec.types import Floats
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
@@ -45,55 +40,6 @@ _ABOUT_READING = (
 )
 
 
-def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
-    """Return the result of a ranking as sentences.
-
-    Two systems differ if the corrected p-value of their difference is below 1 − the ranking's level. The
-    first sentence names the largest significant difference and the comparisons for which p-values are
-    corrected. For up to four systems follow the other comparisons. For more systems, a sentence each says
-    from which others the baseline, or the first system, differs, and from which not.
-
-    Args:
-        ranking: ranking of the systems by one metric.
-        sentinel: whether the metric is a sentinel; then no system is called better.
-    """
-    names, order, scores = ranking.systems, ranking.order, ranking.scores
-    if len(order) == 1:
-        low, high = ranking.intervals[0]
-        if np.isnan(scores[0]):
-            return [f"{names[0]} has no score."]
-        known = f", {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]"
-        return [f"{names[0]} scores {scores[0]:.4f}{'' if np.isnan(low) else known}."]
-    if scores.max() == scores.min():
-        return [f"{listed([names[number] for number in order])} all score {scores[0]:.4f}."]
-    better, worse = (
-        ("has a higher value", "has a lower value") if sentinel else ("is better", "is worse")
-    )
-    pairs = [
-        (first, other)
-        for first, other in combinations(order, 2)
-        if ranking.baseline in (None, names[first], names[other])
-    ]
-    clear = [pair for pair in pairs if _differs(ranking, *pair)]
-    if not clear:
-        return [_nothing_clear(ranking, pairs)]
-    first, other = max(clear, key=lambda pair: float(scores[pair[0]] - scores[pair[1]]))
-    largest = ", the largest significant difference" if len(pairs) > 1 else ""
-    strongest = (
-        f"{names[first]} {better} than {names[other]} by {scores[first] - scores[other]:.4f}"
-        f" ({ranking.p(first, other)}{ranking.correction}){largest}."
-    )
-    if len(order) > _FEW_SYSTEMS:
-        return [strongest, *_against_one(ranking, better, worse)]
-    return [strongest] + [
-        f"{names[a]} {better} than {names[b]} ({ranking.p(a, b)})."
-        if _differs(ranking, a, b)
-        else f"{names[a]} and {names[b]} cannot be told apart ({ranking.p(a, b)})."
-        for a, b in pairs
-        if (a, b) != (first, other)
-    ]
-
-
 def leaders(rankings: Sequence[SystemRanking]) -> str:
     """Return in one sentence which systems are best, or better than the baseline, by each metric.
 
@@ -102,7 +48,7 @@ def leaders(rankings: Sequence[SystemRanking]) -> str:
     names = short_labels([ranking.metric for ranking in rankings])
     judges = [ranking for ranking in rankings if not is_sentinel(ranking.metric)]
     if not judges or len(judges[0].systems) == 1:
-        return " ".join(conclusions(ranking)[0] for ranking in judges)
+        return " ".join(map(_of_one_system, judges))
     by_result: dict[str, list[str]] = {}
     for ranking in judges:
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
@@ -110,6 +56,15 @@ def leaders(rankings: Sequence[SystemRanking]) -> str:
     text, first = "; ".join(parts), judges[0]
     test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
     return f"{text[0].upper()}{text[1:]} ({test})."
+
+
+def _of_one_system(ranking: SystemRanking) -> str:
+    """Return the score of the only system, with its interval."""
+    [name], [score], [(low, high)] = ranking.systems, ranking.scores, ranking.intervals
+    if np.isnan(score):
+        return f"{name} has no score."
+    known = f", {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]"
+    return f"{name} scores {score:.4f}{'' if np.isnan(low) else known}."
 
 
 def _leading(ranking: SystemRanking) -> str:
@@ -215,42 +170,6 @@ def _by_metrics(
 
 def _differs(ranking: SystemRanking, first: int, other: int) -> bool:
     return is_significant(ranking.adjusted[first, other], ranking.level)
-
-
-def _nothing_clear(ranking: SystemRanking, pairs: Sequence[tuple[int, int]]) -> str:
-    """Return the sentence about a ranking without a significant difference."""
-    first, other = min(pairs, key=lambda pair: float(ranking.adjusted[pair]))
-    names = f"{ranking.systems[first]} and {ranking.systems[other]}"
-    if ranking.sentences < sentences_needed(len(pairs), ranking.level):
-        [reason] = too_few_sentences(len(pairs), ranking.sentences, ranking.level)
-        return f"No system can be called better than another: {reason}"
-    p = f"{ranking.p(first, other)}{ranking.correction}"
-    if len(pairs) == 1:
-        return f"{names} cannot be told apart ({p})."
-    none = "No two systems can be told apart"
-    if ranking.baseline:
-        none = f"No system can be told apart from {ranking.baseline}"
-    return f"{none}; the smallest p-value is that of {names} ({p})."
-
-
-def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
-    """Return sentences about the baseline, or the first system, and all others."""
-    one = ranking.systems.index(ranking.baseline) if ranking.baseline else ranking.order[0]
-    name = ranking.systems[one]
-    others = [number for number in ranking.order if number != one]
-    groups: dict[str, list[str]] = {}
-    for number in others:
-        higher = ranking.scores[one] > ranking.scores[number]
-        relation = f"{better if higher else worse} than"
-        relation = relation if _differs(ranking, one, number) else "cannot be told apart from"
-        groups.setdefault(relation, []).append(ranking.systems[number])
-    sentences = [] if ranking.baseline else [f"{name} has the highest score."]
-    for relation, systems in groups.items():
-        several = "each" if len(systems) == len(others) else f"{len(systems)}"
-        many = len(systems) > _FEW_SYSTEMS or several == "each"
-        who = f"{several} of the {len(others)} others" if many else listed(systems)
-        sentences.append(f"{name} {relation} {who}.")
-    return sentences
 
 
 # -- disagreement ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from learnedgec.analysis.conclusions import conclusions, conflicts, guidance, leaders
+from learnedgec.analysis.conclusions import conflicts, guidance, leaders
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
@@ -337,7 +337,7 @@ def _build(
         "systems": systems,
         "metrics": [_described_metric(metric, names[metric.label]) for metric in metrics],
         "baseline": systems.index(settings.baseline) if settings.baseline else None,
-        "overview": _overview(rankings, names, guidance(rankings, edited.mean(axis=1))),
+        "overview": _overview(list(rankings.values()), guidance(rankings, edited.mean(axis=1))),
         "sentences": {
             **texts,
             "metrics": list(described.values()),
@@ -436,27 +436,17 @@ def _described_metric(metric: BoundMetric, short: str) -> dict[str, Any]:
     }
 
 
-def _overview(
-    rankings: Mapping[BoundMetric, SystemRanking], names: Mapping[str, str], advice: Sequence[str]
-) -> dict[str, Any]:
-    """Return the rankings, their conclusions and what follows from them."""
-    by_metric = list(rankings.values())
+def _overview(rankings: Sequence[SystemRanking], advice: Sequence[str]) -> dict[str, Any]:
+    """Return the rankings and what follows from them."""
     return {
-        "conclusions": [
-            {
-                "metric": names[metric.label],
-                "sentences": conclusions(ranking, sentinel=is_sentinel(metric.label)),
-            }
-            for metric, ranking in rankings.items()
-        ],
         "about_clusters": ABOUT_CLUSTERS,
-        "rankings": [overview.describe_ranking(ranking) for ranking in by_metric],
-        "agreement": overview.rank_agreement(by_metric),
-        "conflicts": conflicts(by_metric),
+        "rankings": list(map(overview.describe_ranking, rankings)),
+        "agreement": overview.rank_agreement(rankings),
+        "conflicts": conflicts(rankings),
         # The decisive advice, that metrics count edits, comes last.
         "warning": advice[-1] if advice else "",
         "guidance": advice[:-1],
-        "leaders": leaders(by_metric),
+        "leaders": leaders(rankings),
     }
 
 

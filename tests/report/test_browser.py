@@ -412,7 +412,7 @@ def test_without_script_the_overview_is_there(visit: Open, case: Any) -> None:
     page = visit(java_script_enabled=False)
     for name in case.systems:
         expect(page.locator("#scores")).to_contain_text(name)
-    expect(page.locator(".conclusions")).to_be_visible()
+    expect(page.locator(".verdict")).to_be_visible()
     expect(page.locator("#provenance")).to_be_visible()
     expect(page.locator("#sentences")).to_be_hidden()
 
