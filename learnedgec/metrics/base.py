@@ -43,7 +43,7 @@ import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
-from learnedgec.errors import InputError, ModelError, ParameterError
+from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
 from learnedgec.metrics.bound import BoundMetric, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
@@ -179,10 +179,16 @@ class Metric(ABC):
         """
         self.describe(runtime)
 
-    def caveats(self, references: References) -> list[str]:
-        """Return one sentence for each reason to misread scores with these references.
+    def notices(
+        self,
+        sources: Texts,
+        systems: Mapping[str, Texts],
+        references: References | None,
+        runtime: Runtime,
+    ) -> list[str]:
+        """Return one sentence for each reason to misread scores of these texts; each becomes a warning.
 
-        Each sentence becomes a warning whenever systems are scored, with computed or with cached statistics.
+        It is called when statistics are computed, and its sentences are stored with them.
         """
         return []
 
@@ -222,7 +228,10 @@ class Metric(ABC):
         Raises:
             PluginError: `compute` does not return one row of an array for each sentence.
         """
-        return distinct_statistics(self, sources, systems, references, runtime)
+        computed = distinct_statistics(self, sources, systems, references, runtime)
+        for notice in self.notices(sources, systems, references, runtime):
+            warn_of_inputs(TextWarning(notice))
+        return computed
 
     # -- its name, which is its whole configuration ----------------------------------------------
 

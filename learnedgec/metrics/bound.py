@@ -349,8 +349,6 @@ def statistics_of_systems(
     """
     sources, systems, references = inputs
     used = references if metric.needs_references else None
-    for caveat in metric.caveats(used) if used is not None else ():
-        warnings.warn(caveat, stacklevel=2)
     if runtime.cache_dir is None or not metric.stores_statistics:
         return metric.compute_systems(sources, systems, used, runtime)
     store, plain_metric = Store(runtime.cache_dir), metric.for_statistics

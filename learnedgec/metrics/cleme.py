@@ -39,8 +39,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.errors import InputWarning, ParameterError, warn_of_inputs
-from learnedgec.metrics.base import Statistics
+from learnedgec.errors import ParameterError
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
 from learnedgec.runtime.runtime import Runtime
@@ -192,29 +191,21 @@ class Cleme2(ChunkOverlap):
                 f"{self}: the factors sum to {sum(self.factors):g}; give four that sum to 1."
             )
 
-    def compute_systems(
+    def notices(
         self,
         sources: Texts,
         systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; warn of blank outputs (see `Metric.compute_systems`)."""
-        if blank := ", ".join(
-            name
-            for name, texts in systems.items()
-            if any(
-                source.strip() and not text.strip()
-                for source, text in zip(sources, texts, strict=True)
-            )
-        ):
-            warn_of_inputs(
-                InputWarning(
-                    f"{self.label}: {blank} has blank outputs, which by the rule of CLEME2.0 may score above "
-                    "unchanged sentences; compare with another metric."
-                )
-            )
-        return super().compute_systems(sources, systems, references, runtime)
+    ) -> list[str]:
+        """Return which systems have blank outputs."""
+        pairs = {name: zip(sources, texts, strict=True) for name, texts in systems.items()}
+        return [
+            f"{self.label}: {name} has blank outputs, which by the rule of CLEME2.0 may score above "
+            "unchanged sentences; compare with another metric."
+            for name, rows in pairs.items()
+            if any(source.strip() and not text.strip() for source, text in rows)
+        ]
 
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return the score, and hit, wrong, under and over."""

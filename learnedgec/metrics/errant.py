@@ -10,7 +10,6 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator
-from learnedgec.errors import TextWarning, warn_of_inputs
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
@@ -101,19 +100,26 @@ class Errant(TypedOverlap):
         """Whether a system's edits get types."""
         return self.types or self.mode == "type-correction" or bool(self.ignore)
 
-    def compute_systems(
+    def notices(
         self,
         sources: Texts,
         systems: Mapping[str, Texts],
         references: References | None,
         runtime: Runtime,
-    ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; warn of many gold edits that ERRANT does not make."""
-        computed = super().compute_systems(sources, systems, references, runtime)
-        if references is not None and not self.reannotate:
-            for notice in self._about_gold(sources, references, runtime):
-                warn_of_inputs(TextWarning(notice))
-        return computed
+    ) -> list[str]:
+        """Return whether no gold edit can be right, or many are not the annotator's own of the same texts."""
+        if references is None or self.reannotate:
+            return []
+        types = {
+            edit.type for row in references for reference in row for edit in reference.edits or ()
+        }
+        if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
+            return [
+                f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
+                "correction can be right; extract the references' edits again with "
+                f"{self.name}(reannotate=True)."
+            ]
+        return self._about_gold(sources, references, runtime)
 
     def _about_gold(self, sources: Texts, references: References, runtime: Runtime) -> list[str]:
         """Return how many gold edits differ from the annotator's own edits of the same texts, if many do."""
@@ -240,21 +246,6 @@ class Errant(TypedOverlap):
         """Return tp, fp and fn by type; a wrong edit has its own type, others that of the reference."""
         counts: Mapping[str, Sequence[float]] = record["types"]
         return counts.items()
-
-    def caveats(self, references: References) -> list[str]:
-        """Return a caveat on gold edits of which none can be right."""
-        if self.reannotate:
-            return []
-        types = {
-            edit.type for row in references for reference in row for edit in reference.edits or ()
-        }
-        if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
-            return [
-                f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
-                "correction can be right; extract the references' edits again with "
-                f"{self.name}(reannotate=True)."
-            ]
-        return []
 
     def describe_references(self, references: References) -> dict[str, str]:
         """Return whether gold edits come from alignment, which ERRANT makes."""

@@ -76,7 +76,7 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_extracted_again(run: An
     out, err = run(command)
     assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
     assert err == (
-        "learnedgec: errant: every gold edit has the type UNK, which counts in detection only, so no "
+        "errant: every gold edit has the type UNK, which counts in detection only, so no "
         "correction can be right; extract the references' edits again with errant(reannotate=True).\n"
     )
     out, err = run(f"{command} --reannotate")
