@@ -301,5 +301,10 @@ def contamination(metric: BoundMetric, tested: str, sources: Texts = ()) -> tupl
 
 
 def _dataset(name: str) -> str:
-    """Return the dataset of a benchmark, which for `gmeg:dev` is all of GMEG."""
-    return "gmeg" if name == "gmeg:dev" else name
+    """Return the dataset of a benchmark: all of GMEG for `gmeg:dev`, JFLEG's dev part for `jfleg:FOLDER`."""
+    dataset, _, part = name.partition(":")
+    if dataset == "gmeg" and part == "dev":
+        return dataset
+    if dataset == "jfleg" and part not in ("", "dev", "test"):
+        return "jfleg:dev"
+    return name

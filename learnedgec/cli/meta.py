@@ -60,9 +60,9 @@ class _Evaluation:
     """What metrics are compared with and how, and what is printed.
 
     Attributes:
-        benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, sample, …, with options such
-            as seeda-s:+fluency; or a folder with your own benchmark, FOLDER, or a half of it, FOLDER:test; or
-            a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
+        benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
+            options such as seeda-s:+fluency; or a folder with your own benchmark, FOLDER, or a half of it,
+            FOLDER:test; or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension, or rank, or with the columns source and
             outputs, and best, worst or ranks.
         columns: what columns of the table are called, such as {source: learner, fluency: [rater_1, rater_2]}

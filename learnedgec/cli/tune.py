@@ -27,9 +27,9 @@ class _Task:
     Attributes:
         space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
             {weights: simplex}).
-        benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, seeda-s:dev, seeda:dev
-            (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half of it, FOLDER:dev, or
-            a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
+        benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER,
+            seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
+            of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
             and outputs, and best, worst or ranks; the evaluator of some, joint-mpnet-3, has learned from
             tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune some on others.

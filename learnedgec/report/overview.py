@@ -305,6 +305,7 @@ _BENCHMARKS = {
     "seeda-s": ("seeda", "conll14"),
     "seeda-e": ("seeda", "conll14"),
     "gjg15": ("gjg15", "conll14"),
+    "jfleg": ("jfleg", "gug"),
 }
 
 

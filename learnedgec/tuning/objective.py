@@ -247,7 +247,7 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
         return ""
     raise LeakageError(
         f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; tune "
-        f"{goal.objective} on gmeg:dev, tmu-gfm, seeda-s:dev or seeda-e:dev (some reads "
+        f"{goal.objective} on gmeg:dev, tmu-gfm, jfleg:FOLDER, seeda-s:dev or seeda-e:dev (some reads "
         "joint-mpnet-3, which has learned from tmu-gfm, gmeg:wiki and JFLEG: tune it on gmeg:fce), an "
         "objective of sentences also on gjg15:dev10, or mark the result as tuned on test data (",
         hint="tuned_on_test=True).",

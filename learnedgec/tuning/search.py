@@ -408,6 +408,8 @@ def tuned_name(
         'length@sample+pearson'
     """
     head = benchmark.partition(":")[0]
+    if head.lower() == "jfleg":
+        benchmark = head
     # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
     words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
     if name and "@" not in name:

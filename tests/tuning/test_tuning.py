@@ -326,6 +326,7 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
     ("benchmark", "output", "test", "expected"),
     [
         ("gjg15:dev10", "", False, "gleu@gjg15-dev10"),
+        ("jfleg:./my/outputs", "", False, "gleu@jfleg"),
         ("./my/own data/", "", False, "gleu@own-data"),
         (".", "", False, "gleu@mine"),
         ("./判定", "", False, "gleu@folder"),

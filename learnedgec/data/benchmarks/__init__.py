@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark, half, read_benchmark
-from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, peet, seeda
+from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, jfleg, peet, seeda
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, of_table, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
@@ -57,6 +57,10 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
     "tmu-gfm": BenchmarkEntry(
         "5 systems rated for grammaticality, fluency and meaning (Yoshimura et al. 2020)", tmu_gfm
     ),
+    "jfleg": BenchmarkEntry(
+        "pairwise judgements on JFLEG dev; jfleg:FOLDER with the outputs (Napoles et al. 2017)",
+        jfleg,
+    ),
     "swedish": BenchmarkEntry(
         "5 systems on Swedish learner sentences, rated and post-edited (Östling et al. 2024)",
         swedish,
@@ -97,7 +101,8 @@ def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
             - `seeda-s`, `seeda-e`, with any of the words `base` (default), `+fluency`, `+input` or
               `all`; `subset` (default), `full`, `dev` or `test`; `official` (default) or `rewrites`;
             - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
-            - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `sample`;
+            - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`;
+              `sample`;
             - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
               with `gecpd` or `gector`;
             - the path of a folder in the format of `learnedgec.data.benchmarks.base`, such as that of a
@@ -127,6 +132,8 @@ def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
     if columns:
         raise InputError(f"columns are those of a table, and {name} is not the file of one.")
     head = REGISTRY.spelt(head)
+    if head == "jfleg":
+        return jfleg(name.partition(":")[2])
     entry = REGISTRY.find(head)
     option_of = {value: key for key, values in entry.options.items() for value in values}
     chosen: dict[str, str] = {}

@@ -1,21 +1,24 @@
-"""Benchmarks with rankings of the systems' outputs: SEEDA, GJG15 and PEET."""
+"""Benchmarks with rankings of the systems' outputs: SEEDA, GJG15, JFLEG and PEET."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.base import Benchmark, read_outputs
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import Outputs, Ranking, load_outputs, load_rankings
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_lines
+from learnedgec.errors import InputError
 
 # -- CoNLL-2014: SEEDA and GJG15 --------------------------------------------------------------------
 
@@ -154,7 +157,54 @@ def _split(benchmark: Benchmark, dataset: str, share: float) -> tuple[list[int],
     return sorted(drawn[:size]), sorted(drawn[size:])
 
 
-# -- PEET -------------------------------------------------------------------------------------------
+# -- JFLEG and PEET ---------------------------------------------------------------------------------
+
+
+def jfleg(outputs: str) -> Benchmark:
+    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017).
+
+    The judged outputs are not public. A folder holds those that you have, of 754 lines each: `AMU.txt`,
+    `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of systems
+    without a file remain in `rankings`, and a notice names these systems.
+
+    The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
+
+    Args:
+        outputs: the folder.
+
+    Raises:
+        InputError: no folder is named, or it has none of the judged outputs.
+    """
+    if not outputs:
+        raise InputError(
+            "jfleg needs the outputs of the judged systems, which are not public; write jfleg:FOLDER "
+            "if you have them, or gmeg:fce (for reports only, peet) for the nearest judgements."
+        )
+    data = load_parallel("jfleg:dev")
+    gug = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
+    test_split = [record["Id"] for _, record in gug if record["Dataset"] == "test"]
+    number = {identity: position for position, identity in enumerate(test_split)}
+    rankings = []
+    for _, record in read_table(dataset_file("jfleg", "EACL_exp/mturk/pairwise.csv")):
+        ranks = {record[f"system{side}Id"]: int(record[f"system{side}rank"]) for side in (1, 2)}
+        rankings.append(Ranking(number[record["srcIndex"]], ranks, record["judgeId"]))
+    judged = {name for ranking in rankings for name in ranking.ranks}
+    by_system = read_outputs(Path(outputs), data.sources)
+    if not judged & set(by_system):
+        raise InputError(
+            f"{outputs} has no output of a system that was judged on JFLEG; add one of "
+            f"{', '.join(f'{name}.txt' for name in sorted(judged - {'orig'}))}."
+        )
+    systems = {"orig": data.sources, **{n: text for n, text in by_system.items() if n in judged}}
+    missing = sorted(judged - set(systems))
+    return Benchmark(
+        name=f"jfleg:{outputs}",
+        sources=data.sources,
+        systems=systems,
+        references=data.references,
+        rankings=tuple(rankings),
+        notices=(f"no output of {', '.join(missing)} was given.",) if missing else (),
+    ).exclude_own_references()
 
 
 def peet(part: str = "all") -> Benchmark:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,6 +113,7 @@ def test_a_system_is_not_its_own_reference_unless_there_is_no_other() -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
+        ("JFLEG", InputError, "write jfleg:FOLDER"),
         ("seeda:+fluency", UnknownNameError, "did you mean 'seeda-"),
         ("gjg14", UnknownNameError, r"did you mean 'gjg15'\?"),
         ("seeda-s:+fluent", UnknownNameError, r"did you mean '\+fluency'\?"),
@@ -184,6 +186,36 @@ def test_bad_folders(
 
 
 # -- catalog benchmarks on small files ------------------------------------------------------------
+
+
+def test_jfleg_maps_gug_numbers_to_lines(put_dataset: PutDataset, tmp_path: Path) -> None:
+    put_dataset(
+        "jfleg",
+        {
+            "dev/dev.src": "a\nb\n",
+            **{f"dev/dev.ref{n}": f"r{n}\nr\n" for n in range(4)},
+            "EACL_exp/mturk/pairwise.csv": "srcIndex,judgeId,system1Id,system2Id,system1rank,system2rank\n"
+            "9,me,CAMB,orig,2,1\n5,me,AMU,CAMB,3,3\n",
+        },
+    )
+    put_dataset(
+        "gug", {"gug_annotations.tsv": "Id\tDataset\n5\ttest\n7\ttrain\n9\ttest\n10\tdev\n"}
+    )
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in ("CAMB", "mine"):
+        (folder / f"{name}.txt").write_text("x\ny\n")
+    benchmark = load_benchmark(f"jfleg:{folder}")
+    assert benchmark.systems == {"orig": ("a", "b"), "CAMB": ("x", "y")}
+    assert benchmark.rankings == (
+        Ranking(1, {"CAMB": 2, "orig": 1}, "me"),
+        Ranking(0, {"AMU": 3, "CAMB": 3}, "me"),
+    )
+    assert benchmark.notices == ("no output of AMU was given.",)
+    assert len(benchmark.comparisons()) == 1
+    (folder / "CAMB.txt").unlink()
+    with pytest.raises(InputError, match=r"add one of AMU\.txt, CAMB\.txt"):
+        load_benchmark(f"jfleg:{folder}")
 
 
 def test_tmu_gfm_keeps_sources_that_every_system_corrected_once(put_dataset: PutDataset) -> None:
@@ -384,6 +416,17 @@ def test_real_splits_are_partitions_of_the_judged_sentences(
     assert dev.official == test.official == {}
     if dev_part == "dev":
         assert dev.sources == load_benchmark("seeda-s:dev").sources
+
+
+@pytest.mark.realdata
+def test_real_jfleg_judgements(tmp_path: Path) -> None:
+    source = load_parallel("jfleg:dev").sources
+    (tmp_path / "CAMB.txt").write_text("\n".join(source) + "\n")
+    benchmark = load_benchmark(f"jfleg:{tmp_path}")
+    assert len(benchmark.rankings) == 1629
+    assert len({ranking.sentence for ranking in benchmark.rankings}) == 176
+    assert len(benchmark.comparisons()) == 148
+    assert os.fspath(tmp_path) in benchmark.name
 
 
 @pytest.mark.realdata
