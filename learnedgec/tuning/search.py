@@ -23,11 +23,9 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.tables import plain
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
-from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one, contamination
 from learnedgec.stats.resampling import (
@@ -169,7 +167,6 @@ def tune(
     plan: SearchPlan = SearchPlan(),
     *,
     space: Mapping[str, Any] | None = None,
-    name: str = "",
     tuned_on_test: bool = False,
     resamples: int = 1000,
     level: float = 0.95,
@@ -188,7 +185,6 @@ def tune(
         goal: the goal to maximise.
         plan: the settings of the search.
         space: parameter -> range, as `read_space` reads it; by default, weights on the simplex.
-        name: the name of the study in a storage; by default, `tuned_name`.
         tuned_on_test: allow tuning on test data, and mark the result.
         resamples: bootstrap resamples of the held-out sentences.
         level: the level of the interval of the gain.
@@ -196,7 +192,7 @@ def tune(
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
-        ConfigError: the space or the plan cannot be used, or the storage holds another study.
+        ConfigError: the space or the plan cannot be used.
         InputError: the benchmark lacks the judgements that the goal needs, or the metric gives everything the
             same score.
 
@@ -224,33 +220,15 @@ def tune(
         value = trials_of.metric = value.scaled_by(trials_of.statistics(value))
     ranges = read_space(value, space)
 
-    def signature(metric: Metric) -> str:
-        return bound.replaced(metric).signature(benchmark.references)
-
     settings = {
         "benchmark": benchmark.name,
         "objective": goal.objective,
         "aggregation": goal.aggregation,
         "human": goal.human_on(benchmark),
-        "sampler": plan.sampler,
+        "sampler": "tpe",
         "seed": plan.seed,
     }
-    task = {
-        **settings,
-        "metric": str(value),
-        "space": str(ranges),
-        "texts": key_of(benchmark.sources, *map(list, benchmark.systems.values())),
-        "signature": signature(value.for_statistics),
-    }
-    trials = run_trials(
-        trials_of,
-        target,
-        ranges,
-        plan,
-        name=tuned_name(bound, benchmark.name, name, goal=goal, tuned_on_test=marked),
-        task=task,
-        progress=runtime.progress,
-    )
+    trials = run_trials(trials_of, target, ranges, plan, progress=runtime.progress)
     best = best_trial(trials)
     folds, gain, held_out_sentences = cross_validate(
         trials_of, goal, ranges, plan, resamples=resamples, level=level
@@ -275,7 +253,7 @@ def tune(
             **settings,
             "space": {parameter: str(range_) for parameter, range_ in ranges.ranges.items()},
             "validation": plan.validation,
-            "signature": signature(best.metric),
+            "signature": bound.replaced(best.metric).signature(benchmark.references),
         },
         tuned_on_test=marked,
         sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,17 +14,19 @@ import optuna
 import pytorch_lightning as lightning
 import torch
 import yaml
-from filelock import FileLock
-from optuna.trial import TrialState
+from filelock import FileLock, Timeout
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
 
-from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.errors import ConfigError, FormatError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
-from learnedgec.runtime.files import atomic_folder, key_of
+from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.training.fit import parse
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.trials import Sampler, explained_variance, next_trial, open_study, quiet
+from learnedgec.tuning.trials import quiet, sampler_of
 
 # The name of the study's file in the folder of the run.
 _JOURNAL = "sweep.journal"
@@ -41,15 +44,13 @@ class SweepPlan:
     Attributes:
         trials: number of trials, each a training run.
         jobs: number of trials that are trained side by side.
-        sampler: the sampler of the settings of a trial: `tpe`, `cma-es` or `gp`.
         pruner: the pruner that ends trials with low dev scores early: `hyperband`; `asha`, which ends more
             trials and sooner; or `none`.
-        seed: the seed of the sampler; that of training is `--seed_everything`.
+        seed: the seed of the settings that are tried; that of training is `--seed_everything`.
     """
 
     trials: int = 20
     jobs: int = 1
-    sampler: Sampler = "tpe"
     pruner: Literal["hyperband", "asha", "none"] = "hyperband"
     seed: int = 0
 
@@ -204,7 +205,7 @@ def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
     parts = ("seed_everything", "model", "data", "trainer", "early_stopping")
     configuration = json.dumps({part: settings[part] for part in parts}, sort_keys=True)
     task = {"configuration": key_of(configuration), "space": str(space)}
-    return task | {"sampler": plan.sampler, "pruner": plan.pruner, "seed": plan.seed}
+    return task | {"pruner": plan.pruner, "seed": plan.seed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,8 +226,8 @@ class _Work:
         """Train a trial that was interrupted, or otherwise the next one."""
         torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
-            study, plan = self.study(), self.plan
-            with next_trial(study, self.space, plan.sampler, plan.seed, self.storage) as trial:
+            study = self.study()
+            with next_trial(study, self.space, self.plan.seed, self.journal) as trial:
                 self.train(study, trial)
             self.keep_best(study)
 
@@ -239,12 +240,12 @@ class _Work:
         elif self.plan.pruner == "asha":
             pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=_REDUCTION)
         first = self.space.encode(self.space.given)
-        return open_study("sweep", self.task, [first], storage=self.storage, pruner=pruner)
+        return open_study(self.journal, self.task, first, pruner or optuna.pruners.NopPruner())
 
     @property
-    def storage(self) -> str:
+    def journal(self) -> Path:
         """The path of the study's journal."""
-        return str(self.folder / _JOURNAL)
+        return self.folder / _JOURNAL
 
     def train(self, study: optuna.Study, trial: optuna.Trial) -> None:
         """Train a trial to its end, or until it is pruned."""
@@ -311,3 +312,107 @@ class _Pruning(lightning.Callback):
             self.trial.report(self.scores[epoch], epoch)
         if epoch != self.epochs and self.trial.should_prune():
             raise optuna.TrialPruned
+
+
+# -- the study in its journal ------------------------------------------------------------------------
+
+
+def open_study(
+    journal: Path,
+    task: Mapping[str, Any],
+    first: Mapping[str, Any],
+    pruner: optuna.pruners.BasePruner,
+) -> optuna.Study:
+    """Create a study or join it.
+
+    Args:
+        journal: the file of the study.
+        task: everything on which its trials depend; a study that there is must have the same task.
+        first: the point of the first trial.
+        pruner: the pruner of trials.
+
+    Raises:
+        ConfigError: the file holds a study with another task.
+        FormatError: it cannot be read.
+        OutputError: it cannot be written.
+    """
+    check_writable(journal)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        study = optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(str(journal))),
+            study_name="sweep",
+            direction="maximize",
+            load_if_exists=True,
+            pruner=pruner,
+        )
+    except Exception as error:  # Damaged lines of a journal raise errors of any kind.
+        reason = str(error.__cause__ or error).partition("\n")[0]
+        raise FormatError(f"{journal}:1: not the journal of a sweep ({reason}).") from None
+    stored = study.user_attrs.get("task", task)
+    if stored != task:
+        changed = sorted(key for key in task if stored.get(key) != task[key])
+        raise ConfigError(
+            f"{journal} holds a sweep with another {' and '.join(changed)}; give the same settings to "
+            "continue it, or another name."
+        )
+    study.set_user_attr("task", dict(task))
+    study.enqueue_trial(dict(first), skip_if_exists=True)
+    return study
+
+
+@contextmanager
+def next_trial(
+    study: optuna.Study, space: Space, seed: int, journal: Path
+) -> Iterator[optuna.Trial]:
+    """Yield a trial that another process left unfinished, for example because it was killed, or a new one.
+
+    Processes take turns, so that no two draw the same point, and each process locks its trial, so that no
+    other repeats it.
+
+    Args:
+        study: the study.
+        space: the space from which the trial draws.
+        seed: seed of the study.
+        journal: the file of the study.
+    """
+    with ExitStack() as held:
+        with _lock(journal, "ask"):
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            left = next((trial for trial in running if _is_left(study, trial, journal)), None)
+            number = left.number if left else len(study.get_trials(deepcopy=False))
+            # A trial that was left while it drew its point draws the rest with other random numbers.
+            study.sampler = sampler_of(seed + len(left.params if left else ()), number)
+            trial = optuna.Trial(study, left._trial_id) if left else study.ask()
+            space.suggest(trial)
+            lock = held.enter_context(_lock(journal, trial.number))
+        yield trial
+    Path(lock.lock_file).unlink(missing_ok=True)
+
+
+def _lock(journal: Path, name: str | int, timeout: float = -1) -> FileLock:
+    """Return the lock on the next draw (`ask`) or on a trial by number."""
+    # Optuna locks a journal by the file that ends in `.journal.lock`.
+    return FileLock(f"{journal}.{name}.lock", timeout=timeout)
+
+
+def _is_left(study: optuna.Study, trial: FrozenTrial, journal: Path) -> bool:
+    """Return whether no process works any longer on a trial that was running."""
+    try:
+        with _lock(journal, trial.number, timeout=0):
+            # The trial may have ended before the lock was free.
+            return study.get_trials(deepcopy=False)[trial.number].state == TrialState.RUNNING
+    except Timeout:
+        return False
+
+
+def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
+    """Return the share of the values' variance over complete trials that each parameter explains (fANOVA).
+
+    There are no shares if fewer than two trials differ in value.
+    """
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len({trial.value for trial in complete}) < 2:
+        return {}
+    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)

@@ -26,7 +26,7 @@ from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning import search
 from learnedgec.tuning.objective import Goal, Objective
 from learnedgec.tuning.search import Comparison, Tuning
-from learnedgec.tuning.trials import Sampler, SearchPlan, Validation
+from learnedgec.tuning.trials import SearchPlan, Validation
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,7 +212,6 @@ class Task:
             self.plan,
             space=self.space,
             tuned_on_test=self.tuned_on_test,
-            name=self.name,
             resamples=resamples,
             level=level,
             runtime=runtime,
@@ -303,11 +302,9 @@ def tune(
     columns: Columns | None = None,
     human: str | None = None,
     aggregation: Aggregation = "mean",
-    sampler: Sampler = "tpe",
     validation: Validation = "k-fold",
     folds: int = 5,
     seed: int = 0,
-    storage: str | None = None,
     resamples: int = 1000,
     level: float = 0.95,
     tuned_on_test: bool = False,
@@ -325,8 +322,7 @@ def tune(
             `source`, `hypothesis`, `system` and one for each rated dimension (`human`), or `rank`, from 1,
             the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`.
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
-        trials: number of trials; see `SearchPlan` for it, `sampler`, `validation`, `folds`, `seed` and
-            `storage`.
+        trials: number of trials; see `SearchPlan` for it, `validation`, `folds` and `seed`.
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
             default, the weights on the simplex.
         compare: further benchmarks, or tables with the same columns, on which the tuned and the given metric
@@ -338,11 +334,9 @@ def tune(
         columns: our name of a column -> its name in the table, or several names, one for each judge.
         human: see `objective`.
         aggregation: see `objective`.
-        sampler: see `trials`.
         validation: see `trials`.
         folds: see `trials`.
         seed: see `trials`.
-        storage: see `trials`.
         resamples: bootstrap resamples of the sentences.
         level: the level of the intervals.
         tuned_on_test: allow test data of meta-evaluation, and mark the result.
@@ -364,7 +358,7 @@ def tune(
         0.5
     """
     goal = Goal(objective, aggregation, human)
-    plan = SearchPlan(trials, sampler, seed, validation, folds, storage)
+    plan = SearchPlan(trials, seed, validation, folds)
     named = as_named(metric)
     others: dict[str, Benchmark] = {}
     for number, other in enumerate(compare):

@@ -1,4 +1,4 @@
-"""Trials of a search: their study in Optuna, and a metric with other parameters, on all judgements or folds.
+"""Trials of a search, with a metric that has other parameters in each, on all judgements or on folds.
 
 `MetricTrials` computes the metric's statistics once, so that a trial takes milliseconds. `cross_validate`
 estimates how much a search gains on judgements that it has not seen: the search is repeated on a part of the
@@ -9,225 +9,28 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
-import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import optuna
-from filelock import FileLock, Timeout
 from jsonargparse.typing import PositiveInt
 from optuna.samplers import BaseSampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import (
-    ConfigError,
-    FormatError,
-    InputError,
-    MissingDependencyError,
-    check_choice,
-)
+from learnedgec.errors import ConfigError, InputError, check_choice
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.bound import BoundMetric
-from learnedgec.runtime.files import atomic_path, check_writable
 from learnedgec.runtime.progress import track
 from learnedgec.stats.resampling import Estimate, interval_over_sentences, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
 from learnedgec.types import Floats, Indices
-
-Sampler = Literal["tpe", "cma-es", "gp"]
-
-# The longest that a trial in a database on a server may take.
-_LONGEST = timedelta(days=1)
-
-
-def open_study(
-    name: str,
-    task: Mapping[str, Any],
-    starts: Sequence[Mapping[str, Any]],
-    *,
-    storage: str | None = None,
-    pruner: optuna.pruners.BasePruner | None = None,
-) -> optuna.Study:
-    """Create a study or join it.
-
-    Args:
-        name: the name of the study in its storage.
-        task: everything on which its trials depend; a study of the same name must have the same task.
-        starts: the points of the first trials.
-        storage: `None` for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite, the address
-            of a database such as `postgresql://HOST/NAME`, or any other path for a journal.
-        pruner: the pruner of trials that report early values; by default, none is pruned.
-
-    Raises:
-        ConfigError: the storage holds a study of this name with another task.
-        FormatError: the storage cannot be read.
-        OutputError: the storage cannot be written.
-    """
-    if storage is not None and _is_file(storage):
-        check_writable(storage)
-        Path(storage).parent.mkdir(parents=True, exist_ok=True)
-    try:
-        study = optuna.create_study(
-            storage=_open_storage(storage),
-            study_name=name,
-            direction="maximize",
-            load_if_exists=True,
-            pruner=pruner or optuna.pruners.NopPruner(),
-        )
-    except Exception as error:  # Each kind of storage has its own errors.
-        reason = str(error.__cause__ or error).partition("\n")[0]
-        raise FormatError(
-            f"{storage}:1: not a storage of studies ({reason}); give another path."
-        ) from None
-    # Convert the task as the storage does, so that both can be compared.
-    plain = json.loads(json.dumps(task))
-    stored = study.user_attrs.get("task", plain)
-    if stored != plain:
-        changed = sorted(key for key in plain if stored.get(key) != plain[key])
-        raise ConfigError(
-            f"storage: {storage} holds a study {name} with another {' and '.join(changed)}; "
-            "give the same settings to continue it, or another name or storage."
-        )
-    study.set_user_attr("task", plain)
-    for point in starts:
-        study.enqueue_trial(dict(point), skip_if_exists=True)
-    return study
-
-
-@contextlib.contextmanager
-def next_trial(
-    study: optuna.Study, space: Space, sampler: Sampler, seed: int, storage: str | None
-) -> Iterator[optuna.Trial]:
-    """Yield a trial that another process left unfinished, for example because it was killed, or a new one.
-
-    Processes that share a file take turns, so that no two draw the same point, and each process locks its
-    trial, so that no other repeats it. A database on a server has no such locks: there, a trial that has not
-    ended after a day counts as left.
-
-    Args:
-        study: the study.
-        space: the space from which the trial draws.
-        sampler: name of the sampler.
-        seed: seed of the study.
-        storage: file or address of a shared study, or `None`.
-    """
-    with contextlib.ExitStack() as held:
-        with _lock(storage, "ask"):
-            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-            left = next((trial for trial in running if _is_left(study, trial, storage)), None)
-            number = left.number if left else len(study.get_trials(deepcopy=False))
-            # A trial that was left while it drew its point draws the rest with other random numbers.
-            study.sampler = _make_sampler(sampler, seed + len(left.params if left else ()), number)
-            trial = optuna.Trial(study, left._trial_id) if left else study.ask()
-            space.suggest(trial)
-            held.enter_context(_lock(storage, trial.number))
-        yield trial
-    if _is_file(storage):
-        Path(f"{storage}.{trial.number}.lock").unlink(missing_ok=True)
-
-
-def _is_file(storage: str | None) -> bool:
-    """Return whether a storage is a file, beside which locks can be created."""
-    return storage is not None and "://" not in storage
-
-
-def _lock(
-    storage: str | None, name: str | int, timeout: float = -1
-) -> contextlib.AbstractContextManager[Any]:
-    """Return the lock on the next draw (`ask`) or on a trial by number; only files have locks."""
-    # Optuna locks a journal by the file that ends in `.journal.lock`.
-    return (
-        FileLock(f"{storage}.{name}.lock", timeout=timeout)
-        if _is_file(storage)
-        else contextlib.nullcontext()
-    )
-
-
-def _is_left(study: optuna.Study, trial: FrozenTrial, storage: str | None) -> bool:
-    """Return whether no process works any longer on a trial that was running."""
-    if not _is_file(storage):
-        assert trial.datetime_start is not None
-        return datetime.now() - trial.datetime_start > _LONGEST
-    try:
-        with _lock(storage, trial.number, timeout=0):
-            # The trial may have ended before the lock was free.
-            return study.get_trials(deepcopy=False)[trial.number].state == TrialState.RUNNING
-    except Timeout:
-        return False
-
-
-def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
-    """Return the finished trials by number, including those whose value does not exist."""
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-
-
-def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
-    """Return the sampler of one trial.
-
-    Its seed comes from the study's seed and the trial's number, so that a study that was stopped continues as
-    if it had never stopped.
-    """
-    seed = (seed * 1_000_003 + number) % 2**32
-    if kind == "gp":
-        return optuna.samplers.GPSampler(seed=seed)
-    if kind == "cma-es":
-        if importlib.util.find_spec("cmaes") is None:
-            raise MissingDependencyError("cmaes", "tune", "sampler: cma-es")
-        return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
-    # With `constant_liar`, processes keep away from the points that others are trying.
-    return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
-
-
-def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
-    """Return the share of the values' variance over complete trials that each parameter explains (fANOVA).
-
-    There are no shares if fewer than two trials differ in value.
-    """
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len({trial.value for trial in complete}) < 2:
-        return {}
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(level)
-
-
-def _open_storage(storage: str | None) -> str | JournalStorage | None:
-    """Return a storage in the form that `optuna.create_study` takes."""
-    if storage is None or "://" in storage:
-        return storage
-    if storage.endswith((".db", ".sqlite", ".sqlite3")):
-        # After a kill between creating a table and its index, two studies could have the same name.
-        with _lock(storage, "ask"):
-            if not Path(storage).exists():
-                with atomic_path(storage) as created:
-                    optuna.storages.RDBStorage(f"sqlite:///{created}").engine.dispose()
-        return f"sqlite:///{storage}"
-    return JournalStorage(JournalFileBackend(storage))
-
 
 # The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
 _HELD = 32
@@ -242,25 +45,18 @@ class SearchPlan:
 
     Attributes:
         trials: number of trials.
-        sampler: the sampler of the parameters of a trial: `tpe`, `cma-es` or `gp`.
-        seed: the seed of the sampler, the folds and every resample.
+        seed: the seed of the trials, the folds and every resample.
         validation: the judgements to hold out when the search is repeated for evaluation: `k-fold` for those
             of a fold of the sentences, `systems` for those of each system in turn, or `none`.
         folds: number of folds over sentences.
-        storage: the file that keeps the study, to continue it or to share it with other processes: `.db`,
-            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal, or the address of a database. By
-            default, the study is in memory.
     """
 
     trials: PositiveInt = 200
-    sampler: Sampler = "tpe"
     seed: int = 0
     validation: Validation = "k-fold"
     folds: int = 5
-    storage: str | None = None
 
     def __post_init__(self) -> None:
-        check_choice("sampler", self.sampler, get_args(Sampler))
         check_choice("validation", self.validation, get_args(Validation))
         if self.trials < 1:
             raise ConfigError(f"trials is {self.trials}; a number of at least 1 was expected.")
@@ -320,51 +116,64 @@ class MetricTrials:
         return TriedMetric(metric, parameters, float(self.values(metric, target)[0]))
 
 
+def sampler_of(seed: int, number: int) -> BaseSampler:
+    """Return the sampler of one trial: tree-structured Parzen estimators.
+
+    Its seed comes from the study's seed and the trial's number, so that a study that was stopped continues as
+    if it had never stopped.
+    """
+    seed = (seed * 1_000_003 + number) % 2**32
+    # With `constant_liar`, processes keep away from the points that others are trying.
+    return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
 def run_trials(
     trials_of: MetricTrials,
     target: Target,
     space: Space,
     plan: SearchPlan,
     *,
-    name: str = "fold",
-    task: Mapping[str, Any] | None = None,
     progress: bool = False,
 ) -> list[TriedMetric]:
-    """Run or continue a study and return its finished trials.
+    """Return the trials of a search.
 
     Args:
         trials_of: the metric on the benchmark.
         target: the target to maximise.
         space: the ranges of the tuned parameters.
         plan: the settings of the search.
-        name: the name of the study in its storage.
-        task: everything on which its trials depend.
         progress: show a bar on stderr.
 
     Raises:
         InputError: the objective does not exist for any of the parameters tried.
     """
-
-    def run(study: optuna.Study) -> Iterator[None]:
-        while len(finished_trials(study)) < plan.trials:
-            with next_trial(study, space, plan.sampler, plan.seed, plan.storage) as trial:
-                value = trials_of.tried(space.suggest(trial), target).value
-                if math.isnan(value):
-                    study.tell(trial, state=TrialState.PRUNED)
-                else:
-                    study.tell(trial, value)
-            yield
-
-    with quiet():
-        study = open_study(name, task or {}, space.starts(), storage=plan.storage)
-        for _ in track(run(study), "trials", total=plan.trials, show=progress):
-            pass
     tried = []
-    for trial in finished_trials(study):
-        parameters = space.suggest(trial)
-        metric = dataclasses.replace(trials_of.metric, **parameters)
-        value = math.nan if trial.value is None else trial.value
-        tried.append(TriedMetric(metric, parameters, value, trial.number))
+    with quiet():
+        study = optuna.create_study(direction="maximize", pruner=optuna.pruners.NopPruner())
+        for point in space.starts():
+            study.enqueue_trial(point, skip_if_exists=True)
+        for number in track(range(plan.trials), "trials", show=progress):
+            study.sampler = sampler_of(plan.seed, number)
+            trial = study.ask()
+            made = trials_of.tried(space.suggest(trial), target)
+            tried.append(dataclasses.replace(made, number=number))
+            if math.isnan(made.value):
+                study.tell(trial, state=TrialState.PRUNED)
+            else:
+                study.tell(trial, made.value)
     if all(math.isnan(trial.value) for trial in tried):
         raise InputError(
             f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
@@ -451,7 +260,7 @@ def cross_validate(
         resamples: number of bootstrap resamples of the held-out judgements.
         level: level of the interval.
     """
-    benchmark, alone = trials_of.benchmark, dataclasses.replace(plan, storage=None)
+    benchmark = trials_of.benchmark
     folds, gains, counted = [], [], []
     for number, (system, seen, held_out) in enumerate(_splits(benchmark, plan)):
         search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
@@ -461,7 +270,7 @@ def cross_validate(
         drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
         others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
         try:
-            best = best_trial(run_trials(trials_of, search, space, alone))
+            best = best_trial(run_trials(trials_of, search, space, plan))
         except InputError:
             continue
         tuned, given = (

@@ -40,7 +40,7 @@ WRONG = {
     "export": "embedded/source.txt",
 }
 # Texts and addresses, which nothing contradicts.
-FREE = {"title", "address", "host", "storage", "questions", "help", "config"}
+FREE = {"title", "address", "host", "questions", "help", "config"}
 
 
 # What scores and extracts edits.

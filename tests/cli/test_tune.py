@@ -79,26 +79,13 @@ def test_json_and_csv(run: Any) -> None:
 
 def test_configuration_file_and_other_parameters(run: Any) -> None:
     Path("c.yaml").write_text(
-        "metric: ['gleu(iterations=1)']\nspace:\n  n: {low: 1, high: 3}\n"
-        "validation: none\nsampler: gp\n"
+        "metric: ['gleu(iterations=1)']\nspace:\n  n: {low: 1, high: 3}\nvalidation: none\n"
     )
     study = run(f"{TUNE} --config c.yaml --format json").json["study"]
     assert study["space"] == {"n": "1 to 3"}
     assert {trial["parameters"]["n"] for trial in study["trials"]} <= {1, 2, 3}
     Path("d.yaml").write_text("metrik: gleu\n")
     assert "metrik" in run(f"{TUNE} --config d.yaml", code=2).err
-
-
-def test_a_storage_is_continued(run: Any) -> None:
-    command = f"{ALONE} --storage study.journal"
-    run(command)
-    assert "exists; choose another name, or replace it with --overwrite" in run(command, code=2).err
-    command += " --overwrite"
-    assert len(run(f"{command} --trials 15 --format json").json["study"]["trials"]) == 15
-    assert (
-        "holds a study ensemble@sample+sentence-accuracy with another seed"
-        in run(f"{command} --seed 1", code=2).err
-    )
 
 
 def test_a_tuned_metric_is_not_replaced_unless_asked(run: Any) -> None:

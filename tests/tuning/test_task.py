@@ -76,7 +76,6 @@ def test_a_benchmark_may_be_an_object_and_nothing_need_be_written() -> None:
         ({"benchmark": "smaple"}, UnknownNameError, "did you mean 'sample'"),
         ({"benchmark": "seeda:dev"}, InputError, "stands for seeda-s:dev and seeda-e:dev"),
         ({"objective": "bleu"}, InputError, "no objective 'bleu'"),
-        ({"sampler": "grid"}, ConfigError, "sampler is 'grid'; one of tpe, cma-es, gp was"),
         ({"validation": "x"}, ConfigError, "validation is 'x'; one of k-fold, systems, none was"),
         ({"trials": 0}, ConfigError, "trials is 0; a number of at least 1 was expected"),
         (
