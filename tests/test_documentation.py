@@ -11,7 +11,6 @@ from __future__ import annotations
 import glob
 import importlib
 import json
-import math
 import os
 import re
 import shlex
@@ -435,19 +434,6 @@ def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[
     result = train(words, progress=False, module=importlib.import_module("decay").Decay)
     assert result is not None
     assert "penalty: 0.5" in (result.package / "training.yaml").read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("objectives")
-def test_an_objective_for_rankings() -> None:
-    empty = torch.zeros(0)
-    luce = find_objective("ranked.PlackettLuce")()
-    ratings, groups = torch.tensor([3.0, 1.0, 2.0, torch.nan, 5.0]), torch.tensor([0, 0, 0, 0, 1])
-    values = torch.tensor([0.5, 0.2, 1.0, 9.0, 4.0])
-    best, worst, middle = values[:3].exp().tolist()
-    # The best of three, then the best of the two that are left.
-    expected = [-math.log(best / (best + middle + worst)), -math.log(middle / (middle + worst))]
-    terms = luce.terms(values, Targets(ratings, empty, empty, empty, groups))
-    assert terms.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.usefixtures("objectives")

@@ -165,11 +165,6 @@ class HeadConfig:
             return self.offset != 0
         return self.objective == "regression"
 
-    @property
-    def residual(self) -> bool:
-        """Whether it learned what another score leaves wrong, to which its values are added."""
-        return self.objective == "residual"
-
 
 @dataclass(frozen=True)
 class Package:

@@ -158,13 +158,11 @@ class Encoding:
             tokens[~torch.tensor(labels)] = math.nan
             if "hypothesis" in inputs:
                 tokens[inputs["hypothesis"] == 0] = math.nan
-        sources = [row["sides"][0] for row in rows]
         return Targets(
             ratings,
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
             torch.tensor(margins, dtype=torch.float32),
             torch.tensor(cases, dtype=torch.long).view(-1, 4),
-            torch.tensor(np.repeat(sources, sizes)),
             pad_sequence(details, True, math.nan) if details else torch.zeros((0, 0)),
             tokens,
             inputs.get("capitals") if goal.reads == "capitals" else None,
@@ -247,7 +245,6 @@ class LengthBatchSampler(Sampler[list[int]]):
             Batches of short texts then have `batch_size` examples and batches of long texts fewer, which
             bounds the memory of a step. The number of batches in an epoch then depends on its order.
         seed: seed of the order.
-        lists: what each of the examples stands for, if not for itself: the places of several.
     """
 
     def __init__(
@@ -257,13 +254,11 @@ class LengthBatchSampler(Sampler[list[int]]):
         batch_size: int,
         batch_tokens: int | None = None,
         seed: int = 0,
-        lists: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self.lengths, self.texts = np.asarray(lengths), np.asarray(texts)
         self.batch_size = batch_size
         self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
-        self.lists = lists
         self.epoch = 0
         # The number of batches of the epoch that were handed over, and of those before the checkpoint.
         self.served = self.skipped = self.distinct = 0
@@ -293,8 +288,7 @@ class LengthBatchSampler(Sampler[list[int]]):
             if number > skipped:
                 # Count the batch before it is handed over, because checkpoints are written while it is used.
                 self.served = number
-                lists = self.lists
-                yield batch if lists is None else [n for place in batch for n in lists[place]]
+                yield batch
         self.served = 0
 
     def _batches(self, epoch: int) -> list[list[int]]:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -411,15 +411,7 @@ class TrainingData(lightning.LightningDataModule):
         columns = examples.columns("length", "kind")
         numbers = np.fromiter(((length, TEXTS[kind]) for length, kind in columns), "2i8")
         lengths, texts = numbers.T
-        lists: list[list[int]] | None = None
-        if any(goal.grouped for goal in self.encoding.objectives.values()):
-            places: dict[int, list[int]] = defaultdict(list)
-            for place, (sides,) in enumerate(examples.columns("sides")):
-                places[sides[0]].append(place)
-            lists = list(places.values())
-            texts = np.array([texts[members].sum() for members in lists])
-            lengths = np.array([lengths[members].max() for members in lists])
-        sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed, lists)
+        sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed)
         rows: Any = examples.rows
         return DataLoader(
             rows,

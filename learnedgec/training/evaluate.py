@@ -52,22 +52,12 @@ class HeadTest:
         pairs: int (P, 2), the places of the better and the worse text of each pair.
         sources: the source of each rating, or of each pair. What belongs to one source is not independent,
             so intervals come from resamples of sources.
-        margins: float64 (P,), the margins of the pairs.
     """
 
     texts: Sequence[Sequence[str]]
     ratings: Floats | None
     pairs: Indices
     sources: Sequence[str]
-    margins: Floats | None = None
-
-    @property
-    def beside(self) -> Floats:
-        """The margin of each pair for its better text, 0 for its worse one."""
-        values = np.zeros(len(self.texts))
-        if self.margins is not None:
-            values[self.pairs[:, 0]] = self.margins
-        return values
 
     @property
     def size(self) -> int:
@@ -138,9 +128,8 @@ def head_test(examples: Iterable[Example], head: str, rated: bool) -> HeadTest |
     rows = [example for example in examples if head in example.ranked]
     if rows:
         texts = [text for example in rows for text in example.texts[:2]]
-        margins = np.array([example.margin for example in rows])
         pairs = np.arange(len(texts)).reshape(-1, 2)
-        return HeadTest(texts, None, pairs, [row.source for row in rows], margins)
+        return HeadTest(texts, None, pairs, [row.source for row in rows])
     rows = [example for example in examples if head in example.values]
     if not rows:
         return None
@@ -171,11 +160,10 @@ def evaluate(
     A head with ratings has `pearson` with its 95 % interval, `spearman`, the number of ratings `n` and that
     of their `sources`. These correlations are `None` for fewer than four ratings, and where all ratings or
     all predictions are equal. A head with ranked pairs has `accuracy`, the share of pairs whose better text
-    gets the higher value, with its 95 % interval (`share_over_groups`), `n` and `sources`. So has a head that
-    learned the order of ratings within each source (`listwise`), for all pairs of differently rated texts of
-    one source. Intervals come from resamples of sources, because what belongs to one source is not
-    independent; of r from fewer than four sources it is -1 to 1. A head without ratings or pairs among the
-    examples is left out.
+    gets the higher value, with its 95 % interval (`share_over_groups`), `n` and `sources`. If the examples
+    have only ratings for such a head, its pairs are all texts of one source with different ratings. Intervals
+    come from resamples of sources, because what belongs to one source is not independent; of r from fewer
+    than four sources it is -1 to 1. A head without ratings or pairs among the examples is left out.
 
     Args:
         evaluator: the trained evaluator.
@@ -186,7 +174,7 @@ def evaluate(
     for head in evaluator.model.config.heads:
         test = head_test(examples, head, evaluator.model.config.head(head).rated)
         if test is not None:
-            figures[head] = test.figures(_tested(evaluator, test, head, runtime))
+            figures[head] = test.figures(predict(evaluator, test.texts, head, runtime))
     return figures
 
 
@@ -206,11 +194,10 @@ def predictions(
         texts = [text for example in pairs for text in example.texts[:2]]
         texts += [example.texts[0] for example in rated]
         values = iter(predict(evaluator, texts, head, runtime).tolist())
-        beside = _is_bare_residual(evaluator, head)
         for example in pairs:
             (source, better), (_, worse) = example.texts[:2]
             row = {"head": head, "source": source, "better": better, "worse": worse}
-            yield row | {"values": [next(values) + beside * example.margin, next(values)]}
+            yield row | {"values": [next(values), next(values)]}
         for example in rated:
             source, hypothesis = example.texts[0]
             row = {"head": head, "source": source, "hypothesis": hypothesis}
@@ -280,18 +267,6 @@ def predict(
     return evaluator.predict(sources, hypotheses, [head], runtime=runtime)[head]
 
 
-def _is_bare_residual(evaluator: Evaluator, head: str) -> bool:
-    """Return whether an output lacks the score that it was trained beside, which margins then add."""
-    config = evaluator.model.config
-    return head in config.heads and head not in config.sums and config.head(head).residual
-
-
-def _tested(evaluator: Evaluator, test: HeadTest, output: str, runtime: Runtime) -> Floats:
-    """Return an output's value of each text, to which the score is added that it was trained beside."""
-    values = predict(evaluator, test.texts, output, runtime)
-    return values + test.beside if _is_bare_residual(evaluator, output) else values
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The results of a head on the test part.
@@ -299,8 +274,7 @@ class Verdict:
     Attributes:
         baselines: `edit-count`, `length`, `ridge` (a ridge regression on the untrained encoder's vectors) or,
             where an evaluator was continued, `before`, its output of the head's name, or `before (NAME)`, its
-            best output on the dev part, and for a head that learned what a score leaves wrong, `beside`, this
-            score -> the main figure; none if nothing can be tested.
+            best output on the dev part -> the main figure; none if nothing can be tested.
         trusted: whether the head is better than chance and than each baseline, or as it was before training.
         sentence: the same in words.
     """
@@ -337,7 +311,7 @@ def judge_heads(
         if config.reads == "capitals":
             continue
         test = head_test(parts["test"], head, config.rated)
-        trained = np.empty(0) if test is None else _tested(evaluator, test, head, runtime)
+        trained = np.empty(0) if test is None else predict(evaluator, test.texts, head, runtime)
         doubt = "it has no ratings or pairs there" if test is None else test.doubt(trained)
         if test is None or doubt:
             sentence = f"Do not trust {head}: the test part cannot test it, because {doubt}."
@@ -353,14 +327,8 @@ def judge_heads(
             if head not in start.outputs:
                 output = _best(start, head_test(parts["dev"], head, config.rated), runtime)
                 name = f"before ({output})"
-            values[name] = (
-                _tested(start, test, output, runtime)
-                if config.residual
-                else predict(start, test.texts, output, runtime)
-            )
-        if config.residual:
-            values["beside"] = test.beside
-        elif encoder is not None:
+            values[name] = predict(start, test.texts, output, runtime)
+        if encoder is not None:
             own = (row for row in parts["train"] if head in row.values or head in row.ranked)
             if train := head_test(list(islice(own, _RIDGE)), head, config.rated):
                 both = config.input == "pair"
@@ -369,9 +337,6 @@ def judge_heads(
         if verdict.trusted and config.input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
             verdict = replace(verdict, sentence=verdict.sentence + blind)
-        if config.residual:
-            added = " Figures are of its sum with the score that it was trained beside."
-            verdict = replace(verdict, sentence=verdict.sentence + added)
         verdicts[head] = verdict
     return verdicts
 
@@ -423,11 +388,9 @@ def baseline_in_words(name: str) -> str:
         'the head fluency of the evaluator that it continues'
     """
     kind, _, output = name.partition(" ")
+    head = f"the head {output[1:-1]} of " if output else ""
     return {
-        "before": f"the head {output[1:-1]} of the evaluator that it continues"
-        if output
-        else "the evaluator that it continues",
-        "beside": "the score that it was trained beside",
+        "before": f"{head}the evaluator that it continues",
         "ridge": "a ridge regression on vectors of the untrained encoder",
     }.get(kind, name)
 

@@ -71,8 +71,7 @@ class Example:
         heads: the heads that learn from it.
         ratings: the rating for each head.
         by_rater: each rater's ratings for each head, none where they are unknown.
-        margin: difference between texts 0 and 1, for heads that learn differences or what a score leaves
-            wrong.
+        margin: difference between texts 0 and 1, for heads that learn differences.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
         wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled;
             `None` for a word without a label.

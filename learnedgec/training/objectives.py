@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
@@ -30,14 +30,12 @@ class HeadOptions:
 
     Attributes:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings, or `listwise`, which learns only their order within each source
-            and takes all of them for one example of a batch; on ranked pairs `sigmoid` (IMPARA's loss) or
-            `logistic`, which learn only the order, `difference`, which also learns their margins, or
-            `residual`, which learns what another score leaves wrong; `detection` of the wrong words in
-            ranked pairs; the `capitals` of the better texts, for encoders that do not see case; or the import
-            path of an `Objective`, such as `mymodule.MyObjective`.
+        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which
+            learn only the order, or `difference`, which also learns their margins; `detection` of the wrong
+            words in ranked pairs; the `capitals` of the better texts, for encoders that do not see case; or
+            the import path of an `Objective`, such as `mymodule.MyObjective`.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
-            units; not for `difference` and `residual`, where each pair has its own.
+            units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.
         layer: for `detection` and `capitals`, the encoder's layer whose states are read, counted from 1; by
             default the last. Lower layers know more of the words themselves.
@@ -59,7 +57,6 @@ class Targets:
         pairs: (P, 2), the rows of the better and the worse text of each ranked pair.
         margins: (P,), the margins of the pairs.
         cases: (C, 4), rows of each case: correction and source of the original, then those of its variant.
-        groups: (M,), a number for each group of texts, such as the outputs for one source.
         details: (M, D), the `Objective.details` of each text's example, NaN beyond their end.
         wrong: (M, T), 1 for a token of a wrong word, NaN where unknown; for objectives that read tokens.
         capitals: (M, T), the marks of `evaluators.capitals`; for objectives that read capitals.
@@ -71,7 +68,6 @@ class Targets:
     pairs: torch.Tensor
     margins: torch.Tensor
     cases: torch.Tensor
-    groups: torch.Tensor | None = None
     details: torch.Tensor | None = None
     wrong: torch.Tensor | None = None
     capitals: torch.Tensor | None = None
@@ -88,9 +84,6 @@ class Objective(torch.nn.Module, ABC):
             text, (M,), or, where the head does not read pooled states, the logit of each token, (M, T).
         rated: whether it learns from ratings, with which its values then agree; otherwise from ranked pairs,
             whose better text gets the higher value.
-        grouped: whether all training texts of one source come in one batch, as one of its examples. Values
-            of a rated head then need to agree with the ratings only within each source.
-        residual: whether its values are added to another score, whose differences are the margins of pairs.
         margin: the head's option.
         scale: the unit of the head's values, 1 or the scale that `standardise` returned; a loss divided by it
             does not depend on the unit of the ratings.
@@ -98,8 +91,6 @@ class Objective(torch.nn.Module, ABC):
 
     reads: ClassVar[Literal["pooled", "tokens", "capitals"]] = "pooled"
     rated: ClassVar[bool] = False
-    grouped: ClassVar[bool] = False
-    residual: ClassVar[bool] = False
 
     def __init__(self, margin: float = 0.0) -> None:
         super().__init__()
@@ -108,9 +99,7 @@ class Objective(torch.nn.Module, ABC):
 
     def recorded_as(self, name: str) -> str:
         """Return the objective that a package names; one of another package counts as the nearest here."""
-        if self.measure == "pearson":
-            return "regression"
-        return "residual" if self.residual else name
+        return "regression" if self.rated else name
 
     @abstractmethod
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
@@ -150,7 +139,7 @@ class Objective(torch.nn.Module, ABC):
     @property
     def measure(self) -> Literal["pearson", "accuracy"]:
         """The name of its measure on the dev part."""
-        return "pearson" if self.rated and not self.grouped else "accuracy"
+        return "pearson" if self.rated else "accuracy"
 
     def new_measure(self) -> Metric:
         """Return the measure, which collects what `update` gives it."""
@@ -164,18 +153,12 @@ class Objective(torch.nn.Module, ABC):
             values: the head's values, (M,).
             targets: the ratings and pairs of the same texts.
         """
-        if self.measure == "pearson":
-            rated = ~targets.ratings.isnan()
-            if rated.any():
-                measure.update(values[rated].float(), targets.ratings[rated])
-            return
-        pairs = targets.pairs
         if self.rated:
-            assert targets.groups is not None
-            same = targets.groups[:, None] == targets.groups
-            pairs = (same & (targets.ratings[:, None] > targets.ratings)).nonzero()
-        if len(pairs):
-            high, low = values[pairs].unbind(dim=1)
+            known = ~targets.ratings.isnan()
+            if known.any():
+                measure.update(values[known].float(), targets.ratings[known])
+        elif len(targets.pairs):
+            high, low = values[targets.pairs].unbind(dim=1)
             measure.update((high > low).float())
 
 
@@ -204,31 +187,6 @@ class Regression(Objective):
                 "that there is nothing to learn; give ratings that differ, or leave the head out."
             )
         return float(np.mean(ratings)), float(np.std(ratings))
-
-
-class Listwise(Regression):
-    """ListNet's loss on the rated outputs of each source: −Σ softmax(rating / s) · log softmax(value / s).
-
-    Both distributions are over the outputs of one source, and s is the standard deviation of all ratings (Cao
-    et al. 2007, top-one probabilities). Only differences within a source are learned.
-    """
-
-    grouped = True
-
-    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
-        """Return the cross entropy for each source with at least two rated outputs."""
-        assert targets.groups is not None
-        known = ~targets.ratings.isnan()
-        groups = targets.groups[known]
-        ratings, predicted = (
-            (row[known].float() / self.scale) for row in (targets.ratings, values)
-        )
-        terms = [
-            cross_entropy(predicted[groups == group], ratings[groups == group].softmax(dim=0))
-            for group in set(groups.tolist())
-            if (groups == group).sum() > 1
-        ]
-        return torch.stack(terms) if terms else predicted[:0]
 
 
 class Order(Objective):
@@ -272,41 +230,6 @@ class Difference(Objective):
         """Return 0 and the root mean square of the margins, 1 where all are 0."""
         margins = examples.numbers["pairs", head]
         return 0.0, math.sqrt(fmean(m**2 for m in margins or (1.0,))) or 1.0
-
-
-class Residual(Objective):
-    """The residual of another score: log(1 + exp(low − high − m)), where m is the pair's own margin.
-
-    The margin is that score's difference, below 0 where it prefers the worse text, as `DistilledPairs` with
-    `order: pairs` gives it. This is the logistic loss of the sum of the head and the score, and one step of
-    gradient boosting (Friedman 2001): the head learns most from pairs that the score has in the wrong order.
-    So the score should have the units of log-odds: its difference d should mean that the better text is
-    preferred with the probability 1 / (1 + exp(−d)).
-
-    Accuracies are those of this sum. The head alone means little. `model.sums` puts the two together where
-    the score is a head, or a sum of heads, of the evaluator that is continued and that stays as it is.
-    """
-
-    residual = True
-
-    def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
-        """Check that the score has some pair in the wrong order."""
-        if min(examples.numbers["pairs", head], default=0) >= 0:
-            raise ConfigError(
-                f"model.heads.{head}: no margin of data.pairs.{head} is below 0, so there is no score that "
-                "leaves something wrong; use DistilledPairs with order: pairs."
-            )
-        return None
-
-    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
-        """Return the softplus of what each better text is behind in the sum."""
-        high, low = values[targets.pairs].float().unbind(dim=1)
-        return softplus(low - high - targets.margins)
-
-    def update(self, measure: Metric, values: torch.Tensor, targets: Targets) -> None:
-        """Give the measure whether the sum has each pair in order."""
-        sums = values.float().index_add(0, targets.pairs[:, 0], targets.margins)
-        super().update(measure, sums, targets)
 
 
 class Detection(Objective):
@@ -362,11 +285,9 @@ class Capitals(Objective):
 
 OBJECTIVES: Mapping[str, type[Objective]] = {
     "regression": Regression,
-    "listwise": Listwise,
     "sigmoid": Sigmoid,
     "logistic": Logistic,
     "difference": Difference,
-    "residual": Residual,
     "detection": Detection,
     "capitals": Capitals,
 }

@@ -218,7 +218,7 @@ def _continue_heads(
     config = first.config
     # A head of the same name that reads or learned something else is another head: the values of one that
     # ranks pairs, for example, have no relation to a scale of ratings.
-    kind = attrgetter("input", "reads", "layer", "rated", "residual")
+    kind = attrgetter("input", "reads", "layer", "rated")
     untrained = [
         head
         for head, wanted in heads.items()

@@ -189,7 +189,7 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
         check_permissive(OPEN["model"]["encoder"], names, ["other_sm"])
     # Nor where another source takes its pairs from the one that has it.
     impact = ImpactPairs(["sample"], annotator="other_sm")
-    distilled = DistilledPairs(teacher="edit-count", order="pairs", pairs=[impact])
+    distilled = DistilledPairs(teacher="edit-count", pairs=[impact])
     assert TrainingData(pairs={"quality": [distilled]}).tools() == ["other_sm"]
     assert OPEN["licence_policy"] == "permissive"
     for other in ("gug:train", "robustgec:bea19/train"):

@@ -187,15 +187,6 @@ def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
     assert np.mean(waste) < 3
 
 
-def test_lists_come_whole_in_one_batch() -> None:
-    sampler = LengthBatchSampler([9, 8, 7], [2, 1, 2], 2, lists=[[0, 2], [1], [3, 4]])
-    batches = list(sampler)
-    assert len(batches) == 2
-    assert sorted(place for batch in batches for place in batch) == [0, 1, 2, 3, 4]
-    for members in ({0, 2}, {3, 4}):
-        assert any(members <= set(batch) for batch in batches)
-
-
 def test_batches_have_no_more_tokens_than_they_may() -> None:
     lengths = [5 + (7 * i) % 40 for i in range(1000)] + [300]
     texts = [1 + i % 2 for i in range(1000)] + [1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from embedded import Sample
 from training_files import arguments, pairs_file, trained
@@ -20,14 +18,12 @@ from learnedgec import References, load_metric
 from learnedgec.data.m2 import apply_edits
 from learnedgec.data.references import Reference
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.errors import LeakageError
+from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import open_package
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.evaluate import evaluate, judge_heads, predictions
-from learnedgec.training.examples import pair_examples, stored
-from learnedgec.training.objectives import Difference, Residual, Targets
+from learnedgec.training.objectives import Difference, Targets
 from learnedgec.training.pairs import (
     DistilledPairs,
     EditPairs,
@@ -206,87 +202,6 @@ def test_the_loss_is_the_error_of_the_difference() -> None:
     # ((4 − 3)/2)² and ((−1 − 1)/2)²
     loss = objective.loss(torch.tensor([5.0, 1.0, 2.0, 3.0]), targets)
     assert float(loss) == pytest.approx((0.25 + 1.0) / 2)
-
-
-def test_the_loss_of_a_residual_is_that_of_the_sum() -> None:
-    pairs, margins = torch.tensor([[0, 1], [2, 3], [4, 5]]), torch.tensor([-3.0, 1.0, 0.0])
-    targets = Targets(torch.full((6,), torch.nan), pairs, margins, torch.zeros((0, 4)))
-    objective, values = Residual(), torch.tensor([5.0, 1.0, 2.0, 3.5, 1.0, 0.0])
-    sums = [4 - 3, -1.5 + 1, 1 + 0]
-    expected = [math.log(1 + math.exp(-value)) for value in sums]
-    assert objective.terms(values, targets).tolist() == pytest.approx(expected)
-    measure = objective.new_measure()
-    objective.update(measure, values, targets)
-    assert float(measure.compute()) == pytest.approx(2 / 3)
-
-
-def test_a_residual_learns_what_the_teacher_leaves_wrong(
-    tmp_path: Path, tiny_encoder: Path
-) -> None:
-    generator = np.random.default_rng(0)
-    pairs = []
-    for number in range(120):
-        long, short = generator.permutation([3, 5])
-        # The better text has a dog; its length says nothing.
-        sides = (
-            " ".join(["the"] * size + [word]) for size, word in ((long, "dog"), (short, "cat"))
-        )
-        pairs.append(RankedPair(f"source {number}", *sides))
-    file = PairFile(str(pairs_file(tmp_path, pairs)))
-    beside = DistilledPairs([file], "length", order="pairs")
-    margins = {pair.margin for pair in beside.make(tmp_path, Runtime())}
-    assert margins == {2.0, -2.0}
-    taught = {
-        "class_path": "DistilledPairs",
-        "init_args": {
-            "teacher": "length",
-            "order": "pairs",
-            "pairs": [{"class_path": "PairFile", "init_args": {"path": file.path}}],
-        },
-    }
-    heads = {"quality": {"objective": "residual"}}
-    model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "dropout": 0.0, "heads": heads}
-    data = {"pairs": {"quality": [taught]}}
-    result = trained(arguments(tmp_path, data, trainer={"max_epochs": 8}, **model))
-    # Right by the sum: the head has to outweigh the teacher's 2 where that is wrong.
-    assert result.results["test"]["quality"]["accuracy"] == 1.0
-    assert 0.2 < result.verdicts["quality"].baselines["beside"] < 0.8
-    short, long = "the the the dog", "the the the the the cat"
-    values = Evaluator.load(str(result.package)).predict(["x"] * 2, [short, long])["quality"]
-    assert values[0] - values[1] > 2
-
-
-def test_a_residual_is_judged_beside_the_score(tmp_path: Path) -> None:
-    heads = {"quality": HeadConfig(objective="residual")}
-    evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "residual", heads=heads)))
-    for parameter in evaluator.model.heads.parameters():
-        parameter.data.zero_()
-    margins = [1.0, -2.0, 3.0, 0.0, 0.5] * 4
-    pairs = [RankedPair(f"s {n}", f"dog {n}", f"cat {n}", m) for n, m in enumerate(margins)]
-    examples = pair_examples({"quality": pairs})
-    assert evaluate(evaluator, examples)["quality"]["accuracy"] == pytest.approx(0.6)
-    values = [row["values"] for row in predictions(evaluator, examples)]
-    assert values == [[margin, 0.0] for margin in margins]
-    verdict = judge_heads(evaluator, None, {"dev": examples, "test": examples})["quality"]
-    assert verdict.baselines["beside"] == pytest.approx(0.6)
-    assert not verdict.trusted
-    assert "sum with the score that it was trained beside" in verdict.sentence
-    # The margins are no score beside a head that learns the order alone.
-    order = Evaluator.load(
-        str(tiny.save_evaluator(tmp_path / "order", heads={"quality": HeadConfig()}))
-    )
-    parts = {"dev": examples, "test": examples}
-    assert judge_heads(order, evaluator, parts)["quality"].baselines["before"] == 0
-    # A sum of this name has the score already.
-    evaluator.model.config.sums = {"quality": {"quality": 1.0}}
-    evaluator = Evaluator(evaluator.model, evaluator.tokenizer)
-    assert evaluate(evaluator, examples)["quality"]["accuracy"] == 0
-
-
-def test_a_residual_needs_a_score_that_errs() -> None:
-    examples = stored(pair_examples({"quality": PAIRS}))
-    with pytest.raises(ConfigError, match=r"no margin of data\.pairs\.quality is below 0"):
-        Residual().standardise("quality", examples)
 
 
 def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Path) -> None:

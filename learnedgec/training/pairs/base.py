@@ -45,8 +45,7 @@ class RankedPair:
         source: the source sentence.
         better: the better correction.
         worse: the worse correction.
-        margin: the distance of the two, in the units of the pair source. For heads that learn what another
-            score leaves wrong, it is the margin by that score, and below 0 if that score is wrong.
+        margin: the distance of the two, in the units of the pair source.
         group: pairs of one group belong in one part of any split.
         origin: the dataset or file that the pair was made from.
         correct: the correct sentence, for heads that detect wrong words; empty if unknown.

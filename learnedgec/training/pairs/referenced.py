@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import combinations, repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jsonargparse.typing import PositiveFloat, PositiveInt
@@ -326,12 +326,9 @@ class DistilledPairs(PairSource):
     The margin is the teacher's score of the better text minus that of the worse one. A teacher that needs
     references can teach an evaluator that needs none; pairs without a reference are left out.
 
-    With `order: teacher` the text with the higher score is the better one, whatever the other source says;
-    pairs with equal scores are left out. This is knowledge distillation (Hinton, Vinyals and Dean 2015). Use
-    the objective `difference`, which learns margins; ranking objectives learn only the order.
-
-    With `order: pairs` the pairs stay as they are, and the margin is below 0 where the teacher prefers the
-    worse text. Use the objective `residual`, which learns what the teacher leaves wrong.
+    The text with the higher score is the better one, whatever the other source says; pairs with equal scores
+    are left out. This is knowledge distillation (Hinton, Vinyals and Dean 2015). Use the objective
+    `difference`, which learns margins; ranking objectives learn only the order.
 
     Args:
         pairs: the pair sources.
@@ -339,14 +336,12 @@ class DistilledPairs(PairSource):
         number: number of pairs, the first ones of all sources in their order; by default, all.
         references: datasets with references for the sources of the pairs, for a teacher that needs
             references.
-        order: whether the `teacher` or the `pairs` decide which text is better.
     """
 
     pairs: list[PairSource]
     teacher: str
     number: PositiveInt | None = None
     references: list[str] | None = None
-    order: Literal["teacher", "pairs"] = "teacher"
 
     def __post_init__(self) -> None:
         self.metric: Metric = load_metric(self.teacher)
@@ -420,9 +415,7 @@ class DistilledPairs(PairSource):
         taught = []
         for pair in pairs:
             margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
-            if self.order == "pairs":
-                taught.append(replace(pair, margin=margin))
-            elif margin:
+            if margin:
                 sides = (pair.better, pair.worse) if margin > 0 else (pair.worse, pair.better)
                 taught.append(replace(pair, better=sides[0], worse=sides[1], margin=abs(margin)))
         return taught
