@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
 from learnedgec.cli.main import find_command, subcommands
@@ -41,35 +40,52 @@ def completion(shell: str, commands: Mapping[str, str]) -> str:
         shells = ", ".join(shtab.SUPPORTED_SHELLS)
         raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")
     root = argparse.ArgumentParser(prog="learnedgec")
-    subparsers = root.add_subparsers()
+    parsers = root.add_subparsers()
     for name, summary in commands.items():
-        parser = subparsers.add_parser(name, help=summary)
-        inner = None
-        for words, found in _parsers(name):
-            if words:
-                inner = inner or parser.add_subparsers()
-                parser = inner.add_parser(words)
-            for action in found._actions:
-                if action.option_strings and action.help != argparse.SUPPRESS:
-                    _add(parser, action, shtab.FILE)
+        parsers.add_parser(name, help=summary)
+        parsers.choices[name] = _parser(name)
     script: str = shtab.complete(root, shell)
     return script
 
 
-def _parsers(name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parser of a command, and those of its own commands with their names."""
+def _parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with those of its own commands."""
     if name == "train":
-        yield "", _train()
-        return
+        return _train()
     command, inner = find_command(name), subcommands(name)
     if name == "sweep":  # whose parser is not `flags.make_parser`'s
-        yield "", sys.modules[command.__module__].build_sweep_parser()
-        return
-    for word in inner if name in ("data", "robust") else ["", *inner]:
-        try:
-            command([*filter(None, [word]), PRINT_PARSER])
-        except FoundParser as found:
-            yield word, found.parser
+        return _with_values(sys.modules[command.__module__].build_sweep_parser())
+    if not inner:
+        return _found(command, [])
+    # A parser of jsonargparse has no subparsers of argparse.
+    own = [] if name in ("data", "robust") else [_found(command, [])]
+    parser = argparse.ArgumentParser(parents=own, add_help=not own)
+    parsers = parser.add_subparsers()
+    for word in inner:
+        parsers.add_parser(word)
+        parsers.choices[word] = _found(command, [word])
+    return parser
+
+
+def _found(command: Callable[[Sequence[str]], object], words: list[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    try:
+        command([*words, PRINT_PARSER])
+    except FoundParser as found:
+        return _with_values(found.parser)
+    raise AssertionError(f"{words} has no parser")
+
+
+def _with_values(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Say which options of a parser take files, and which take names."""
+    import shtab
+
+    for action in parser._actions:
+        if action.dest in _NAMES:
+            action.choices = list(_NAMES[action.dest])
+        if action.dest in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    return parser
 
 
 def _train() -> argparse.ArgumentParser:
@@ -81,16 +97,3 @@ def _train() -> argparse.ArgumentParser:
     for flag in ("--resume", "--overwrite", "--average", "--quiet"):
         parser.add_argument(flag, action="store_true")
     return parser
-
-
-def _add(parser: argparse.ArgumentParser, action: argparse.Action, file: object) -> None:
-    """Add an option with what completes its value."""
-    if action.dest == "help":
-        return
-    kind: dict[str, Any] = (
-        {"nargs": action.nargs} if action.nargs != 0 else {"action": "store_true"}
-    )
-    added = parser.add_argument(*action.option_strings, help=action.help, **kind)
-    added.choices = list(_NAMES[action.dest]) if action.dest in _NAMES else action.choices
-    if action.dest in _FILES:
-        added.complete = file  # type: ignore[attr-defined]
