@@ -248,20 +248,3 @@ def widen_lora(encoder: torch.nn.Module, weights: Mapping[str, torch.Tensor]) ->
 def is_lora(name: str) -> bool:
     """Return whether a name in a model's state is that of a low-rank matrix."""
     return name.endswith((_DOWN, _UP))
-
-
-def merged(weights: Mapping[str, torch.Tensor], on: bool = True) -> dict[str, torch.Tensor]:
-    """Return a model's state without low-rank matrices, after adding or leaving out their products.
-
-    Example:
-        >>> state = {"a.weight": torch.zeros(2, 2), "a.down": torch.ones(1, 2), "a.up": torch.ones(2, 1)}
-        >>> merged(state)
-        {'a.weight': tensor([[1., 1.],
-                [1., 1.]])}
-    """
-    state = {name: value for name, value in weights.items() if not is_lora(name)}
-    for name, down in weights.items():
-        if on and name.endswith(_DOWN):
-            layer = name.removesuffix(_DOWN)
-            state[f"{layer}.weight"] = state[f"{layer}.weight"] + weights[layer + _UP] @ down
-    return state

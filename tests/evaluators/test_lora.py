@@ -15,7 +15,6 @@ from learnedgec.evaluators.lora import (
     add_lora,
     inference_encoder,
     is_lora,
-    merged,
     using_lora,
     widen_lora,
 )
@@ -87,14 +86,6 @@ def test_lora_is_used_within_its_context_alone() -> None:
     with using_lora(True), ThreadPoolExecutor(1) as other:
         assert other.submit(states, model).result() == pytest.approx(plain)
     assert states(model) == pytest.approx(plain)
-
-
-def test_merged_is_the_plain_encoder_with_lora_added() -> None:
-    model, other = taught(), encoder()
-    other.load_state_dict(merged(model.state_dict()))
-    assert states(other) == pytest.approx(states(model, on=True), abs=1e-5)
-    other.load_state_dict(merged(model.state_dict(), on=False))
-    assert states(other) == pytest.approx(states(model), abs=1e-6)
 
 
 def test_only_lora_of_the_upper_layers_learn() -> None:
