@@ -270,7 +270,6 @@ class _ParsedRun(LightningCLI):
             "average": "package the mean of the seeds' weights in place of the median run",
             "resume": "continue this run from its last checkpoint",
             "overwrite": "start from scratch; replace an evaluator or an unfinished run of this name",
-            "tensorboard": "write logs for TensorBoard in addition to CSV",
         }
         for flag, text in flags.items():
             add(f"--{flag}", action="store_true", help=text)

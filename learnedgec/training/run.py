@@ -22,12 +22,12 @@ from lightning_fabric.utilities.rank_zero import rank_zero_only
 from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar, WeightAveraging
 from pytorch_lightning.cli import LightningCLI
-from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.data.catalog.registry import check_permissive
 from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_json, write_json, write_jsonl
-from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
+from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import is_package, open_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
@@ -276,18 +276,9 @@ class Run:
 
         Raises:
             ConfigError: the Trainer's options do not suit each other.
-            MissingDependencyError: TensorBoard is not installed.
         """
         trainer: Any = self.trainer
-        loggers: list[Any] = [CSVLogger(self.folder, name="log")]
-        if self.config.tensorboard:
-            try:
-                loggers.append(TensorBoardLogger(self.folder, name="tensorboard"))
-            except ModuleNotFoundError:
-                raise MissingDependencyError(
-                    "tensorboard", "tensorboard", "tensorboard: true"
-                ) from None
-        trainer.loggers = [*loggers, *trainer.loggers]
+        trainer.loggers = [CSVLogger(self.folder, name="log"), *trainer.loggers]
         progress = ProgressBar() if has_bars() else StepLines()
         trainer.callbacks = [
             progress if type(callback) is RichProgressBar else callback

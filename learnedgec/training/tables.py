@@ -61,7 +61,6 @@ class Settings(TypedDict, total=False):
     runs: PathLike
     resume: bool
     overwrite: bool
-    tensorboard: bool
 
 
 def train(
