@@ -178,7 +178,8 @@ def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Itera
     [summary] = counts(answers)
     del summary["paper"]
     yield from _table([{name: str(count) for name, count in summary.items()}])
-    yield from ("", *_MEANING)
+    yield ""
+    yield from Path(__file__).with_name("reproduce.md").read_text(encoding="utf-8").splitlines()
     sources = dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source)
     yield from (f"- Read at {source}." for source in sources)
     for table, group in groupby(answers, key=lambda answer: answer.figure.table):
@@ -189,20 +190,6 @@ def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Itera
 def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for cells in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)):
         yield f"| {' | '.join(cells)} |"
-
-
-_MEANING = """\
-- A figure whose model is not at hand has a row for each model that takes its place, which the last column
-  names. The first of them counts in the summary.
-- *Met*: within .005 of the published figure. *Near*: within .05. *Needs MODEL* or *needs data*: the last
-  column says what is missing. *Not at hand*: no copy of the table could be read. *Not run*: the command
-  was stopped before it.
-- Brackets are 95 % intervals, over systems for correlations and over sentences for accuracy and τ. SEEDA base
-  has 12 systems, +Fluency 14, GJG15 13 and `gjg15:12` 12. With so few systems, another model may meet a
-  figure by chance; *met, own model* leaves those out.
-- In accuracy and τ on SEEDA, a tie of the metric is a loss of the system that is listed first, as in SEEDA's
-  script. On GJG15 a tie is wrong for accuracy and counts 0 for τ. Accuracy and τ of `ryu2026`, and τ of
-  `kobayashi2024`, leave ties out, since only then do the published values fit.""".splitlines()
 
 
 # Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.

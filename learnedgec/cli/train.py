@@ -25,31 +25,6 @@ if TYPE_CHECKING:
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
 
-# `--help-all` builds the parser, for which torch and Lightning have to be imported.
-_HELP = """\
-usage: learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
-       learnedgec train --init FILE [--for {ratings,pairs,parallel}]
-
-Train an evaluator from a configuration, each key of which is also an option.
-
-options:
-  --init FILE                    write a configuration with comments, to edit
-  --config FILE_OR_NAME          YAML file, or a bundled configuration such as sample
-  --name NAME                    name of the evaluator
-  --model.encoder ENCODER        pretrained encoder, or evaluator to continue
-  --model.heads HEADS            outputs to learn, such as {fluency: {input: hypothesis}}
-  --model.learning_rate RATE     learning rate of the encoder and the heads
-  --data.ratings FILE            rated outputs
-  --data.pairs SOURCE            pairs of a better and a worse output, or what makes them
-  --trainer.max_epochs N         maximum number of epochs
-  --seeds N                      train several seeds, and keep the median run
-  --resume                       continue a run that was interrupted
-  --overwrite                    replace an evaluator or a run of this name
-  --quiet                        print only errors and warnings about the result
-
---help-all lists every option, with those of Lightning's trainer and callbacks.
-"""
-
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
@@ -60,7 +35,8 @@ def main(arguments: Sequence[str]) -> None:
         _write_start(words, options)
         return
     if {"-h", "--help"} & {*words} and "--help-all" not in words:
-        write_text("-", _HELP)
+        # `--help-all` builds the parser, for which torch and Lightning have to be imported.
+        write_text("-", read_text(Path(__file__).with_suffix(".txt")))
         return
     if not words:
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import sqlite3
@@ -17,24 +18,12 @@ DATABASE = "study.sqlite"
 # The number of seconds for which a thread or process waits while another one writes.
 _PATIENCE = 60.0
 
-TABLES = """
-CREATE TABLE raters (number INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT UNIQUE);
-CREATE TABLE questions (
-  question INTEGER PRIMARY KEY, sentence INTEGER, groups TEXT, edits TEXT, weight REAL,
-  slot INTEGER UNIQUE);
-CREATE TABLE items (
-  item INTEGER PRIMARY KEY, rater INTEGER, position INTEGER, question INTEGER, arrangement TEXT,
-  repeats INTEGER, UNIQUE (rater, position));
-CREATE TABLE answers (
-  number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
-  texts TEXT);
-CREATE INDEX answers_of_items ON answers (item);
-CREATE INDEX items_of_questions ON items (question);
-CREATE INDEX questions_of_sentences ON questions (sentence);
-CREATE VIEW asked AS SELECT * FROM items JOIN questions USING (question);
-CREATE VIEW latest AS SELECT * FROM asked JOIN answers USING (item) JOIN raters ON rater = raters.number
-  WHERE answers.number IN (SELECT max(number) FROM answers GROUP BY item) ORDER BY answers.number;
-"""
+
+def create(path: Path, raters: Sequence[tuple[int, str, str]]) -> None:
+    """Create the database of a study with its raters: number, name and token of each."""
+    with contextlib.closing(connect(path)) as database:
+        database.executescript(Path(__file__).with_name("study.sql").read_text(encoding="utf-8"))
+        database.executemany("INSERT INTO raters VALUES (?, ?, ?)", raters)
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -41,8 +41,8 @@ from learnedgec.judging import tables
 from learnedgec.judging.asking import Questions, write_study
 from learnedgec.judging.database import (
     DATABASE,
-    TABLES,
     connect,
+    create,
     find_item,
     load_edits,
     rater_number,
@@ -142,9 +142,7 @@ class Study:
             settings = write_study(place, sources, systems, references, settings)
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
-            with contextlib.closing(connect(place / DATABASE)) as database:
-                database.executescript(TABLES)
-                database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
+            create(place / DATABASE, rows)
         return cls(folder)
 
     def __repr__(self) -> str:
