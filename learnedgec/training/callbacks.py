@@ -31,19 +31,11 @@ class LastEvaluation(lightning.Callback):
             trainer.should_stop = True
 
 
-# The time of a run is estimated after this many steps; the first step is slow and does not count.
-_TIMED = 10
-# A run of at least this time suggests how to shorten it.
-_LONG = timedelta(minutes=10)
-
-
 class Announcement(lightning.Callback):
-    """Report data, device and plan of a run before its first step, and its time after ten steps."""
+    """Report data, device and plan of a run before its first step."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
-        # The times at which the first steps ended, by the number of the step in the whole run.
-        self._done: dict[int, float] = {}
 
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Report the division of the data, and the device."""
@@ -76,27 +68,6 @@ class Announcement(lightning.Callback):
             for stopping in trainer.early_stopping_callbacks
         )
         self.notify(f"At most {steps:,} step{'s' if steps > 1 else ''}{ends}.")
-
-    def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
-        """Report the time that the run will take when ten steps are done."""
-        if len(self._done) == _TIMED:
-            return
-        self._done.setdefault(trainer.global_step, time.perf_counter())
-        left = int(trainer.estimated_stepping_batches) - trainer.global_step
-        if len(self._done) == _TIMED and left > 0:
-            times = list(self._done.values())
-            rest_of_run = timedelta(seconds=round((times[-1] - times[0]) / (_TIMED - 1) * left))
-            notice = f"About {rest_of_run} (h:mm:ss) for {left:,} more steps, without evaluations."
-            if rest_of_run > _LONG:
-                unused = trainer.precision == "32-true" and has_bfloat16(
-                    trainer.strategy.root_device
-                )
-                precision = "--trainer.precision bf16-mixed, " if unused else ""
-                notice += (
-                    f" Faster: {precision}low-rank weights in the upper layers alone "
-                    "(--model.lora '{rank: 4, layers: 2}'), or fewer epochs (--trainer.max_epochs)."
-                )
-            self.notify(notice)
 
 
 class StepLines(lightning.Callback):
