@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader
+
 from learnedgec.data.benchmarks.base import read_outputs
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
@@ -31,7 +33,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import read_table, whole_number
 from learnedgec.data.text import read_json, read_lines, write_json, write_text
-from learnedgec.errors import FormatError, InputError, MissingDependencyError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.judging import tables
 from learnedgec.judging.sampling import group_equal
 from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Answer, Judgement, Task
@@ -68,13 +70,8 @@ def write_project(study: Study, folder: PathLike) -> int:
         folder: the folder for `labeling_config.xml` and `tasks.json`.
 
     Raises:
-        MissingDependencyError: the extra `judge` is not installed.
         OutputError: the files cannot be written.
     """
-    try:
-        from jinja2 import Environment, PackageLoader
-    except ImportError:
-        raise MissingDependencyError("jinja2", "judge", "a project of Label Studio") from None
     settings = study.settings
     environment = Environment(loader=PackageLoader("learnedgec.judging"), autoescape=True)
     config = environment.get_template("label_studio.xml").render(

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import yaml
+from jinja2 import Environment
 from safetensors.torch import save_file
 
 from learnedgec._version import __version__
@@ -200,39 +201,35 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_card(manifest: Mapping[str, Any]) -> str:
-    """Return the model card of the package with this manifest; its frame is `card.md`."""
-    name, encoder, bits, seed = (manifest[key] for key in ("name", "encoder", "bits", "seed"))
-    rounded = " in the encoder's matrices; so rounded they gave the results below"
-    frame = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
-    text = frame.format(
-        name=name,
-        version=manifest["versions"]["learnedgec"],
-        outputs="\n".join(_output_lines(manifest)),
-        metrics=reading_metrics(manifest),
-        gate=_gate(manifest),
-        encoder=encoder,
-        training="\n".join(_training_lines(manifest)),
-        seeds=seed if isinstance(seed, int) else ", ".join(map(str, seed)),
-        bits=f"{bits} bits each" + (rounded if bits < 16 else ""),
-        results="\n".join(_result_lines(manifest["results"])),
-        verdicts="".join(f"\n\n{text}" for text in _verdict_lines(manifest)),
-        license=manifest["license"],
-        encoder_licence=": Apache-2.0; keep its notice"
-        if encoder in ENCODERS
-        else ", has a licence as well",
-        licences="\n".join(_licence_lines(manifest)),
+    """Return the model card of the package with this manifest, by the template `card.md`."""
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    template = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    gate, seed = manifest.get("gate", "characters"), manifest["seed"]
+    readers = [metric.name for metric, _ in _readers(manifest)]
+    return environment.from_string(template).render(
+        {
+            **manifest,
+            "metadata": yaml.safe_dump(metadata(manifest), sort_keys=False),
+            "verdicts": manifest.get("verdicts", {}),
+            "metrics": reading_metrics(manifest),
+            "readers": readers,
+            # What has to have enough characters in common with its source.
+            "gated": readers
+            if gate == "characters"
+            else [name for name in readers if name == Preference.name],
+            "gate": gate,
+            "least_share": f"{GATE:g}",
+            "seed": seed if isinstance(seed, int) else ", ".join(map(str, seed)),
+            "pairs": _pairs(manifest["data"]["pairs"]),
+            "parts": _parts(manifest["data"]),
+            "results": list(_results(manifest["results"])),
+            "licences": list(_licence_lines(manifest)),
+            "known_encoder": manifest["encoder"] in ENCODERS,
+            "names": _names,
+            "weighted": _weighted,
+            "in_words": baseline_in_words,
+        }
     )
-    return f"---\n{yaml.safe_dump(metadata(manifest), sort_keys=False)}---\n\n{text}"
-
-
-def _verdict_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the test part says of each head, and what its baselines have there."""
-    for verdict in manifest.get("verdicts", {}).values():
-        figures = ", ".join(
-            f"{baseline_in_words(name)} {value:.3f}" for name, value in verdict["baselines"].items()
-        )
-        beside = f" For comparison, by the same measure: {figures}; each also counts the other way round."
-        yield verdict["sentence"] + beside * bool(figures)
 
 
 def _licence_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -253,16 +250,8 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _output_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each head and for each sum of heads."""
-    for name, head in manifest["heads"].items():
-        alone = head["input"] == "hypothesis"
-        trusted = manifest.get("verdicts", {}).get(name, {}).get("trusted", True)
-        doubt = "" if trusted else "; **do not trust it** (see Results)"
-        yield f"- `{name}` reads the {'hypothesis alone' if alone else 'source and the hypothesis'}{doubt}"
-    for name, parts in manifest["sums"].items():
-        terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
-        yield f"- the output `{name}` is {terms}"
+def _weighted(parts: Mapping[str, float]) -> str:
+    return " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
 
 
 def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
@@ -292,42 +281,12 @@ def reading_metrics(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _gate(manifest: Mapping[str, Any]) -> str:
-    """Return the card's text about the gate of the metrics that read this package."""
-    trained = manifest.get("gate", "characters")
-    readers = [metric.name for metric, _ in _readers(manifest)]
-    text = ""
-    if trained == "cosine" and Impara.name in readers:
-        text = (
-            "\n`impara` gives 0 to a hypothesis whose similarity with its source, the cosine by "
-            f"`{manifest['encoder']}`, is at most 0.9, as in\nits paper (`threshold`).\n"
-        )
-    strict = readers if trained == "characters" else set(readers) & {Preference.name}
-    if strict:
-        text += (
-            f"\nFor {_names(strict)}, a hypothesis is no correction and gets a low score if it has too few "
-            "trigrams of\ncharacters in common with its source: a share of "
-            f"{GATE:g} or less (`threshold`). `threshold=-1` accepts everything.\n"
-        )
-    return text
-
-
-def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the card's lines about what the evaluator learned from."""
-    data = manifest["data"]
-    if continued := manifest["continued"]:
-        yield (
-            f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
-            f"trained on {_names(continued['datasets'])}"
-        )
-    if data.get("tokenise"):
-        yield f"- Texts were tokenised first; score with `--tokenise {data['tokenise']}`"
-    if data["ratings"]:
-        yield f"- Ratings: {_names(data['ratings'])}"
-    if data["auxiliary"]:
-        yield f"- Ratings for training only: {_names(data['auxiliary'])}"
+def _pairs(
+    pairs: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[tuple[int, str], list[str]]:
+    """Return number of pairs and how they were made -> the heads that learned from them."""
     heads_of: dict[tuple[int, str], list[str]] = {}
-    for head, sources in data["pairs"].items():
+    for head, sources in pairs.items():
         for source in sources:
             settings = ", ".join(
                 f"{key} {_names(value) if isinstance(value, list) else _rounded(value)}"
@@ -336,36 +295,22 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
             )
             made = f"({source['source']}): {settings}"
             heads_of.setdefault((source["pairs"], made), []).append(head)
-    for (number, made), heads in heads_of.items():
-        yield f"- {number} ranked pairs for {_names(heads)} {made}"
-    for head, entries in (data.get("labelled") or {}).items():
-        if people := [entry for entry in entries if isinstance(entry, str)]:
-            yield f"- Words that people labelled as wrong, for `{head}`: {_names(people)}"
-        for outputs in (entry for entry in entries if not isinstance(entry, str)):
-            labelling = _names(outputs["references"] or outputs["outputs"])
-            yield (
-                f"- Words of outputs of {_names(outputs['outputs'])} that the references of {labelling} "
-                f"label, for `{head}`"
-            )
-    for head, names in data["cases"].items():
-        yield f"- Cases for consistency of `{head}`: {_names(names)}"
-    if not data["check_leakage"]:
-        yield "- Training text was **not** checked against SEEDA, GJG15 and CoNLL-2014; do not test on them."
+    return heads_of
+
+
+def _parts(data: Mapping[str, Any]) -> str:
+    """Return the size of each part."""
     sizes = (
         (part, [f"{n} {kind}" for kind, n in data[part].items() if kind != "sha256" and n])
         for part in ("train", "dev", "test")
     )
-    parts = "; ".join(f"{part} {', '.join(counts)}" for part, counts in sizes)
-    yield f"- Split: `{data['split']}` (seed {data['split_seed']}): {parts}"
-    if averaged := manifest["averaged"]:
-        names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
-        yield f"- Mean of the weights of {names}"
+    return "; ".join(f"{part} {', '.join(counts)}" for part, counts in sizes)
 
 
-def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield the table of results, with a row for each figure of each head."""
-    yield "| part | head | measure | value | 95 % interval | n | sources |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+def _results(
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> Iterator[tuple[Any, ...]]:
+    """Yield part, head, measure, value, interval, n and sources of each figure of each head."""
     for part, heads in results.items():
         for head, figures in heads.items():
             for key in filter(figures.__contains__, _FIGURES):
@@ -373,5 +318,4 @@ def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Ite
                 low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
                 interval = "–" if low is None else f"{low:.3f} to {high:.3f}"
                 counts = figures["n"], figures.get("sources", "–")
-                row = (part, head, _FIGURES[key][1], value, interval, *counts)
-                yield f"| {' | '.join(map(str, row))} |"
+                yield part, head, _FIGURES[key][1], value, interval, *counts
