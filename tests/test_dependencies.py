@@ -44,7 +44,6 @@ IMPORTED_BY_OTHERS = {
 # Imported, and part of what another requirement asks for.
 BROUGHT_BY_OTHERS = {
     "docstring-parser",  # jsonargparse[signatures]
-    "sqlalchemy",  # optuna
     "starlette",  # fastapi
     "typing-extensions",  # torch
 }

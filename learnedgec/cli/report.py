@@ -7,13 +7,14 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment
 from jsonargparse import Namespace
 
 from learnedgec.analysis.reproduction import STATES, Answer, Figure, Reproduction, read_figures
@@ -22,7 +23,7 @@ from learnedgec.cli.main import main as run_command
 from learnedgec.cli.output import check_free, check_out, remark
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.text import write_lines
+from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.registry import read_name, split_name
@@ -163,33 +164,30 @@ def _shown(answer: Answer) -> str:
     return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
 
 
-def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> Iterator[str]:
-    """Yield the lines of a paper's page.
+def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> str:
+    """Return a paper's page, by the template `reproduce.md`.
 
     Args:
         paper: its name.
         answers: its figures with ours.
         dtype: the precision of the models.
     """
-    yield from (f"# {paper}: published figures, and ours", "")
-    command = f"learnedgec reproduce {paper}{'' if dtype == 'float32' else f' --dtype {dtype}'}"
-    yield f"Written by `{command}` from `data/papers/{paper}.csv`."
-    yield ""
     [summary] = counts(answers)
     del summary["paper"]
-    yield from _table([{name: str(count) for name, count in summary.items()}])
-    yield ""
-    yield from Path(__file__).with_name("reproduce.md").read_text(encoding="utf-8").splitlines()
-    sources = dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source)
-    yield from (f"- Read at {source}." for source in sources)
-    for table, group in groupby(answers, key=lambda answer: answer.figure.table):
-        yield from ("", f"## {f'Table {table}' if table.isdigit() else table}", "")
-        yield from _table([{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
-
-
-def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    for cells in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)):
-        yield f"| {' | '.join(cells)} |"
+    tables = groupby(answers, key=lambda answer: answer.figure.table)
+    rows = [
+        (table, [{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
+        for table, group in tables
+    ]
+    template = Path(__file__).with_name("reproduce.md").read_text(encoding="utf-8")
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(template).render(
+        paper=paper,
+        dtype=dtype,
+        summary=summary,
+        sources=dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source),
+        tables=rows,
+    )
 
 
 # Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.
@@ -300,7 +298,7 @@ def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) ->
     folder.mkdir(parents=True, exist_ok=True)
     papers = groupby(answers, key=lambda answer: answer.figure.paper)
     for paper, of_paper in papers:
-        write_lines(folder / f"{paper}.md", page(paper, list(of_paper), options.dtype))
+        write_text(folder / f"{paper}.md", page(paper, list(of_paper), options.dtype))
         output.tell_written([folder / f"{paper}.md"], options)
 
 

@@ -87,7 +87,7 @@ def test_every_state(papers: Callable[..., None]) -> None:
         "not run": 0,
         "met, own model": 2,
     }
-    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in list(page("mine", answers))
+    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in page("mine", answers)
     # A second run has nothing to compute.
     again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
     assert not again.pending()
