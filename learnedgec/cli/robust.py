@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from jsonargparse import Namespace
+from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.cli import flags, inputs, output
@@ -44,6 +44,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command that the first argument names."""
     about = "Evaluate robustness to changes of the context, and to attacks."
     return run_group("robust", about, COMMANDS["robust"], arguments)
+
+
+def _parser(command: str, about: str, kind: type, title: str) -> ArgumentParser:
+    """Return the parser of a command that scores by metrics, with the options of a dataclass."""
+    common = "case attack src hyp ref gold metric show plot format out"
+    parser = flags.make_parser(f"robust {command}", about, common)
+    flags.add_fields(parser, kind, title=title)
+    flags.add_metrics(parser)
+    return parser
 
 
 # -- sets of cases ---------------------------------------------------------------------------------
@@ -236,13 +245,10 @@ class _SystemCases(_CaseFlags):
 
 
 def _systems(arguments: Sequence[str]) -> None:
-    parser = flags.make_parser(
-        "robust systems",
-        "Evaluate whether systems' corrections stay the same when only unrelated context changes.",
-        common="case hyp metric show plot format out",
+    about = (
+        "Evaluate whether systems' corrections stay the same when only unrelated context changes."
     )
-    flags.add_fields(parser, _SystemCases, title="cases")
-    flags.add_metrics(parser)
+    parser = _parser("systems", about, _SystemCases, "cases")
     parser.set_defaults(metric=["errant"])
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
@@ -306,13 +312,8 @@ class _MetricCases(_CaseFlags):
 
 
 def _metrics(arguments: Sequence[str]) -> None:
-    parser = flags.make_parser(
-        "robust metrics",
-        "Evaluate whether metrics still prefer the correction when unrelated context changes.",
-        common="case metric show plot format out",
-    )
-    flags.add_fields(parser, _MetricCases, title="cases")
-    flags.add_metrics(parser)
+    about = "Evaluate whether metrics still prefer the correction when unrelated context changes."
+    parser = _parser("metrics", about, _MetricCases, "cases")
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     metrics, runtime = flags.read_bound(options)
@@ -353,13 +354,8 @@ class _Attacks:
 
 
 def _attack(arguments: Sequence[str]) -> None:
-    parser = flags.make_parser(
-        "robust attack",
-        "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
-        common="attack src hyp ref gold metric show plot format out",
-    )
-    flags.add_fields(parser, _Attacks, title="attacks")
-    flags.add_metrics(parser)
+    about = "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems."
+    parser = _parser("attack", about, _Attacks, "attacks")
     inputs.add_inputs(parser)
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
