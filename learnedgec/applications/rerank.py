@@ -85,26 +85,15 @@ class Guards:
     Candidates are tried in order of their scores, and a rejected candidate gives way to the next.
 
     Attributes:
-        fallback: the text to choose if no candidate passes: the `source`, or the `first` candidate. With
-            `none`, there is no minimum gain, and the best candidate is chosen if none passes.
-        minimum_gain: the smallest difference between the scores of the best candidate and of the fallback.
-            With the source as the fallback and a gain of 0, a candidate that scores below its source is never
-            chosen.
+        fallback: the text to choose if no candidate passes, or none scores as high as it: the `source`, or
+            the `first` candidate. With `none`, the best candidate is chosen if none passes.
         longest_edit: the largest number of tokens that one edit of a candidate may delete or insert.
 
     Example: `rerank`.
     """
 
     fallback: Literal["none", "source", "first"] = "none"
-    minimum_gain: float = 0.0
     longest_edit: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.fallback == "none" and self.minimum_gain:
-            raise ConfigError(
-                f"minimum_gain is {self.minimum_gain:g} and there is no fallback to gain on; choose "
-                "fallback 'source' or 'first'."
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +345,7 @@ def _choose(source: str, row: Sequence[str], values: Floats, guards: Guards) -> 
     if guards.fallback == "none":
         return int(order[0]) if place is None else place
     fallback = -1 if guards.fallback == "source" else 0
-    if place is None or values[place] - values[fallback] < guards.minimum_gain:
+    if place is None or values[place] < values[fallback]:
         return fallback
     return place
 

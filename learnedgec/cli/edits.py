@@ -201,7 +201,7 @@ class _Method:
 def rerank_outputs(arguments: Sequence[str]) -> None:
     """Run the command."""
     about = "Choose the best of several corrections of each sentence."
-    common = "src hyp ref gold by threshold fallback minimum_gain format out"
+    common = "src hyp ref gold by threshold fallback format out"
     parser = flags.make_parser("rerank", about, common)
     flags.add_fields(parser, _Method)
     inputs.add_inputs(parser)
