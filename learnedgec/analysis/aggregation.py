@@ -2,7 +2,9 @@
 
 - `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
 - `expected-wins`: the share of sentences on which a system beats an opponent, as the mean over opponents;
-- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025).
+- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025);
+- `trueskill-ordered`: the same over ordered pairs, so that each pair meets twice (`rate_scores` describes the
+  difference).
 
 Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
 sentences paired with the others'. `paired_permutation` tests the difference of two systems.
@@ -10,7 +12,7 @@ sentences paired with the others'. `paired_permutation` tests the difference of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -27,10 +29,12 @@ from learnedgec.stats.significance import (
     swaps,
     win_counts,
 )
-from learnedgec.stats.skills import rate_resamples, rate_scores
+from learnedgec.stats.skills import Games, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
-Aggregation = Literal["mean", "expected-wins", "trueskill"]
+Aggregation = Literal["mean", "expected-wins", "trueskill", "trueskill-ordered"]
+
+_GAMES: Mapping[str, Games] = {"trueskill": "unordered", "trueskill-ordered": "ordered"}
 
 
 def expected_wins(wins: Floats) -> Floats:
@@ -75,8 +79,8 @@ def system_scores(
     if by == "mean":
         return np.array([metric.aggregate(of_system) for of_system in statistics])
     scores = sentence_scores(metric, statistics)
-    if by == "trueskill":
-        return rate_scores(scores)[0]
+    if by in _GAMES:
+        return rate_scores(scores, _GAMES[by])[0]
     return expected_wins(win_counts(scores))
 
 
@@ -99,8 +103,8 @@ def system_scores_of_resamples(
         columns = [metric.aggregate_many(of_system, samples) for of_system in statistics]
         return np.stack(columns, axis=1)
     scores = sentence_scores(metric, statistics)
-    if by == "trueskill":
-        return rate_resamples(scores, samples)
+    if by in _GAMES:
+        return rate_resamples(scores, samples, _GAMES[by])
     # The number of draws of each sentence times the wins on it: (B, N) · (N, S·S).
     wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     drawn = multiplicities(samples, scores.shape[1])

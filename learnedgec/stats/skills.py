@@ -21,7 +21,8 @@ of 11 objects for each game. This is the same arithmetic, and equal to 1e-9 afte
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,18 +42,23 @@ _SIGMA, _BETA, _DRAW = 0.5, 0.25, 0.25
 MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
 """The parameters, for signatures."""
 
+Games: TypeAlias = Literal["unordered", "ordered"]
+"""The games on a sentence: each pair of systems meets once, or twice as ordered pairs."""
 
-def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
+
+def rate_scores(scores: Floats, comparisons: Games = "unordered") -> tuple[Floats, Floats]:
     """Return the skills after one pass over every sentence's pairs of systems, in order of the rows.
 
     The order matters. Goto et al. write of N(N − 1) comparisons of N systems, which are the ordered pairs,
-    but their published figures have each pair i < j once, as here. The skills equal those of
-    `trueskill.TrueSkill(…).rate` with its default backend, game by game.
+    but their published figures have each pair i < j once. Ordered pairs count every outcome twice, so sigma
+    is smaller and later sentences change mu less. The skills equal those of `trueskill.TrueSkill(…).rate`
+    with its default backend, game by game.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
 
     Args:
         scores: (S, N), each system's score of each sentence; higher wins, equal is a draw.
+        comparisons: `unordered` for pairs i < j, or `ordered` for all pairs i ≠ j.
 
     Returns:
         mu and sigma, each float64 (S,).
@@ -69,7 +75,7 @@ def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     margin = trueskill.calc_draw_margin(_DRAW, 2, environment)
     mu = [0.0] * len(scores)
     variance = [_SIGMA**2] * len(scores)
-    pairs = list(combinations(range(len(scores)), 2))
+    pairs = _pairs(len(scores), comparisons)
     for row in _outcomes(scores, pairs).tolist():
         for (a, b), outcome in zip(pairs, row, strict=True):
             if outcome < 0:
@@ -89,7 +95,7 @@ def rate_scores(scores: Floats) -> tuple[Floats, Floats]:
     return np.array(mu), np.sqrt(np.array(variance))
 
 
-def rate_resamples(scores: Floats, samples: Indices) -> Floats:
+def rate_resamples(scores: Floats, samples: Indices, comparisons: Games = "unordered") -> Floats:
     """Return mu float64 (B, S) of `rate_scores` on each of B resamples of the sentences.
 
     All resamples advance together, one game at a time; the exact normal distribution is used, which
@@ -98,8 +104,9 @@ def rate_resamples(scores: Floats, samples: Indices) -> Floats:
     Args:
         scores: (S, N), as for `rate_scores`.
         samples: int (B, M), each row the sentence numbers of one resample.
+        comparisons: as for `rate_scores`.
     """
-    pairs = list(combinations(range(len(scores)), 2))
+    pairs = _pairs(len(scores), comparisons)
     results = _outcomes(scores, pairs)
     mu = np.zeros((len(scores), len(samples)))
     variance = np.full(mu.shape, _SIGMA**2)
@@ -175,6 +182,11 @@ def rate_judgements(
             mu_a, mu[b, run], variance[a, run], variance[b, run], outcome, beta
         )
     return np.ascontiguousarray(mu.T)
+
+
+def _pairs(size: int, comparisons: Games) -> list[tuple[int, int]]:
+    """Return the games of a sentence, in order."""
+    return list((combinations if comparisons == "unordered" else permutations)(range(size), 2))
 
 
 def _outcomes(scores: Floats, pairs: list[tuple[int, int]]) -> npt.NDArray[np.int8]:

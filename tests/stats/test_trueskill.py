@@ -38,8 +38,21 @@ def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
     ]
     expected = rate_with_package(games, 5)
     assert np.array(rate_scores(scores)) == pytest.approx(expected, rel=0, abs=1e-9)
-    of_all = rate_resamples(scores, np.arange(40)[None])[0]
-    assert of_all == pytest.approx(expected[0], rel=0, abs=1e-6)
+
+
+def test_ordered_comparisons_play_each_pair_twice() -> None:
+    # Goto et al. (2025) write of N(N - 1) comparisons of N systems on a sentence.
+    scores = np.random.default_rng(1).integers(0, 3, (4, 30)).astype(float)
+    games = [
+        (a, b, int(np.sign(scores[a, n] - scores[b, n])))
+        for n in range(30)
+        for a, b in itertools.permutations(range(4), 2)
+    ]
+    mu, sigma = rate_scores(scores, "ordered")
+    assert np.array([mu, sigma]) == pytest.approx(rate_with_package(games, 4), rel=0, abs=1e-9)
+    assert (sigma < rate_scores(scores)[1]).all()
+    every = np.arange(30)[None]
+    assert rate_resamples(scores, every, "ordered")[0] == pytest.approx(mu, rel=0, abs=1e-6)
 
 
 def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:

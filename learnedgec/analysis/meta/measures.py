@@ -138,7 +138,7 @@ class Protocol:
 
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
-        if self.aggregation == "trueskill":
+        if self.aggregation.startswith("trueskill"):
             parts.append(f"model:{MODEL}|order:sentences, then pairs of systems as listed")
         parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
         return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
