@@ -38,11 +38,15 @@ class _Comparison(inputs.Baseline):
 
     Attributes:
         fail_if_worse: exit with 1 if a system is significantly worse than the baseline by any of the metrics
-            (other than edit-count, length, constant and random), or has no score, and with 2 if that depends
-            on gold edits that errant does not extract itself (see --reannotate), if the baseline makes hardly
-            any of the gold edits, if lines seem to belong to other sources, or if a system is worse on some
-            sentences, but differs on too few for any significance.
-        margin: --fail-if-worse: allow a difference of so much, even if it is significant.
+            (other than edit-count, length, constant and random), or has no score. The paired bootstrap draws
+            the sentences again and again, the same for both systems, and p is how often chance alone makes a
+            difference of this size; below 1 minus --confidence, after Holm's correction for several systems,
+            it is significant. Exit with 2 if that depends on gold edits that errant does not extract itself
+            (see --reannotate), if the baseline makes hardly any of the gold edits, if lines seem to belong to
+            other sources, or if a system is worse on some sentences, but differs on too few for any
+            significance.
+        margin: --fail-if-worse: allow a significant loss of up to this much. It is compared with the
+            difference in the table; the test still asks whether there is any difference at all.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
             and not for the comparisons with the baseline alone.
     """
