@@ -113,7 +113,7 @@ class Task:
         return (
             [name for name in systems for _ in sources],
             [*range(1, len(sources) + 1)] * len(systems),
-            sources * len(systems),
+            [*sources] * len(systems),
             [text for texts in systems.values() for text in texts],
         )
 
@@ -333,7 +333,7 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
             f"{own}: left out, because its text is a reference, with which it would be compared."
         )
     pool = {n: list(t) for n, t in benchmark.systems.items() if n not in benchmark.excluded}
-    inputs = Inputs(list(benchmark.sources), pool | systems, benchmark.references)
+    inputs = Inputs(benchmark.sources, pool | systems, benchmark.references)
     return inputs, [path for path in (options.src, *paths) if path]
 
 

@@ -44,7 +44,7 @@ import numpy.typing as npt
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
-from learnedgec.metrics.bound import BoundMetric, checked_inputs, distinct_statistics
+from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -179,13 +179,7 @@ class Metric(ABC):
         """
         self.describe(runtime)
 
-    def notices(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> list[str]:
+    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
         """Return one sentence for each reason to misread scores of these texts; each becomes a warning.
 
         It is called when statistics are computed, and its sentences are stored with them.
@@ -207,29 +201,21 @@ class Metric(ABC):
         """Return the evaluator packages that the metric scores with."""
         return ()
 
-    def compute_systems(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> dict[str, Statistics]:
+    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
         """Return the statistics of several systems whose inputs have been checked.
 
         Each distinct row (source, hypothesis, references) is computed once, since systems often agree. A
         metric that needs all systems together overrides this.
 
         Args:
-            sources: N sentences.
-            systems: system -> N hypotheses.
-            references: references of the sentences; `None` if the metric needs none.
+            inputs: what is scored; its references are `None` if the metric needs none.
             runtime: how to run.
 
         Raises:
             PluginError: `compute` does not return one row of an array for each sentence.
         """
-        computed = distinct_statistics(self, sources, systems, references, runtime)
-        for notice in self.notices(sources, systems, references, runtime):
+        computed = distinct_statistics(self, inputs, runtime)
+        for notice in self.notices(inputs, runtime):
             warn_of_inputs(TextWarning(notice))
         return computed
 

@@ -103,8 +103,8 @@ class Inputs(NamedTuple):
         references: references of the sentences, if there are any.
     """
 
-    sources: list[str]
-    systems: dict[str, list[str]]
+    sources: Texts
+    systems: Mapping[str, Texts]
     references: References | None
 
 
@@ -350,7 +350,7 @@ def statistics_of_systems(
     sources, systems, references = inputs
     used = references if metric.needs_references else None
     if runtime.cache_dir is None or not metric.stores_statistics:
-        return metric.compute_systems(sources, systems, used, runtime)
+        return metric.compute_systems(Inputs(sources, systems, used), runtime)
     store, plain_metric = Store(runtime.cache_dir), metric.for_statistics
     signature = _signature(str(plain_metric), plain_metric, references, runtime)
     shared = ["with notices", signature, repr(used and used.rows)]
@@ -360,7 +360,7 @@ def statistics_of_systems(
     computed: dict[str, Statistics] = {}
     with collected() as notices:
         if missing:
-            computed = metric.compute_systems(sources, missing, used, runtime)
+            computed = metric.compute_systems(Inputs(sources, missing, used), runtime)
     # A warning may concern any of the systems that were computed together, so each stores all warnings.
     new_notices = list(dict.fromkeys(map(str, notices)))
     for name, statistics in computed.items():
@@ -379,25 +379,12 @@ def statistics_of_systems(
     return {name: computed[name] for name in systems}
 
 
-def distinct_statistics(
-    metric: Metric,
-    sources: Texts,
-    systems: Mapping[str, Texts],
-    references: References | None,
-    runtime: Runtime,
-) -> dict[str, Statistics]:
+def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
     """Return the statistics of several systems, of which each distinct row is computed once.
 
-    Args:
-        metric: the metric that computes the rows.
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences; `None` if the metric needs none.
-        runtime: how to run.
-
-    Raises:
-        PluginError: `compute` does not return one row of an array for each sentence.
+    See `Metric.compute_systems`.
     """
+    sources, systems, references = inputs
     # The first sentence with the same references stands for the references of a row.
     first: dict[tuple[Reference, ...], int] = {}
     reference_numbers = [0] * len(sources)

@@ -32,18 +32,17 @@ Grammatical Error Correction" (ACL 2025).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
+from learnedgec.metrics.bound import Inputs
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Array, Floats
 
 
 @dataclass(frozen=True)
@@ -191,20 +190,16 @@ class Cleme2(ChunkOverlap):
                 f"{self}: the factors sum to {sum(self.factors):g}; give four that sum to 1."
             )
 
-    def notices(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> list[str]:
+    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
         """Return which systems have blank outputs."""
-        pairs = {name: zip(sources, texts, strict=True) for name, texts in systems.items()}
         return [
             f"{self.label}: {name} has blank outputs, which by the rule of CLEME2.0 may score above "
             "unchanged sentences; compare with another metric."
-            for name, rows in pairs.items()
-            if any(source.strip() and not text.strip() for source, text in rows)
+            for name, texts in inputs.systems.items()
+            if any(
+                source.strip() and not text.strip()
+                for source, text in zip(inputs.sources, texts, strict=True)
+            )
         ]
 
     def figures(self, counts: Floats) -> dict[str, Floats]:

@@ -157,19 +157,10 @@ class Ensemble(ResampledMetric):
             ]
         )
 
-    def compute_systems(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> dict[str, Statistics]:
+    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
         """Return the members' statistics of several systems, each computed or stored under its own name."""
-        inputs = Inputs(
-            list(sources), {name: list(texts) for name, texts in systems.items()}, references
-        )
         parts = [statistics_of_systems(metric, inputs, runtime) for metric in self.metrics]
-        return {name: self.joined([part[name] for part in parts]) for name in systems}
+        return {name: self.joined([part[name] for part in parts]) for name in inputs.systems}
 
     @staticmethod
     def joined(parts: Sequence[Statistics]) -> Statistics:

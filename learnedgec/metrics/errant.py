@@ -11,6 +11,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bound import Inputs
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
@@ -100,14 +101,9 @@ class Errant(TypedOverlap):
         """Whether a system's edits get types."""
         return self.types or self.mode == "type-correction" or bool(self.ignore)
 
-    def notices(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> list[str]:
+    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
         """Return whether no gold edit can be right, or many are not the annotator's own of the same texts."""
+        references = inputs.references
         if references is None or self.reannotate:
             return []
         types = {
@@ -119,7 +115,7 @@ class Errant(TypedOverlap):
                 "correction can be right; extract the references' edits again with "
                 f"{self.name}(reannotate=True)."
             ]
-        return self._about_gold(sources, references, runtime)
+        return self._about_gold(inputs.sources, references, runtime)
 
     def _about_gold(self, sources: Texts, references: References, runtime: Runtime) -> list[str]:
         """Return how many gold edits differ from the annotator's own edits of the same texts, if many do."""

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bound import Inputs
 from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.runtime.runtime import Runtime
@@ -173,16 +174,11 @@ class GotoScorer(EditOverlap):
             return Errant(annotator=self.annotator)
         return M2(max_unchanged_words=0)
 
-    def compute_systems(
-        self,
-        sources: Texts,
-        systems: Mapping[str, Texts],
-        references: References | None,
-        runtime: Runtime,
-    ) -> dict[str, Statistics]:
+    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
         """Return the statistics of several systems, with weights that are learned from all of them."""
+        sources, systems, references = inputs
         assert references is not None
-        counted = self.unweighted.compute_systems(sources, systems, references, runtime)
+        counted = self.unweighted.compute_systems(inputs, runtime)
         if len({tuple(texts) for texts in systems.values()}) < 2:
             warnings.warn(
                 f"{self.label}: the weights are learned from the systems scored together, and one system "
@@ -205,8 +201,8 @@ class GotoScorer(EditOverlap):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
-        [computed] = self.compute_systems(sources, {"": hypotheses}, references, runtime).values()
-        return computed
+        inputs = Inputs(sources, {"": hypotheses}, references)
+        return self.compute_systems(inputs, runtime)[""]
 
     @property
     def statistics_depend_on_others(self) -> str:

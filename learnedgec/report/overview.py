@@ -350,10 +350,8 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
 
 def text_notices(metrics: Sequence[BoundMetric], benchmark: Benchmark) -> list[str]:
     """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`."""
-    sources, systems = list(benchmark.sources), benchmark.systems
-    inputs = Inputs(
-        sources, {name: [*texts] for name, texts in systems.items()}, benchmark.references
-    )
+    sources, systems = benchmark.sources, benchmark.systems
+    inputs = Inputs(sources, systems, benchmark.references)
     blank = sum(not source.strip() for source in sources)
     return [
         *([f"Blank sources: {blank:,} of {len(sources):,}."] if blank else []),
