@@ -21,6 +21,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec import scoring
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
@@ -124,7 +125,7 @@ def _sample_scores(metric: Metric) -> Scores[Score]:
     """Return the scores of all systems of the sample, which several checks read."""
     texts = sample_texts()
     references = texts.references if metric.needs_references else None
-    return metric.score_systems(texts.sources, texts.systems, references)
+    return scoring.score(metric, texts.sources, texts.systems, references)
 
 
 def check_name(metric: Metric) -> None:

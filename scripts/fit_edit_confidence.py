@@ -22,6 +22,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torchmetrics.functional.classification import binary_auroc, binary_calibration_error
 
+import learnedgec
 from learnedgec.applications.confidence import (
     TRAITS,
     WEIGHTS,
@@ -203,7 +204,7 @@ def print_filtered(
     texts = {"all edits": list(outputs)}
     texts |= {f"above {threshold}": judged.texts(threshold) for threshold in THRESHOLDS}
     metric = load_metric(f"errant(annotator={ANNOTATOR!r})")
-    scores = metric.score_systems(list(judged.sources), texts, references)
+    scores = learnedgec.score(metric, list(judged.sources), texts, references)
     draws = resample(len(judged.sources), RESAMPLES)
     samples = {
         name: metric.aggregate_many(score.statistics, draws) for name, score in scores.items()

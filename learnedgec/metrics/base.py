@@ -42,10 +42,10 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, Systems, as_sentences
+from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs, distinct_statistics
-from learnedgec.metrics.scores import Score, Scores
+from learnedgec.metrics.scores import Score
 from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -292,25 +292,14 @@ class Metric(ABC):
             >>> score.sentences.tolist()
             [1.0]
         """
-        if isinstance(hypotheses, Mapping):
-            return self.score_systems(  # type: ignore[return-value]
-                sources, hypotheses, references, runtime=runtime
-            )
-        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        return self.score_systems(sources, systems, references, runtime=runtime)["hypotheses"]
-
-    def score_systems(
-        self,
-        sources: Sentences,
-        systems: Systems,
-        references: ReferenceRows | None = None,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> Scores[Score]:
-        """Score several systems on the same sources; see `learnedgec.score`."""
+        several = isinstance(hypotheses, Mapping)
+        systems: Any = (
+            hypotheses if several else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+        )
         bound = BoundMetric.of(self, runtime)
         inputs = checked_inputs([bound], sources, systems, references, bound.runtime)
-        return bound.scores(bound.compute(inputs), inputs.references)
+        scores = bound.scores(bound.compute(inputs), inputs.references)
+        return scores if several else scores["hypotheses"]  # type: ignore[return-value]
 
     def statistics(
         self,

@@ -267,8 +267,39 @@ class BoundMetric(NamedMetric):
         return self.compute(as_inputs([self], sources, systems, references, self.runtime))
 
     def compute(self, inputs: Inputs) -> dict[str, Statistics]:
-        """Return the statistics of the systems whose inputs have been checked."""
-        return statistics_of_systems(self.metric, inputs, self.runtime)
+        """Return the statistics of systems whose inputs have been checked, from the store if it has them.
+
+        A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
+        """
+        metric, runtime, (sources, systems, references) = self.metric, self.runtime, inputs
+        used = references if metric.needs_references else None
+        if runtime.cache_dir is None or not metric.stores_statistics:
+            return metric.compute_systems(Inputs(sources, systems, used), runtime)
+        store, plain = Store(runtime.cache_dir), BoundMetric(metric.for_statistics, runtime=runtime)
+        shared = ["with notices", plain.signature(references), repr(used and used.rows)]
+        keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
+        entries = {name: store.load(key) for name, key in keys.items()}
+        missing = {name: systems[name] for name, entry in entries.items() if entry is None}
+        computed: dict[str, Statistics] = {}
+        with collected() as notices:
+            if missing:
+                computed = metric.compute_systems(Inputs(sources, missing, used), runtime)
+        # A warning may concern any of the systems that were computed together, so each stores all warnings.
+        new_notices = list(dict.fromkeys(map(str, notices)))
+        for name, statistics in computed.items():
+            store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
+        stored_notices: dict[str, None] = {}
+        for name, entry in entries.items():
+            if entry is not None:
+                arrays, (texts, *records) = entry
+                computed[name] = Statistics(arrays, tuple(records))
+                stored_notices |= dict.fromkeys(texts)
+        for notice in notices:
+            warn_of_inputs(notice)
+        for text in stored_notices:
+            if text not in new_notices:
+                warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
+        return {name: computed[name] for name in systems}
 
     def scores(
         self, statistics: Mapping[str, Statistics], references: References | None = None
@@ -311,7 +342,18 @@ class BoundMetric(NamedMetric):
 
     def signature(self, references: References | None = None) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
-        return _signature(str(self), self.metric, references, self.runtime)
+        metric = self.metric
+        parts = {**metric.describe(self.runtime), **origin(type(metric))}
+        if metric.needs_references and references is not None:
+            counts = {len(row) for row in references}
+            low, high = min(counts, default=0), max(counts, default=0)
+            parts["references"] = low if low == high else f"{low}-{high}"
+        if self.runtime.tokenise == "spacy":
+            parts["tokens"] = describe_tokens()
+        parts["learnedgec"] = __version__
+        if references is not None:
+            parts |= metric.describe_references(references)
+        return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
 
 
 def warn_of_doubts(metric: Metric, of_systems: Sequence[Statistics]) -> None:
@@ -320,69 +362,16 @@ def warn_of_doubts(metric: Metric, of_systems: Sequence[Statistics]) -> None:
         warn_of_inputs(TextWarning(doubt))
 
 
-def _signature(name: str, metric: Metric, references: References | None, runtime: Runtime) -> str:
-    """Return the signature of a metric's scores; see `BoundMetric.signature`."""
-    parts = {**metric.describe(runtime), **origin(type(metric))}
-    if metric.needs_references and references is not None:
-        counts = {len(row) for row in references}
-        low, high = min(counts, default=0), max(counts, default=0)
-        parts["references"] = low if low == high else f"{low}-{high}"
-    if runtime.tokenise == "spacy":
-        parts["tokens"] = describe_tokens()
-    parts["learnedgec"] = __version__
-    if references is not None:
-        parts |= metric.describe_references(references)
-    return "|".join([name, *(f"{key}:{value}" for key, value in parts.items())])
-
-
-def statistics_of_systems(
-    metric: Metric, inputs: Inputs, runtime: Runtime
-) -> dict[str, Statistics]:
-    """Return the statistics of several systems, each read from the store if it has them.
-
-    A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
-
-    Args:
-        metric: the metric.
-        inputs: the inputs, which have been checked.
-        runtime: how to run.
-    """
-    sources, systems, references = inputs
-    used = references if metric.needs_references else None
-    if runtime.cache_dir is None or not metric.stores_statistics:
-        return metric.compute_systems(Inputs(sources, systems, used), runtime)
-    store, plain_metric = Store(runtime.cache_dir), metric.for_statistics
-    signature = _signature(str(plain_metric), plain_metric, references, runtime)
-    shared = ["with notices", signature, repr(used and used.rows)]
-    keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
-    entries = {name: store.load(key) for name, key in keys.items()}
-    missing = {name: systems[name] for name, entry in entries.items() if entry is None}
-    computed: dict[str, Statistics] = {}
-    with collected() as notices:
-        if missing:
-            computed = metric.compute_systems(Inputs(sources, missing, used), runtime)
-    # A warning may concern any of the systems that were computed together, so each stores all warnings.
-    new_notices = list(dict.fromkeys(map(str, notices)))
-    for name, statistics in computed.items():
-        store.save(keys[name], statistics.arrays, [new_notices, *statistics.records])
-    stored_notices: dict[str, None] = {}
-    for name, entry in entries.items():
-        if entry is not None:
-            arrays, (texts, *records) = entry
-            computed[name] = Statistics(arrays, tuple(records))
-            stored_notices |= dict.fromkeys(texts)
-    for notice in notices:
-        warn_of_inputs(notice)
-    for text in stored_notices:
-        if text not in new_notices:
-            warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
-    return {name: computed[name] for name in systems}
-
-
 def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
     """Return the statistics of several systems, of which each distinct row is computed once.
 
-    See `Metric.compute_systems`.
+    Args:
+        metric: the metric that computes the rows.
+        inputs: what is scored; its references are `None` if the metric needs none.
+        runtime: how to run.
+
+    Raises:
+        PluginError: `compute` does not return one row of an array for each sentence.
     """
     sources, systems, references = inputs
     # The first sentence with the same references stands for the references of a row.

@@ -15,7 +15,7 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, ResampledMetric, Statistics
-from learnedgec.metrics.bound import Inputs, NamedMetric, statistics_of_systems
+from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric
 from learnedgec.metrics.registry import REGISTRY, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
@@ -148,18 +148,11 @@ class Ensemble(ResampledMetric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
-        return self.joined(
-            [
-                metric.compute(
-                    sources, hypotheses, references if metric.needs_references else None, runtime
-                )
-                for metric in self.metrics
-            ]
-        )
+        return self.compute_systems(Inputs(sources, {"": hypotheses}, references), runtime)[""]
 
     def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
         """Return the members' statistics of several systems, each computed or stored under its own name."""
-        parts = [statistics_of_systems(metric, inputs, runtime) for metric in self.metrics]
+        parts = [BoundMetric(m, runtime=runtime).compute(inputs) for m in self.metrics]
         return {name: self.joined([part[name] for part in parts]) for name in inputs.systems}
 
     @staticmethod

@@ -158,7 +158,7 @@ class GotoScorer(EditOverlap):
         >>> from learnedgec import References, load_metric
         >>> references = References.from_texts(["She goes to the school ."])
         >>> systems = {"a": ["She goes to school ."], "b": ["She go to the school ."]}
-        >>> scores = load_metric("gotoscorer").score_systems(["She go to school ."], systems, references)
+        >>> scores = load_metric("gotoscorer").score(["She go to school ."], systems, references)
         >>> scores["a"].details["recall"], scores["b"].details["recall"]
         (0.5, 0.5)
     """

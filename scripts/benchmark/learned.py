@@ -65,7 +65,7 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     runtime = Runtime(device=job["device"], dtype=job["dtype"])
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
-        scores = metric.score_systems(sources, systems, runtime=runtime)
+        scores = metric.score(sources, systems, runtime=runtime)
         return {system: result.sentences.tolist() for system, result in scores.items()}
 
     return score

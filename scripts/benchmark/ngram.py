@@ -58,13 +58,13 @@ def read_seeda() -> Inputs:
 
 
 def run_learnedgec(inputs: Inputs) -> dict[str, Any]:
-    from learnedgec import References, load_metric
+    import learnedgec
 
-    references = References.from_texts(*inputs["references"])
+    references = learnedgec.References.from_texts(*inputs["references"])
     results: dict[str, Any] = {}
     for name in ("gleu", "green"):
         watch = Stopwatch()
-        scores = load_metric(name).score_systems(inputs["sources"], inputs["systems"], references)
+        scores = learnedgec.score(name, inputs["sources"], inputs["systems"], references)
         results[name] = {
             "seconds": watch.wall,
             "scores": {system: score.value for system, score in scores.items()},

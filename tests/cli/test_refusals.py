@@ -45,7 +45,7 @@ FREE = {"title", "address", "host", "questions", "help", "config"}
 
 # What scores and extracts edits.
 COMPUTES = (
-    "learnedgec.metrics.bound.statistics_of_systems",
+    "learnedgec.metrics.bound.BoundMetric.compute",
     "learnedgec.cli.edits.extract_edits",
     "learnedgec.cli.edit_text.extract_edits",
     "learnedgec.applications.rerank.extract_edits",

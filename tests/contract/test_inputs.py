@@ -49,7 +49,7 @@ def test_scores_do_not_depend_on_what_holds_the_texts(
     assert score.value == expected.value
     assert score.sentences.tolist() == expected.sentences.tolist()
     assert score.signature == expected.signature
-    together = metric.score_systems(hold(sources), {"ours": hold(hypotheses)}, held)
+    together = metric.score(hold(sources), {"ours": hold(hypotheses)}, held)
     assert together["ours"].value == expected.value
     statistics = metric.statistics(hold(sources), hold(hypotheses), held)
     assert metric.aggregate(statistics) == expected.value
@@ -99,9 +99,9 @@ def test_systems_are_named_in_messages(metric: Metric) -> None:
     with pytest.raises(
         InputError, match=r"^systems\['ours'\]\[1\] is None; a text was expected\.$"
     ):
-        metric.score_systems(["a", "b"], {"ours": ["a", None]}, [["a"], ["b"]])  # type: ignore[list-item]
+        metric.score(["a", "b"], {"ours": ["a", None]}, [["a"], ["b"]])  # type: ignore[list-item]
     with pytest.raises(LengthError, match="sources has 1 sentences but ours has 2"):
-        metric.score_systems(["a"], {"ours": ["a", "b"]}, [["a"]])
+        metric.score(["a"], {"ours": ["a", "b"]}, [["a"]])
 
 
 def test_references_of_annotators_are_told_from_those_of_sentences(metric: Metric) -> None:

@@ -30,7 +30,7 @@ NOTICE = 'raw: 100 % of sentences end like "school.", in the sources 0 %'
 Texts = Sequence[str]
 WAYS: dict[str, Callable[[Texts, Mapping[str, Texts], Any], object]] = {
     "score": lambda *inputs: learnedgec.score([GLEU, "m2"], *inputs),
-    "score_systems": lambda *inputs: GLEU.score_systems(*inputs),
+    "score_systems": lambda *inputs: GLEU.score(*inputs),
     "rank": lambda *inputs: learnedgec.rank(GLEU, *inputs, resamples=99),
     "compare": lambda *inputs: learnedgec.compare(GLEU, *inputs, baseline="ours", resamples=99),
     "build_report": lambda *inputs: learnedgec.build_report(

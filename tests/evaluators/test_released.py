@@ -58,7 +58,7 @@ def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
         system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt")[:SENTENCES]
         for system in SCORES[name]
     }
-    scores = load_metric(name).score_systems(sources, systems, runtime=runtime)
+    scores = load_metric(name).score(sources, systems, runtime=runtime)
     for system, expected in SCORES[name].items():
         assert scores[system].value == pytest.approx(expected, abs=1e-4)
     metric, _, package = name.rstrip("]").partition("[")

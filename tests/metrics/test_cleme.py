@@ -227,7 +227,7 @@ def test_cleme2_warns_of_blank_outputs() -> None:
     references = References.from_texts(["He goes .", ""])
     systems = {"kept": ["He go .", ""], "lost": [" ", ""]}
     with pytest.warns(UserWarning, match="lost has blank outputs, which by the rule of CLEME2.0"):
-        metric.score_systems(["He go .", ""], systems, references)
+        metric.score(["He go .", ""], systems, references)
 
 
 def test_plain_references_and_the_signature(sample: Sample) -> None:

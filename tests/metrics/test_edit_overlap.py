@@ -139,10 +139,8 @@ def test_texts_get_gold_edits_by_alignment() -> None:
 
 
 def test_processes_change_nothing(sample: Sample) -> None:
-    scores = M2().score_systems(sample.sources, sample.systems, sample.references)
-    two = M2().score_systems(
-        sample.sources, sample.systems, sample.references, runtime=Runtime(jobs=2)
-    )
+    scores = M2().score(sample.sources, sample.systems, sample.references)
+    two = M2().score(sample.sources, sample.systems, sample.references, runtime=Runtime(jobs=2))
     for system, score in scores.items():
         assert two[system].value == score.value
         assert two[system].statistics.records == score.statistics.records

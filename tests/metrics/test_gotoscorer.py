@@ -63,7 +63,7 @@ def test_what_an_edit_touches(chunk: GoldChunk, edit: tuple[int, int], touched: 
 
 
 def test_weights_worked_out_by_hand() -> None:
-    counted = GotoScorer().unweighted.score_systems([SOURCE], SYSTEMS, REFERENCES)
+    counted = GotoScorer().unweighted.score([SOURCE], SYSTEMS, REFERENCES)
     learned = learn([SOURCE], {name: score.statistics for name, score in counted.items()})
     ((annotated, weights),) = learned.items()
     by_chunk = dict(zip(cut(annotated), weights, strict=True))
@@ -78,7 +78,7 @@ def test_weights_worked_out_by_hand() -> None:
 
 
 def test_scores_worked_out_by_hand() -> None:
-    scores = GotoScorer().score_systems([SOURCE], SYSTEMS, REFERENCES)
+    scores = GotoScorer().score([SOURCE], SYSTEMS, REFERENCES)
     expected = {
         # TP, TP + FP, TP + FN
         "best": (2.0, 2.0, 2.0),
@@ -98,13 +98,13 @@ def test_scores_worked_out_by_hand() -> None:
 def test_one_system_alone_is_warned_of() -> None:
     for systems in ({"fair": SYSTEMS["fair"]}, {"fair": SYSTEMS["fair"], "same": SYSTEMS["fair"]}):
         with pytest.warns(UserWarning, match="gotoscorer: .* score it with others"):
-            GotoScorer().score_systems([SOURCE], systems, REFERENCES)
+            GotoScorer().score([SOURCE], systems, REFERENCES)
 
 
 def test_each_annotator_has_weights_of_its_own() -> None:
     references = References.from_texts(["he goes"], ["he went"])
     systems = {"a": ["he goes"], "b": ["he went"], "c": ["he goes"], "d": ["he go"]}
-    scores = GotoScorer().score_systems(["he go"], systems, references)
+    scores = GotoScorer().score(["he go"], systems, references)
     statistics = scores["a"].statistics
     # "goes" fails for 2 of 4, "went" for 3 of 4.
     assert statistics["gold"].tolist() == [[0.5, 0.75]]
@@ -119,7 +119,7 @@ def test_edits_may_be_those_of_errant() -> None:
     systems = {"both": ["He goes home ."], "one": ["He goes hme ."]}
     joined, apart = GotoScorer(), GotoScorer(annotator="en-ewt-sm")
     for metric, proposed in ((joined, 0.5), (apart, 0.0)):
-        scores = metric.score_systems(["He go hme ."], systems, references)
+        scores = metric.score(["He go hme ."], systems, references)
         assert scores["both"].value == 1.0
         # Joined, "one" is wrong in the only edit; apart, its right one is made by both and weighs nothing.
         details = scores["one"].details
@@ -131,11 +131,11 @@ def test_statistics_are_cached_without_weights(tmp_path: Path) -> None:
     runtime = Runtime(cache_dir=str(tmp_path))
     systems = {"a": ["he goes"], "b": ["he go"]}
     references = References.from_texts(["he goes"])
-    fresh = GotoScorer().score_systems(["he go"], systems, references)
+    fresh = GotoScorer().score(["he go"], systems, references)
     for _ in range(2):
-        cached = GotoScorer().score_systems(["he go"], systems, references, runtime=runtime)
+        cached = GotoScorer().score(["he go"], systems, references, runtime=runtime)
         assert cached["a"].details == fresh["a"].details
     # Another company, other weights.
     others = {"a": ["he goes"], "b": ["she goes"]}
-    alone = GotoScorer().score_systems(["he go"], others, references, runtime=runtime)
+    alone = GotoScorer().score(["he go"], others, references, runtime=runtime)
     assert alone["a"].details["gold"] == 0.0

@@ -122,7 +122,7 @@ def test_what_was_cut_is_said_again_of_statistics_from_the_cache(
     def warned(**systems: list[str]) -> set[str]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            metric.score_systems(short, systems, runtime=runtime)
+            metric.score(short, systems, runtime=runtime)
         assert all(issubclass(warning.category, InputWarning) for warning in caught)
         return {str(warning.message) for warning in caught}
 

@@ -60,7 +60,7 @@ def runtime(tmp_path: Path) -> Runtime:
 
 
 def test_ratings_become_scores(server: ChatServer, runtime: Runtime) -> None:
-    scores = LlmS("tiny", server.url).score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    scores = LlmS("tiny", server.url).score(SOURCES, SYSTEMS, runtime=runtime)
     for name, lines in SYSTEMS.items():
         expected = [judge(json.dumps(" ".join(line.split()))) for line in lines]
         assert scores[name].sentences == pytest.approx(expected)
@@ -130,16 +130,16 @@ def test_plan_asks_nothing(server: ChatServer, runtime: Runtime) -> None:
     plan = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
     assert (plan.requests, plan.cached) == (3, 0)
     assert server.calls == []
-    scores = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    scores = metric.score(SOURCES, SYSTEMS, runtime=runtime)
     assert server.calls[0].prompt == plan.prompt
     assert sum(len(call.prompt) for call in server.calls) == plan.characters
     after = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
     assert (after.requests, after.cached, after.characters) == (3, 3, 0)
     # A second run asks nothing, and another model everything.
-    again = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    again = metric.score(SOURCES, SYSTEMS, runtime=runtime)
     assert [score.to_dict() for score in again.values()] == [s.to_dict() for s in scores.values()]
     assert len(server.calls) == 3
-    LlmS("another", server.url, group_size=2).score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    LlmS("another", server.url, group_size=2).score(SOURCES, SYSTEMS, runtime=runtime)
     assert len(server.calls) == 6
 
 

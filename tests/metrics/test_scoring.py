@@ -33,7 +33,7 @@ def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
     by_system = learnedgec.score("length", sample.sources, sample.systems)
     assert isinstance(by_system, Scores)
     assert list(by_system) == list(sample.systems)
-    expected = learnedgec.load_metric("length").score_systems(sample.sources, sample.systems)
+    expected = learnedgec.load_metric("length").score(sample.sources, sample.systems)
     assert {name: score.value for name, score in by_system.items()} == {
         name: score.value for name, score in expected.items()
     }

@@ -153,7 +153,7 @@ def test_scores_do_not_depend_on_the_memory_bound(
         return states
 
     monkeypatch.setattr("learnedgec.metrics.similarity.token_states", watch)
-    free = metric.score_systems(sample.sources, systems, sample.references)
+    free = metric.score(sample.sources, systems, sample.references)
     (everything,) = rows
     # Each sentence is encoded once.
     tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
@@ -162,9 +162,7 @@ def test_scores_do_not_depend_on_the_memory_bound(
     rows.clear()
     held.clear()
     monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", bound)
-    bounded = metric.score_systems(
-        sample.sources, systems, sample.references, runtime=Runtime(states_mb=1)
-    )
+    bounded = metric.score(sample.sources, systems, sample.references, runtime=Runtime(states_mb=1))
     assert len(held) > 3
     assert max(held) <= bound
     # A sentence and its references fit the larger bound, so nothing is encoded twice.
@@ -226,7 +224,7 @@ def test_bartscore_encodes_what_it_reads_once(tiny_sequence_model: Path, sample:
         lambda _, __, inputs: rows.append(len(inputs["input_ids"])), with_kwargs=True
     )
     try:
-        BartScore(model=str(tiny_sequence_model)).score_systems(
+        BartScore(model=str(tiny_sequence_model)).score(
             sample.sources, sample.systems, sample.references, runtime=Runtime(batch_tokens=512)
         )
     finally:

@@ -156,7 +156,7 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
     metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME, types=True)
     references = References.from_texts(["He goes to school on foot ."])
     hypotheses = ["He goes to school with foot ."]
-    scores = metric.score_systems([SOURCE], {"ours": hypotheses}, references)
+    scores = metric.score([SOURCE], {"ours": hypotheses}, references)
     statistics = scores["ours"].statistics
     table = metric.by_type(statistics)
     assert list(table) == ["R:VERB:SVA", "R:PREP"] or list(table) == ["R:PREP", "R:VERB:SVA"]

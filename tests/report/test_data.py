@@ -42,7 +42,7 @@ def outputs_of(case: Any) -> Iterator[tuple[int, int]]:
 
 def test_scores_and_details_are_the_metrics_own(case: Any) -> None:
     for metric, shown in zip(case.metrics, case.report["sentences"]["metrics"], strict=True):
-        scores = metric.score_systems(case.sources, case.systems, case.references)
+        scores = metric.score(case.sources, case.systems, case.references)
         for number, score in enumerate(scores.values()):
             assert shown["scores"][number] == score.sentences.tolist()
             assert set(shown["details"]) == set(score.sentence_details)
