@@ -264,6 +264,8 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         import krippendorff
     except ImportError:
         raise MissingDependencyError("krippendorff", "judge", "the agreement of raters") from None
+    from sklearn.metrics import cohen_kappa_score
+
     kinds = np.unique(table[~np.isnan(table)])
     # The number of times that each unit was given each value, (units, kinds); NaN equals nothing.
     counts = (table[:, :, None] == kinds).sum(axis=0)
@@ -272,18 +274,15 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         for a, b in combinations(range(len(table)), 2)
     ]
     kappas = [
-        _beyond_chance(
-            (a == b).mean(), ((a[:, None] == kinds).mean(0) * (b[:, None] == kinds).mean(0)).sum()
-        )
-        for a, b in both
-        if len(a)
+        cohen_kappa_score(*pair.astype(str)) if np.ptp(pair) else nan for pair in both if pair.size
     ]
     complete = counts[counts.sum(axis=1) == len(raters)]
     pairs = len(raters) * (len(raters) - 1)
     fleiss = nan
     if len(complete):
         same = (complete * (complete - 1)).sum(axis=1).mean() / pairs
-        fleiss = _beyond_chance(same, ((complete.sum(axis=0) / complete.sum()) ** 2).sum())
+        chance = ((complete.sum(axis=0) / complete.sum()) ** 2).sum()
+        fleiss = nan if chance == 1 else float((same - chance) / (1 - chance))
     level: Literal["interval", "nominal"] = "interval" if settings.task == "ratings" else "nominal"
     return {
         "cohen": fmean(kappas),
@@ -291,11 +290,6 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         "alpha": float(krippendorff.alpha(reliability_data=table, level_of_measurement=level)),
         "units": table.shape[1],
     }
-
-
-def _beyond_chance(same: float, chance: float) -> float:
-    """Return the share of agreement beyond that by chance: κ of Cohen (1960) and of Fleiss (1971)."""
-    return float("nan") if chance == 1 else float((same - chance) / (1 - chance))
 
 
 def _first_values(

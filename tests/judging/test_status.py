@@ -100,6 +100,9 @@ def test_agreement_of_two_and_of_three_raters() -> None:
     three = agreement(values, ["a", "b", "c"], StudySettings())
     assert three["alpha"] < two["alpha"]
     assert three["cohen"] < two["cohen"]
+    # κ is undefined for two raters who always say the same.
+    values = {"a": {0: {(0, 0, 1): 1.0}}, "b": {0: {(0, 0, 1): 1.0}}, "c": {0: {(0, 0, 1): -1.0}}}
+    assert math.isnan(agreement(values, ["a", "b", "c"], StudySettings())["cohen"])
 
 
 def test_ratings_rank_by_their_mean_and_edits_by_what_was_accepted(make: Make) -> None:
