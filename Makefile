@@ -24,7 +24,7 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 # What `make check` and `make test` need as well.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -e '.[asano,completion,judge,llm,mini,plot,published,report,serve,tensorboard,ter,dev]'
+	$(INSTALL) -e '.[asano,completion,judge,llm,mini,plot,published,serve,tensorboard,ter,dev]'
 	@touch $(VENV)/.core $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.

@@ -28,7 +28,7 @@ from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
-from learnedgec.report.page import check_report, write_report
+from learnedgec.report.page import write_report
 from learnedgec.runtime.files import file_digest
 from learnedgec.scoring import bind
 
@@ -77,7 +77,6 @@ def main(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
     options = parser.parse_args(arguments)
-    check_report()
     check_out(options.out)
     check_free(Path(options.out), options)
     attributed = [read_name(name) for name in options.attribution or ()]

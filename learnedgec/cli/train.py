@@ -16,7 +16,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli import flags, output
 from learnedgec.data.configuration import check_help, configurations
 from learnedgec.data.text import read_json, read_text, write_text
-from learnedgec.errors import ConfigError, InputError, MissingDependencyError
+from learnedgec.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from learnedgec.training.run import TrainingResult
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str]) -> None:
             "no configuration was given; name one with --config, such as sample or mine.yaml, or write "
             "one with --init mine.yaml."
         )
+    from learnedgec.report.page import write_training_report
     from learnedgec.training.fit import train
 
     result = train(
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str]) -> None:
         mean = "The mean of the seeds' weights is packaged; its results are in the last column."
         output.remark(mean if result.seed is None else median, options)
     if result.folder is not None:
-        output.remark(f"The report is in {_report(result.folder, result.package)}.", options)
+        report = write_training_report(result.folder, result.package)
+        output.remark(f"The report is in {report}.", options)
     output.remark(
         f"The evaluator is in {result.package}. Use it as {_use(result.package)}.", options
     )
@@ -78,16 +80,6 @@ def _use(package: Path) -> str:
     named = found is not None and found.resolve() == package.resolve()
     name = package.name if named else str(package)
     return f"--metric {reading_metrics({**read_json(package / MANIFEST), 'name': name})}"
-
-
-def _report(folder: Path, package: Path) -> str:
-    """Write the report of a run; return its path, or which package it would need."""
-    from learnedgec.report.page import write_training_report
-
-    try:
-        return str(write_training_report(folder, package))
-    except MissingDependencyError as error:
-        return f"no file: {error}"
 
 
 def _rows(result: TrainingResult) -> Iterator[dict[str, Any]]:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from learnedgec.data.text import iterate_jsonl, read_json, write_text
-from learnedgec.errors import MissingDependencyError
 from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.runtime.files import PathLike
 from learnedgec.types import Floats
@@ -40,15 +40,6 @@ _SCRIPTS = (
 )
 
 
-def check_report() -> None:
-    """Check that a report can be written, before the metrics are run.
-
-    Raises:
-        MissingDependencyError: jinja2 is not installed.
-    """
-    _environment()
-
-
 def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
     """Write a report as one HTML file.
 
@@ -57,7 +48,6 @@ def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
         report: the content, from `build_report` or `build_benchmark_report`.
 
     Raises:
-        MissingDependencyError: jinja2 is not installed.
         OutputError: the file cannot be written.
 
     Example:
@@ -76,11 +66,7 @@ def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
 
 
 def render_report(report: Mapping[str, Any]) -> str:
-    """Return the HTML of a report; equal content gives equal pages.
-
-    Raises:
-        MissingDependencyError: jinja2 is not installed.
-    """
+    """Return the HTML of a report; equal content gives equal pages."""
     script = "(() => {\n'use strict';\n" + _assets(_SCRIPTS) + "})();\n"
     values = {"script": script, "script_digest": _digest(script), "data": _packed(report)}
     return render("page.html", report=report, **values)
@@ -92,9 +78,6 @@ def render(template: str, **values: Any) -> str:
     Args:
         template: its name.
         values: what it shows.
-
-    Raises:
-        MissingDependencyError: jinja2 is not installed.
     """
     style = _assets(_STYLES)
     html: str = (
@@ -105,12 +88,8 @@ def render(template: str, **values: Any) -> str:
     return html
 
 
-def _environment() -> Any:
+def _environment() -> Environment:
     """Return the environment of the templates, which escapes all values."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError:
-        raise MissingDependencyError("jinja2", "report", "writing a report") from None
     return Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -152,9 +131,6 @@ def write_training_report(folder: Path, package: Path) -> Path:
     Args:
         folder: the run's folder, with its logs and its predictions on the dev part.
         package: the evaluator's folder.
-
-    Raises:
-        MissingDependencyError: jinja2 is not installed.
     """
     # The Trainer takes seconds to import.
     from learnedgec.training.run import read_history

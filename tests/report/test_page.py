@@ -8,14 +8,10 @@ import hashlib
 import html
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from learnedgec.errors import MissingDependencyError
-from learnedgec.report.page import check_report, render_report, write_report
+from learnedgec.report.page import render_report, write_report
 
 
 def block(page: str, start: str, end: str) -> str:
@@ -69,9 +65,6 @@ def test_the_first_card_says_what_decides(case: Any) -> None:
     assert html.escape(case.report["overview"]["leaders"][:40], quote=False) in before
 
 
-def test_write(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write(case: Any, tmp_path: Path) -> None:
     write_report(tmp_path / "deep" / "report.html", case.report)
     assert (tmp_path / "deep" / "report.html").read_text("utf-8").startswith("<!doctype html>")
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingDependencyError, match=r"learnedgec\[report\]"):
-        check_report()
