@@ -141,6 +141,29 @@ class MissingDependencyError(LearnedgecError):
         self.package, self.extra = package, extra
 
 
+@contextmanager
+def needs(extra: str, feature: str) -> Iterator[None]:
+    """Say what is missing if an import within the block fails.
+
+    Args:
+        extra: extra of learnedgec that installs it.
+        feature: what needs it.
+
+    Raises:
+        MissingDependencyError: an import fails.
+
+    Example:
+        >>> with needs("pandas", "a data frame"):  # doctest: +ELLIPSIS
+        ...     import absent
+        Traceback (most recent call last):
+        learnedgec.errors.MissingDependencyError: a data frame needs the package 'absent', which is not...
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(str(error.name), extra, feature) from None
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Raise `ConfigError` unless a value is one of the choices.
 

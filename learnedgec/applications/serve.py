@@ -25,14 +25,14 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError, UnknownNameError
+from learnedgec.errors import InputError, LearnedgecError, UnknownNameError, needs
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.registry import METRICS, REGISTRY
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics, shared_statistics
 
-try:
+with needs("serve", "the service"):
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exception_handlers import http_exception_handler
@@ -41,8 +41,6 @@ try:
     from fastapi_offline import FastAPIOffline
     from pydantic import BaseModel, ConfigDict, Field
     from starlette.exceptions import HTTPException as StarletteHTTPException
-except ImportError as error:
-    raise MissingDependencyError(str(error.name), "serve", "the service") from None
 
 
 _EXAMPLE: Any = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
 from learnedgec.cli.main import find_command, subcommands
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
-from learnedgec.errors import InputError, MissingDependencyError
+from learnedgec.errors import InputError, needs
 from learnedgec.metrics.registry import METRICS
 
 # Options whose values are files, and those whose values are names.
@@ -32,10 +32,8 @@ def completion(shell: str, commands: Mapping[str, str]) -> str:
         MissingDependencyError: shtab is not installed.
         InputError: it knows no such shell.
     """
-    try:
+    with needs("completion", "--print-completion"):
         import shtab
-    except ImportError:
-        raise MissingDependencyError("shtab", "completion", "--print-completion") from None
     if shell not in shtab.SUPPORTED_SHELLS:
         shells = ", ".join(shtab.SUPPORTED_SHELLS)
         raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from learnedgec.data.text import open_text
-from learnedgec.errors import FormatError, InputWarning, MissingDependencyError, warn_of_inputs
+from learnedgec.errors import FormatError, InputWarning, needs, warn_of_inputs
 from learnedgec.runtime.files import PathLike
 
 if TYPE_CHECKING:
@@ -65,10 +65,8 @@ def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
     Raises:
         MissingDependencyError: pandas is not installed.
     """
-    try:
+    with needs("pandas", "a data frame"):
         import pandas
-    except ImportError:
-        raise MissingDependencyError("pandas", "pandas", "a data frame") from None
     return pandas.DataFrame(list(rows), columns=columns_of(rows))
 
 

@@ -16,7 +16,7 @@ from multiprocessing.pool import ThreadPool
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from learnedgec.errors import ConfigError, MissingDependencyError, ModelError
+from learnedgec.errors import ConfigError, ModelError, needs
 
 OPENAI = "https://api.openai.com/v1"
 OutputFormat = Literal["json-schema", "json-object", "text"]
@@ -143,10 +143,8 @@ def import_openai() -> Any:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    try:
+    with needs("llm", "asking a model at an endpoint"):
         import openai
-    except ImportError:
-        raise MissingDependencyError("openai", "llm", "asking a model at an endpoint") from None
     return openai
 
 

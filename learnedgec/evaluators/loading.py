@@ -28,7 +28,7 @@ from safetensors import SafetensorError, safe_open
 from torch.overrides import TorchFunctionMode
 
 from learnedgec.data.text import read_json
-from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.errors import MissingDependencyError, ModelError, needs
 from learnedgec.evaluators.hub import cached_file, fetch_files, hub_info
 from learnedgec.runtime.files import (
     FolderState,
@@ -423,10 +423,8 @@ def _merge_adapter(model: Any, folder: Path) -> Any:
         MissingDependencyError: `peft` is not installed.
         ModelError: the adapter does not fit the model.
     """
-    try:
+    with needs("published", f"the adapter {folder}"):
         from peft import PeftModel
-    except ImportError:
-        raise MissingDependencyError("peft", "published", f"the adapter {folder}") from None
     try:
         with warnings.catch_warnings():
             # A warning of one library about the other, which neither the user nor learnedgec can act on.

@@ -18,12 +18,12 @@ from importlib.resources import files
 from typing import Any
 
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import InputError, LearnedgecError, MissingDependencyError
+from learnedgec.errors import InputError, LearnedgecError, needs
 from learnedgec.judging.settings import GUIDELINES_FILE, Answer, AnsweredError, Item
 from learnedgec.judging.status import study_status
 from learnedgec.judging.study import OWNER, Study
 
-try:
+with needs("judge", "the page for judgements"):
     from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -31,8 +31,6 @@ try:
     from markdown_it import MarkdownIt
 
     _TEMPLATES = Jinja2Templates(str(files("learnedgec.judging").joinpath("templates")))
-except ImportError as error:
-    raise MissingDependencyError(str(error.name), "judge", "the page for judgements") from None
 
 # The report shows edits in the same way.
 _ASSETS = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from learnedgec.analysis.ranking import clusters
 from learnedgec.data.tables import Row
-from learnedgec.errors import MissingDependencyError
+from learnedgec.errors import needs
 from learnedgec.judging.sampling import count_wins
 from learnedgec.judging.settings import Judgement, StudySettings
 from learnedgec.judging.study import Study
@@ -260,10 +260,8 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
     nan = float("nan")
     if table.shape[1] == 0 or len(np.unique(table[~np.isnan(table)])) < 2:
         return {"cohen": nan, "fleiss": nan, "alpha": nan, "units": table.shape[1]}
-    try:
+    with needs("judge", "the agreement of raters"):
         import krippendorff
-    except ImportError:
-        raise MissingDependencyError("krippendorff", "judge", "the agreement of raters") from None
     from sklearn.metrics import cohen_kappa_score
 
     kinds = np.unique(table[~np.isnan(table)])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.errors import MissingDependencyError
+from learnedgec.errors import needs
 from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import Unit, units
 from learnedgec.runtime.runtime import Runtime
@@ -122,10 +122,8 @@ class Ter(ResampledMetric):
         Raises:
             MissingDependencyError: sacreBLEU is not installed.
         """
-        try:
+        with needs("ter", "the metric ter"):
             from sacrebleu.metrics.ter import TER
-        except ImportError:
-            raise MissingDependencyError("sacrebleu", "ter", "the metric ter") from None
         assert references is not None
         ter = TER(case_sensitive=self.case_sensitive)
         scores = [

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
-from learnedgec.errors import MissingDependencyError, ModelError, ParameterError, warn_once
+from learnedgec.errors import ModelError, ParameterError, needs, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
 from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.evaluators.released import RELEASED
@@ -421,10 +421,8 @@ def detokenise(sentences: Texts) -> list[str]:
         >>> detokenise(["She did n't ( I 'm sure ) , he said ."])
         ["She didn't (I'm sure), he said."]
     """
-    try:
+    with needs("published", "detokenised input"):
         from sacremoses import MosesDetokenizer
-    except ImportError:
-        raise MissingDependencyError("sacremoses", "published", "detokenised input") from None
     rules = MosesDetokenizer(lang="en")
     return [
         str(rules.detokenize(_CONTRACTED.sub(r"\1", sentence).split(), unescape=False))

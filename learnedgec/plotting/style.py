@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.errors import MissingDependencyError
+from learnedgec.errors import needs
 from learnedgec.runtime.files import atomic_path, check_writable
 from learnedgec.types import Floats
 
@@ -54,10 +54,8 @@ def style() -> Any:
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
-    try:
+    with needs("plot", "drawing figures"):
         import matplotlib
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "drawing figures") from None
     return matplotlib.rc_context(_STYLE)
 
 

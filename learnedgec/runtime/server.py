@@ -7,7 +7,7 @@ import signal
 import socket
 from typing import Any
 
-from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.errors import ConfigError, needs
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -39,10 +39,8 @@ def run(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
     Raises:
         MissingDependencyError: uvicorn is not installed.
     """
-    try:
+    with needs("serve", "the service"):
         import uvicorn
-    except ImportError:
-        raise MissingDependencyError("uvicorn", "serve", "the service") from None
 
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.applications.corpus import BlockScorer
-from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.errors import ConfigError, needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +46,9 @@ class RayBlocks:
         # Ray's usage statistics are switched off, and warnings of its C++ part about what Ray Data does.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        try:
+        with needs("ray", "engine='ray'"):
             import ray
             import ray.data
-        except ImportError:
-            raise MissingDependencyError("ray", "ray", "engine='ray'") from None
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.ERROR)
         settings: dict[str, Any] = {}
