@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 import torch
+import yaml
 from jsonargparse.typing import PositiveInt
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
@@ -207,32 +208,9 @@ def _mean(folders: Sequence[Path]) -> EvaluatorModel:
 
 # -- the options of a run ----------------------------------------------------------------------------
 
-_TRAINER_DEFAULTS = {
-    "accelerator": "auto",
-    "devices": 1,
-    "max_epochs": 10,
-    "gradient_clip_val": 1.0,
-    "log_every_n_steps": 10,
-    "enable_model_summary": False,
-    # A run has its own log; loggers that a user names come beside it.
-    "logger": False,
-    # The batch sampler divides the data among processes itself.
-    "use_distributed_sampler": False,
-}
-
-_CHOICE = {"monitor": "dev/score", "mode": "max"}
-_CALLBACKS: dict[str, dict[str, Any]] = {
-    # No run continues from the best checkpoint, so it has the weights alone.
-    "best": {
-        **_CHOICE,
-        "filename": "best",
-        "save_weights_only": True,
-        "enable_version_counter": False,
-    },
-    "last": {"filename": "last", "enable_version_counter": False},
-    # A run that ends before an evaluation has no best checkpoint, which is an error of its own.
-    "early_stopping": {**_CHOICE, "patience": 3, "strict": False},
-}
+_DEFAULTS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("defaults.yaml").read_text(encoding="utf-8")
+)
 
 # The groups of options in the order of the help, each with its heading there.
 _GROUPS = {
@@ -279,8 +257,9 @@ class _ParsedRun(LightningCLI):
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(LastCheckpoint, "last")
         parser.add_lightning_class_args(EarlyStopping, "early_stopping")
-        for group, values in _CALLBACKS.items():
-            parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
+        for group in ("best", "last", "early_stopping"):
+            values = _DEFAULTS[group].items()
+            parser.set_defaults({f"{group}.{key}": value for key, value in values})
         # Pairs are cached by what they depend on, so that runs with the same pairs share them.
         parser.link_arguments("runs", "data.folder")
         for group in ("best", "last"):
@@ -327,7 +306,7 @@ def parse(
             module,
             TrainingData,
             save_config_callback=None,
-            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
+            trainer_defaults={**_DEFAULTS["trainer"], "enable_progress_bar": progress},
             seed_everything_default=1,
             parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
             auto_configure_optimizers=False,
