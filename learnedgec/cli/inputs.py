@@ -176,8 +176,8 @@ def _put_baseline_first(options: Namespace) -> str:
     baseline: str = by_system(paths).get(options.baseline, options.baseline)
     if Path(baseline).is_dir():
         raise InputError(f"--baseline {baseline} is a folder; name one output, or its file.")
-    place = _identity(baseline)
-    paths = [path for path in paths if path == "-" or _identity(path) != place]
+    place = Path(baseline).resolve()
+    paths = [path for path in paths if path == "-" or Path(path).resolve() != place]
     if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     paths = [baseline, *paths]
@@ -259,24 +259,15 @@ def _read_sentences(path: str) -> list[str]:
     return lines
 
 
-def _identity(path: str) -> object:
-    """Return what two paths of one file have in common, by whatever folder or link they name it."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return Path(path).absolute()
-    return status.st_dev, status.st_ino
-
-
 def by_system(paths: Sequence[str]) -> dict[str, str]:
     """Return the files by the names of their systems: the stem, or the path without suffix if stems collide.
 
     Raises:
         InputError: one file was given twice, or two have one name.
     """
-    places: dict[object, str] = {}
+    places: dict[Path, str] = {}
     for path in paths:
-        earlier = places.setdefault(_identity(path), path)
+        earlier = places.setdefault(Path(path).resolve(), path)
         if earlier is not path:
             same = "" if earlier == path else f", by its own name and as {earlier}"
             raise InputError(f"{path} was given twice as a system's output{same}; name it once.")
