@@ -136,8 +136,7 @@ def as_items(values: Any, argument: str, expected: str) -> list[Any]:
     unordered = isinstance(values, bytes | bytearray | Mapping | Set)
     if tabular or unordered or not (isinstance(values, Sized) and isinstance(values, Iterable)):
         raise InputError(f"{argument} is {_kind(values)}; {expected} was expected.")
-    items: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
-    return items
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _as_text(item: object, place: str) -> str:

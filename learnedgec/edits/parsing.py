@@ -221,5 +221,4 @@ def _substitution_costs(
         scorer=Indel.normalized_distance,
         dtype=np.float64,
     )
-    costs: npt.NDArray[np.float64] = np.where(unlike("lower_"), lemma + pos + characters, 0.0)
-    return costs
+    return np.where(unlike("lower_"), lemma + pos + characters, 0.0)

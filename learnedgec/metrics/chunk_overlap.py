@@ -400,8 +400,7 @@ class ChunkOverlap(ChoosingMetric):
             weighted: Floats = np.einsum("nrcl,bcl->cbnr", lengths[..., used].astype(float), table)
             return weighted
         sums = statistics["similarity"] if self.weights == "similarity" else lengths.sum(axis=-1)
-        counts: Floats = np.moveaxis(sums, -1, 0)[:, None].astype(np.float64)
-        return counts
+        return np.moveaxis(sums, -1, 0)[:, None].astype(np.float64)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the figures besides the score (means at the sentence level), the counts, and L."""

@@ -71,8 +71,7 @@ class Hter(ResampledMetric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return 1 − edits/length of each sentence, at least 0."""
-        scores: Floats = 1 - _capped(statistics) / statistics["length"]
-        return scores
+        return 1 - _capped(statistics) / statistics["length"]
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return 1 − Σ min(edits, length)/Σ lengths of each resample."""
@@ -87,8 +86,7 @@ class Hter(ResampledMetric):
 
 def _capped(statistics: Statistics) -> Floats:
     """Return the edits of each sentence, at most its length."""
-    edits: Floats = np.minimum(statistics["edits"], statistics["length"])
-    return edits
+    return np.minimum(statistics["edits"], statistics["length"])
 
 
 @dataclass(frozen=True)
@@ -155,5 +153,4 @@ class Ter(ResampledMetric):
 
 def _rate(edits: Floats, lengths: Floats) -> Floats:
     """Return edits/length; 1 where there are edits without length, and 0 where there is neither."""
-    rates: Floats = np.where(lengths > 0, edits / np.where(lengths > 0, lengths, 1), edits > 0)
-    return rates
+    return np.where(lengths > 0, edits / np.where(lengths > 0, lengths, 1), edits > 0)

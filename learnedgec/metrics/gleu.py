@@ -328,8 +328,7 @@ class Green(ResampledMetric):
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return F of each resample, over the summed counts of each sentence's best reference."""
         totals = resampled_totals(self._chosen(statistics), samples)
-        scores: Floats = self._scores(totals)[2][:, -1]
-        return scores
+        return self._scores(totals)[2][:, -1]
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the geometric means of precision and recall."""
@@ -338,8 +337,7 @@ class Green(ResampledMetric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return F of each sentence's best reference."""
-        scores: Floats = self._scores(self._chosen(statistics))[2][:, -1]
-        return scores
+        return self._scores(self._chosen(statistics))[2][:, -1]
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return precision, recall and the number of the reference in use."""

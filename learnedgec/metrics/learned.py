@@ -146,8 +146,7 @@ class GatedMetric(LearnedMetric):
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
         """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self.thresholds(statistics)
-        return accepted
+        return statistics["similarity"] > self.thresholds(statistics)
 
     def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
         """Return bounded scores, so that no rejected hypothesis scores higher than an accepted one.

@@ -228,8 +228,7 @@ class LlmS(Metric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return each correction's rating, 1 to 5."""
-        rating: Floats = statistics["rating"]
-        return rating
+        return statistics["rating"]
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the number of refused sentences, and the tokens of this system's share of requests."""

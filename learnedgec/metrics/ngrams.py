@@ -105,8 +105,7 @@ class NgramCounts:
 
     def sizes(self, texts: Ints, order: int) -> Ints:
         """Return how many n-grams of this order each text has, repeats included."""
-        sizes: Ints = np.maximum(self.lengths[texts] + 1 - order, 0)
-        return sizes
+        return np.maximum(self.lengths[texts] + 1 - order, 0)
 
     def counts(self, order: int, texts: Ints, *others: Ints) -> tuple[Ints, Ints, list[Ints]]:
         """Look up the n-grams of P texts in each of the texts paired with them.
@@ -151,20 +150,17 @@ def _numbered_units(texts: Texts, unit: Unit) -> tuple[Ints, Ints]:
 def _ranks(values: Ints, bound: int) -> Ints:
     """Return the place of each value among the distinct ones; all are at least 0 and below `bound`."""
     if bound > _SPARSE * len(values):
-        ranks: Ints = np.unique(values, return_inverse=True)[1]
-        return ranks
+        return np.unique(values, return_inverse=True)[1]
     # A table of what there is takes less time than sorting.
     present = np.zeros(bound, dtype=np.int64)
     present[values] = 1
-    places: Ints = np.cumsum(present)[values] - 1
-    return places
+    return np.cumsum(present)[values] - 1
 
 
 def _counted(values: Ints, bound: int) -> tuple[Ints, Ints]:
     """Return the distinct values, all at least 0 and below `bound`, and how often each occurs."""
     if bound > _SPARSE * len(values):
-        counted: tuple[Ints, Ints] = np.unique(values, return_counts=True)
-        return counted
+        return np.unique(values, return_counts=True)
     counts = np.bincount(values, minlength=bound)
     distinct = np.flatnonzero(counts)
     return distinct, counts[distinct]

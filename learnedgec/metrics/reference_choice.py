@@ -274,8 +274,7 @@ def reference_arrays(references: References) -> dict[str, Array]:
 def real_references(statistics: Statistics) -> Mask:
     """Return which of the R reference slots of `annotator` each sentence fills, bool (N, R)."""
     places = np.arange(statistics["annotator"].shape[1])
-    real: Mask = places < statistics["references"][:, None]
-    return real
+    return places < statistics["references"][:, None]
 
 
 def first_best(keys: Sequence[Array], real: Mask) -> Indices:
@@ -365,8 +364,7 @@ def _sums(chosen: Floats) -> Floats:
 
 def take_references(values: Array, choices: Indices) -> Array:
     """Return the values of the chosen references, (…, M) from (…, M, R)."""
-    chosen: Array = np.take_along_axis(values, choices[..., None], axis=-1)[..., 0]
-    return chosen
+    return np.take_along_axis(values, choices[..., None], axis=-1)[..., 0]
 
 
 def four_decimals(values: Floats) -> Floats:

@@ -41,8 +41,7 @@ class _Sentinel(Metric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence."""
-        scores: Floats = statistics["score"]
-        return scores
+        return statistics["score"]
 
 
 @dataclass(frozen=True)

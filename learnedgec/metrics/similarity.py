@@ -292,8 +292,7 @@ class BertScore(Similarity):
 
 def _shares(weights: Floats) -> npt.NDArray[np.float32]:
     """Return each token's share of its sentence's weight."""
-    shares: npt.NDArray[np.float32] = (weights / (weights.sum() or 1.0)).astype(np.float32)
-    return shares
+    return (weights / (weights.sum() or 1.0)).astype(np.float32)
 
 
 def _match(

@@ -99,8 +99,7 @@ class ScoreReference:
         Args:
             gains: the score of an output minus that of its source.
         """
-        probabilities: Floats = np.interp(gains, self.gains, self.probabilities)
-        return probabilities
+        return np.interp(gains, self.gains, self.probabilities)
 
 
 def explain_score(

@@ -299,5 +299,4 @@ def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
 def _pair_signs(scores: Floats) -> Floats:
     """Return (…, pairs): the sign of the difference of each pair of systems i < j."""
     first, second = np.triu_indices(scores.shape[-1], 1)
-    signs: Floats = np.sign(scores[..., first] - scores[..., second])
-    return signs
+    return np.sign(scores[..., first] - scores[..., second])

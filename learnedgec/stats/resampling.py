@@ -388,5 +388,4 @@ class Bootstrap:
 
     def sums(self, values: Floats) -> Floats:
         """Return Σ values over each resample, float64 (B,)."""
-        sums: Floats = self._drawn @ values
-        return sums
+        return self._drawn @ values

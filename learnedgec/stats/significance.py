@@ -52,8 +52,7 @@ def outcomes(first: Floats, second: Floats) -> Floats:
         difference = np.subtract(first, second, dtype=np.float64)
     size = np.maximum(np.maximum(np.abs(first), np.abs(second)), 1.0)
     near = np.abs(difference) <= _EQUAL * np.where(np.isfinite(size), size, 1.0)
-    signs: Floats = np.where(near | np.isnan(difference), 0.0, np.sign(difference))
-    return signs
+    return np.where(near | np.isnan(difference), 0.0, np.sign(difference))
 
 
 def win_counts(scores: Floats) -> Floats:
@@ -299,8 +298,7 @@ def is_significant(p_value: float, level: float) -> bool:
 def significant(p_values: Floats, level: float) -> npt.NDArray[np.bool_]:
     """Return whether each of some corrected p-values is below 1 − `level`."""
     # 1 − 0.95 is a little more than 0.05.
-    below: npt.NDArray[np.bool_] = p_values < 1 - level - _ROUNDING
-    return below
+    return p_values < 1 - level - _ROUNDING
 
 
 def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) -> str:

@@ -209,8 +209,7 @@ def _per_sentence(
 def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
     """Return, per comparison, the score of the first output minus that of the second; 0 where they tie."""
     first, second = _compared(scores, comparisons)
-    differences: Floats = np.where(outcomes(first, second) == 0, 0.0, first - second)
-    return differences
+    return np.where(outcomes(first, second) == 0, 0.0, first - second)
 
 
 def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]:
