@@ -38,7 +38,7 @@ from learnedgec.data.text import write_text
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import RELEASED as ANNOTATOR
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.evaluators.released import RELEASED
+from learnedgec.evaluators.released import RATED
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, resample
@@ -94,7 +94,7 @@ def fit(sentences: int, out: Path) -> None:
     sources = list(load_parallel("pillars:train").sources)[:sentences]
     accepted = accepted_edits(sources, "train")
     outputs = load_outputs("pillars:train")
-    evaluator = Evaluator.load(RELEASED)
+    evaluator = Evaluator.load(RATED)
     heads = sorted(evaluator.model.config.heads)
     runtime = Runtime(dtype="auto", progress=True)
     all_sources = sources * len(TRAIN_SYSTEMS)
@@ -120,7 +120,7 @@ def fit(sentences: int, out: Path) -> None:
     reads = [evaluator.model.config.head(head).reads for head in heads]
     ends = np.cumsum([1 if kind == "tokens" else 2 for kind in reads])[:-1]
     content: dict[str, Any] = {
-        "evaluator": RELEASED,
+        "evaluator": RATED,
         "fitted_to": f"{len(valid)} edits of {', '.join(TRAIN_SYSTEMS)} on {sentences} sentences of "
         "pillars:train",
         "intercept": round(float(model.intercept_[0]), 4),

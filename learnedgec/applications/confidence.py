@@ -1,4 +1,4 @@
-"""The confidence of each edit of a correction, by the released evaluator, its error type and its form.
+"""The confidence of each edit of a correction, by an evaluator, its error type and its form.
 
 The log-odds that a careful annotator accepts an edit e among the edits E of a hypothesis are
 
@@ -169,7 +169,8 @@ def edit_confidence(
     edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
     An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
     `texts(threshold)` of the result leaves out the edits with less confidence, and those that move words
-    with them (`sure`). The evaluator is `joint-mpnet-3`, for research only.
+    with them (`sure`). The evaluator is `joint-mpnet-3`, for research only, which
+    `learnedgec evaluators fetch joint-mpnet-3` gets.
 
     Args:
         sources: N sources.
@@ -181,6 +182,7 @@ def edit_confidence(
         LengthError: sources and hypotheses differ in length.
         InputError: there is no sentence, or an input is no list of texts.
         UnknownNameError: no annotator has this name.
+        ModelError: the evaluator is not installed.
 
     Warns:
         TextWarning: something in the texts looks like a mistake.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import ClosedUnitInterval
@@ -28,8 +28,13 @@ from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator, default_annotator, describe_annotator
 from learnedgec.errors import InputError
+from learnedgec.evaluators.released import RATED
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
+from learnedgec.types import Texts
+
+if TYPE_CHECKING:
+    from learnedgec.applications.confidence import JudgedEdits
 
 _FORMATS = ("table", "json", "csv", "tsv")
 
@@ -44,7 +49,8 @@ class _Files(flags.Annotator):
         gold: an M2 file, for --apply.
         apply: write the text of --gold as each sentence's first annotator corrects it.
         confidence: write a row for each edit, with the probability that a careful annotator accepts it, by
-            the evaluator joint-mpnet-3, which does not see whether an edit changes the meaning.
+            the evaluator joint-mpnet-3, for research only (learnedgec evaluators fetch joint-mpnet-3), which
+            does not see whether an edit changes the meaning.
     """
 
     src: str | None = None
@@ -106,12 +112,8 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
 
 def _judged(options: Namespace) -> list[Row]:
     """Return a row for each edit of every file of corrections, with its confidence."""
-    from learnedgec.applications.confidence import edit_confidence
-
     names, numbers, sources, hypotheses = read_inputs(options).outputs()
-    judged = edit_confidence(
-        sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
-    )
+    judged = _judge(sources, hypotheses, options)
     return [
         {"system": name, "sentence": number}
         | edit_cells(source, edit)
@@ -119,6 +121,16 @@ def _judged(options: Namespace) -> list[Row]:
         for name, number, source, edits in zip(names, numbers, sources, judged.edits, strict=True)
         for edit, confidence in edits
     ]
+
+
+def _judge(sources: Texts, hypotheses: Texts, options: Namespace) -> JudgedEdits:
+    """Return the edits of hypotheses with their confidence."""
+    from learnedgec.applications.confidence import edit_confidence
+
+    runtime = flags.read_runtime(options)
+    judged = edit_confidence(sources, hypotheses, annotator=options.annotator, runtime=runtime)
+    flags.introduce_evaluator((), options, RATED)
+    return judged
 
 
 # -- learnedgec filter -------------------------------------------------------------------------------
@@ -144,8 +156,9 @@ def filter_edits(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
-        "joint-mpnet-3, and write the text with the others. Edits that move a word stay or go together. "
-        "Changed meaning is not seen, nor whether other edits need each other.",
+        "joint-mpnet-3, for research only (learnedgec evaluators fetch joint-mpnet-3), and write the text "
+        "with the others. Edits that move a word stay or go together. Changed meaning is not seen, nor "
+        "whether other edits need each other.",
         common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=LINES)
@@ -156,15 +169,11 @@ def filter_edits(arguments: Sequence[str]) -> None:
     check_out(options.out)
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
-    from learnedgec.applications.confidence import edit_confidence
-
     inputs = read_inputs(options).inputs
     if len(inputs.systems) > 1:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = inputs.systems.values()
-    judged = edit_confidence(
-        inputs.sources, hypotheses, annotator=options.annotator, runtime=flags.read_runtime(options)
-    )
+    judged = _judge(inputs.sources, hypotheses, options)
     texts = judged.texts(float(options.keep))
     write_lines(options.out, texts)
     kept = list(map(len, judged.sure(float(options.keep))))
