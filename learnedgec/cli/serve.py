@@ -123,8 +123,8 @@ def judge(arguments: Sequence[str]) -> None:
         nargs="+",
         metavar="FILE",
         help="add judgements to the study, or to a folder with source.txt and systems/: what Label Studio "
-        "exports as JSON, or tables like rankings.csv and ratings.csv, whose ids number the lines of --src "
-        "from 0",
+        "exports as JSON, XML of Appraise, or CSV tables like rankings.csv and ratings.csv, whose ids number "
+        "the lines of --src from 0",
     )
     inputs.add_inputs(parser)
     flags.add_fields(parser, StudySettings, title="study")

@@ -12,8 +12,8 @@ their outputs. Thus it also reads other projects of Label Studio whose tasks hav
     text, edits     one output, and its edits with `start`, `end`, `correction` and `type`, judged by Choices
                     of `accept`, `reject` and `unsure` with the names `edit_0`, `edit_1`, …
 
-Other files are tables of a benchmark (`learnedgec.data.benchmarks.base`), with the columns of `rankings.csv`
-or `ratings.csv`. Their ids number the lines of a file of sources from 0.
+Other files are those of a benchmark (`learnedgec.data.benchmarks.base`): `.xml` of Appraise, and tables
+with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines of a file of sources from 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from learnedgec.data.benchmarks.base import read_outputs
-from learnedgec.data.catalog.outputs import Ranking, read_pairs
+from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.m2 import Edit
 from learnedgec.data.sentences import suffix
@@ -185,11 +185,12 @@ def read_judgements(
     systems: Mapping[str, Texts],
     numbered: Sequence[str] | None = None,
 ) -> tuple[list[Judgement], int]:
-    """Return the judgements in a file of Label Studio or a table, and how many are left out.
+    """Return the judgements in a file of Label Studio or Appraise, or a table, and how many are left out.
 
     Args:
-        path: `.json`, what Label Studio exports as JSON; or a table with the columns of `rankings.csv` (`id`,
-            `better`, `worse`) or `ratings.csv` (`id`, `system`, a column for each dimension).
+        path: `.json`, what Label Studio exports as JSON; `.xml`, what Appraise exports, with `src-id` from 0;
+            or a table with the columns of `rankings.csv` (`id`, `better`, `worse`) or `ratings.csv` (`id`,
+            `system`, a column for each dimension).
         sources: N sentences.
         systems: system -> N outputs.
         numbered: the sentences that ids number, `sources` by default. Judgements of others are left out.
@@ -201,11 +202,14 @@ def read_judgements(
     if suffix(path) == ".json":
         return list(_read_label_studio(path, sources, systems)), 0
     numbered = sources if numbered is None else numbered
-    _, first = next(read_table(path), ("", {}))
-    if "better" in first:
-        judgements = [_ranked(ranking) for ranking in read_pairs(path, len(numbered))]
+    if suffix(path) == ".xml":
+        judgements = [_ranked(ranking) for ranking in read_appraise(path)]
     else:
-        judgements = list(_read_ratings(path, len(numbered)))
+        _, first = next(read_table(path), ("", {}))
+        if "better" in first:
+            judgements = [_ranked(ranking) for ranking in read_pairs(path, len(numbered))]
+        else:
+            judgements = list(_read_ratings(path, len(numbered)))
     lines: list[int | None] = list(range(len(numbered)))
     if numbered is not sources:
         place = {tuple(t.split()): number for number, t in reversed(list(enumerate(sources)))}
@@ -225,8 +229,23 @@ def _placed(
         for name in (name for group in each.groups for name in group):
             if name not in systems:
                 raise UnknownNameError("output", name, systems, hint=f"{path} judges it.")
-        if (sentence := lines[each.sentence]) is not None:
-            yield replace(each, sentence=sentence)
+        if not 0 <= each.sentence < len(lines):
+            raise FormatError(
+                f"{path}: sentence {each.sentence} is judged, and the sentences are numbered from 0 to "
+                f"{len(lines) - 1}."
+            )
+        if (sentence := lines[each.sentence]) is None:
+            continue
+        yield replace(each, sentence=sentence)
+        texts: dict[tuple[str, ...], int] = {}
+        for (name,), rank in zip(each.groups, each.answer.ranks, strict=False):
+            # Appraise shows equal outputs once, so other ranks mean other sentences.
+            text = tuple(systems[name][sentence].split())
+            if texts.setdefault(text, rank) != rank and suffix(path) == ".xml":
+                raise FormatError(
+                    f"{path}: two systems with the same output have different ranks in sentence "
+                    f"{each.sentence}, so the sentences are not those of source.txt; number them from 0."
+                )
 
 
 def _ranked(ranking: Ranking) -> Judgement:

@@ -1,4 +1,4 @@
-"""Judgements from Label Studio and tables, and studies as projects of Label Studio."""
+"""Judgements from Label Studio, Appraise and tables, and studies as projects of Label Studio."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_skipped_and_incomplete_annotations_count_for_nothing(make: Make, tmp_pa
     ]
 
 
-def test_tables_are_read_into_a_study(make: Make, tmp_path: Path) -> None:
+def test_tables_and_appraise_are_read_into_a_study(make: Make, tmp_path: Path) -> None:
     study = make(task="ranking", sentences=24)
     table = tmp_path / "old.csv"
     table.write_text(
@@ -259,15 +259,18 @@ def test_tables_are_read_into_a_study(make: Make, tmp_path: Path) -> None:
     source = tmp_path / "source.txt"
     # The study has the last 24 of the 25 sentences that the file numbers.
     write_lines(source, ["A sentence that nobody changed .", *SOURCES])
-    ranked = tmp_path / "bob.csv"
-    ranked.write_text(
-        "id,better,worse,annotator\n4,good,fair,bob\n4,twin,fair,bob\n4,fair,poor,bob\n0,good,fair,bob\n",
+    xml = tmp_path / "appraise.xml"
+    xml.write_text(
+        '<set><ranking-item src-id="0" user="bob"><translation rank="1" system="fair"/>'
+        '</ranking-item><ranking-item src-id="4" user="bob"><translation rank="4" system="poor"/>'
+        '<translation rank="1" system="good twin"/><translation rank="2" system="fair"/>'
+        "</ranking-item></set>",
         encoding="utf-8",
     )
-    assert main(["judge", str(study.folder), "--src", str(source), "--import", str(ranked)]) == 0
+    assert main(["judge", str(study.folder), "--src", str(source), "--import", str(xml)]) == 0
     said = {(each.rater, each.sentence): each for each in Study(study.folder).judgements()}
-    assert said["bob", 3].groups == (("fair",), ("poor",))
-    assert said["bob", 3].answer.ranks == [1, 2]
+    assert said["bob", 3].groups == (("fair",), ("good", "twin"), ("poor",))
+    assert said["bob", 3].answer.ranks == [2, 1, 3]
     assert said["unknown", 2].answer.ranks == [1, 1]
     assert said["ann", 0].groups == (("fair",), ("good", "twin"))
     assert said["ann", 0].answer.ranks == [2, 1]
@@ -341,6 +344,19 @@ def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> 
         ("a.csv", "id,better,worse\n0,good,nobody\n", UnknownNameError, "nobody"),
         ("a.csv", "id,better,worse\n99,good,fair\n", FormatError, "a number from 0 to 23"),
         ("a.csv", "id,system,fluency\n0,good,3\n", InputError, "one rank from 1 to 1"),
+        (
+            "a.xml",
+            '<r><ranking-item src-id="24"><translation rank="1" system="good"/></ranking-item></r>',
+            FormatError,
+            "sentence 24 is judged, and the sentences are numbered from 0 to 23",
+        ),
+        (
+            "a.xml",
+            '<r><ranking-item src-id="0"><translation rank="1" system="good"/>'
+            '<translation rank="2" system="twin"/></ranking-item></r>',
+            FormatError,
+            "two systems with the same output have different ranks in sentence 0, so",
+        ),
         (
             "a.csv",
             "id,better,worse,annotator\n0,good,fair,owner\n",
