@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from learnedgec.analysis.aggregation import sentence_intervals
-from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank_systems
+from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.bound import checked_inputs
 from learnedgec.metrics.scores import is_sentinel
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind_one
+from learnedgec.scoring import AnyMetric
 from learnedgec.stats.significance import (
     FEW,
     describe_correction,
@@ -218,8 +215,9 @@ def compare(
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
         baseline: name of one of the systems.
-        all_pairs: as for `compare_systems`.
-        resamples: number of bootstrap resamples.
+        all_pairs: whether p-values are corrected for all pairs of systems, as `rank` does without a baseline,
+            and not for the comparisons with the baseline alone.
+        resamples: bootstrap resamples of the sentences; see `rank_systems`.
         level: the level of the intervals.
         seed: the seed of the random generator.
         runtime: how to run.
@@ -235,78 +233,53 @@ def compare(
         >>> comparison.system, round(comparison.difference, 3)
         ('long', 1.333)
     """
-    bound = bind_one(metric, runtime)
-    inputs = checked_inputs([bound], sources, systems, references, runtime)
-    return compare_systems(
-        bound,
-        bound.compute(inputs),
-        baseline,
-        all_pairs=all_pairs,
+    ranking = rank(
+        metric,
+        sources,
+        systems,
+        references,
+        baseline=None if all_pairs else baseline,
         resamples=resamples,
         level=level,
         seed=seed,
+        runtime=runtime,
     )
+    return comparisons_with(baseline, ranking)
 
 
-def compare_systems(
-    metric: AnyMetric,
-    statistics: Mapping[str, Statistics],
-    baseline: str,
-    *,
-    all_pairs: bool = False,
-    resamples: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> list[BaselineComparison]:
-    """Compare every other system with the baseline, in the order given.
+def comparisons_with(baseline: str, ranking: SystemRanking) -> list[BaselineComparison]:
+    """Return the comparison of every other system of a ranking with the baseline, in the order given.
+
+    P-values are corrected for the comparisons that the ranking has: those with its baseline, or all pairs.
 
     Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
     the centred form of Riezler and Maxwell (2005); Holm (1979) for several systems.
 
     Args:
-        metric: the metric that computed the statistics, or its name.
-        statistics: by system, all of the same N sentences, as `BoundMetric.statistics` returns them.
         baseline: name of one of the systems.
-        all_pairs: whether p-values are corrected for all pairs of systems, as `rank` does without a baseline,
-            and not for the comparisons with the baseline alone.
-        resamples: bootstrap resamples of the sentences; all systems share them. By default 1,000, or more
-            where there are so many comparisons that no difference could be significant (`enough_resamples`).
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        ranking: the ranking of all systems.
 
     Raises:
         UnknownNameError: no system has the baseline's name.
-        InputError: there is no other system, or too few resamples.
+        InputError: there is no other system.
 
     Example:
-        >>> from learnedgec.scoring import bind_one
-        >>> metric = bind_one("length")
+        >>> from learnedgec import rank
         >>> systems = {"short": ["a", "b c", "d"], "long": ["a b c", "d e f g", "d"]}
-        >>> statistics = metric.statistics(["a"] * 3, systems)
-        >>> comparison, = compare_systems(metric, statistics, "short")
+        >>> comparison, = comparisons_with("short", rank("length", ["a"] * 3, systems))
         >>> round(comparison.difference, 3), comparison.wins, comparison.ties, comparison.losses
         (1.333, 2, 1, 0)
     """
-    if baseline not in statistics:
-        raise UnknownNameError("system", baseline, statistics)
-    if len(statistics) < 2:
+    systems = ranking.systems
+    if baseline not in systems:
+        raise UnknownNameError("system", baseline, systems)
+    if len(systems) < 2:
         raise InputError(f"there is no system beside the baseline {baseline}; give at least one.")
-    ranking = rank_systems(
-        metric,
-        statistics,
-        baseline=None if all_pairs else baseline,
-        resamples=resamples,
-        level=level,
-        seed=seed,
-    )
-    base = ranking.systems.index(baseline)
-    others = (number for number in range(len(ranking.systems)) if number != base)
-    return [_compared(ranking, number, base, all_pairs) for number in others]
+    base = systems.index(baseline)
+    return [_compared(ranking, number, base) for number in range(len(systems)) if number != base]
 
 
-def _compared(
-    ranking: SystemRanking, number: int, base: int, all_pairs: bool
-) -> BaselineComparison:
+def _compared(ranking: SystemRanking, number: int, base: int) -> BaselineComparison:
     """Return the comparison of one system of a ranking with the baseline."""
     score, baseline_score = ranking.scores[[number, base]].tolist()
     wins, losses = (
@@ -328,7 +301,7 @@ def _compared(
         losses=losses,
         differing=int(ranking.differing[number, base]),
         comparisons=ranking.comparisons,
-        all_pairs=all_pairs,
+        all_pairs=ranking.baseline is None,
         resamples=ranking.resamples,
         level=ranking.level,
         baseline_bounds=_bounds(ranking.intervals[base]),

@@ -10,8 +10,9 @@ import numpy as np
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat
 
-from learnedgec.analysis.comparison import BaselineComparison, compare_systems
+from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
 from learnedgec.analysis.conclusions import compared, verdict
+from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, terms
 from learnedgec.data.input_warnings import misaligned
 from learnedgec.errors import InputError
@@ -72,10 +73,12 @@ def main(arguments: Sequence[str]) -> int:
     if options.fail_if_worse:
         _check_gate(options, task)
     baseline, *_ = task.inputs.systems
-    resampling = {"all_pairs": options.all_pairs, **flags.read_resampling(options)}
+    tested = None if options.all_pairs else baseline
+    resampling = {"baseline": tested, **flags.read_resampling(options)}
     of_metrics, of_baseline = [], []
     for metric, statistics in task.statistics():
-        of_metrics.append(compare_systems(metric, statistics, baseline, **resampling))
+        ranking = rank_systems(metric, statistics, **resampling)
+        of_metrics.append(comparisons_with(baseline, ranking))
         of_baseline.append(statistics[baseline])
     rows = [row for of_metric in of_metrics for row in of_metric]
     first, names = rows[0], short_labels(task.labels)
@@ -168,7 +171,8 @@ def _with_own_edits(
     if again == metric.metric or references is None or not references.annotated:
         return {}
     anew = metric.replaced(again)
-    others = compare_systems(anew, anew.compute(task.inputs), rows[0].baseline, **resampling)
+    ranking = rank_systems(anew, anew.compute(task.inputs), **resampling)
+    others = comparisons_with(rows[0].baseline, ranking)
     return {
         row.system: other
         for row, other in zip(rows, others, strict=True)

@@ -24,7 +24,7 @@ from scipy.stats import binomtest
 from learnedgec import Edit, Metric, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.analysis.comparison import compare_systems
+from learnedgec.analysis.comparison import comparisons_with
 from learnedgec.analysis.meta.agreement import human_scores
 from learnedgec.analysis.meta.evaluation import compare_metrics
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
@@ -150,7 +150,8 @@ def of_compare(count: int) -> Iterator[Row]:
     for number in range(count):
         scores = random.normal(0, 1, (100, 1)) + random.normal(0, 1, (4, 100, 1))
         statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
-        comparisons.append(compare_systems(Numbers(), statistics, "s0", resamples=400, seed=number))
+        ranking = rank_systems(Numbers(), statistics, baseline="s0", resamples=400, seed=number)
+        comparisons.append(comparisons_with("s0", ranking))
     bounds = [row.difference_bounds for rows in comparisons for row in rows]
     wrong = share([any(row.significant for row in rows) for rows in comparisons])
     yield "`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count
@@ -165,7 +166,10 @@ def of_few(count: int) -> Iterator[Row]:
         for number in range(count):
             scores = random.normal(0, 1, (size, 1)) + random.normal(0, 1, (2, size, 1))
             statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
-            rows += compare_systems(Numbers(), statistics, "s0", resamples=1000, seed=number)
+            ranking = rank_systems(
+                Numbers(), statistics, baseline="s0", resamples=1000, seed=number
+            )
+            rows += comparisons_with("s0", ranking)
         name = f"`compare`, {size} sentence{'s' if size > 1 else ''}"
         yield (
             name,

@@ -10,11 +10,19 @@ import pytest
 from embedded import Sample
 
 from learnedgec import Statistics, load_metric
-from learnedgec.analysis.comparison import compare, compare_systems
-from learnedgec.analysis.ranking import rank
+from learnedgec.analysis.comparison import BaselineComparison, compare, comparisons_with
+from learnedgec.analysis.ranking import rank, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.scoring import bind_one
 from learnedgec.stats.significance import holm
+
+
+def compare_systems(
+    metric: Any, statistics: Any, baseline: str, **settings: Any
+) -> list[BaselineComparison]:
+    """Return the comparisons of systems whose statistics are known with a baseline."""
+    ranking = rank_systems(metric, statistics, baseline=baseline, **settings)
+    return comparisons_with(baseline, ranking)
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])

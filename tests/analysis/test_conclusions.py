@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from learnedgec import load_metric
-from learnedgec.analysis.comparison import compare_systems
+from learnedgec.analysis.comparison import comparisons_with
 from learnedgec.analysis.conclusions import (
     compared,
     conflicts,
@@ -107,7 +107,8 @@ def test_comparisons_are_joined_by_their_result() -> None:
         name: Statistics({"score": mean + row})
         for (name, mean), row in zip(means.items(), noise, strict=True)
     }
-    rows = compare_systems(load_metric("length"), statistics, "base", resamples=200)
+    ranking = rank_systems(load_metric("length"), statistics, baseline="base", resamples=200)
+    rows = comparisons_with("base", ranking)
     said = compared(rows, "gleu")
     assert said.startswith("By gleu, high (+")
     for part in (
@@ -135,7 +136,8 @@ def test_failures_are_joined_by_their_kind() -> None:
         name: Statistics({"score": mean + row})
         for (name, mean), row in zip(means.items(), noise, strict=True)
     }
-    rows = compare_systems(load_metric("length"), statistics, "base", resamples=400)
+    ranking = rank_systems(load_metric("length"), statistics, baseline="base", resamples=400)
+    rows = comparisons_with("base", ranking)
     names = {"length": "gleu", "m2": "m2"}
     *_, low = rows
     both = [*rows, replace(low, metric="m2")]
