@@ -19,7 +19,7 @@ from learnedgec.metrics.ngrams import (
     resampled_totals,
     shared_counts,
 )
-from learnedgec.metrics.reference_choice import count_references, first_best
+from learnedgec.metrics.reference_choice import count_references, first_best, real_references
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
@@ -201,9 +201,8 @@ class Gleu(ResampledMetric):
             denominators = np.where(no_ngrams, 1, denominators)
             numerators = np.where(no_ngrams, 1, numerators)
         scores = _gleu(np.moveaxis(denominators, -1, 0), np.moveaxis(numerators, -1, 0))
-        counts = statistics["references"]
-        real = np.arange(numerators.shape[1]) < counts[:, None]
-        means: Floats = np.where(real, scores, 0.0).sum(axis=1) / counts
+        real = real_references(statistics, "reference")
+        means: Floats = np.where(real, scores, 0.0).sum(axis=1) / statistics["references"]
         return means
 
     def _iterations(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
@@ -365,9 +364,10 @@ class Green(ResampledMetric):
     def _choice(self, statistics: Statistics) -> Indices:
         """Return the number of each sentence's best reference."""
         scores = self._scores(statistics["counts"])[2]
-        real = np.arange(scores.shape[1]) < statistics["references"][:, None]
         # F over all orders decides, then over fewer; the first of equal references wins.
-        return first_best(list(np.moveaxis(scores, -1, 0))[::-1], real)
+        return first_best(
+            list(np.moveaxis(scores, -1, 0))[::-1], real_references(statistics, "counts")
+        )
 
     def _chosen(self, statistics: Statistics) -> Ints:
         """Return the counts against each sentence's best reference, int (N, n, 3)."""

@@ -271,9 +271,9 @@ def reference_arrays(references: References) -> dict[str, Array]:
     return {"annotator": annotator, "references": count_references(references)}
 
 
-def real_references(statistics: Statistics) -> Mask:
-    """Return which of the R reference slots of `annotator` each sentence fills, bool (N, R)."""
-    places = np.arange(statistics["annotator"].shape[1])
+def real_references(statistics: Statistics, array: str = "annotator") -> Mask:
+    """Return which of the R reference slots of an array (N, R, …) each sentence fills, bool (N, R)."""
+    places = np.arange(statistics[array].shape[1])
     return places < statistics["references"][:, None]
 
 

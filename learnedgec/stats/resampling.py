@@ -230,16 +230,14 @@ def interval_over_groups(
     groups: Sequence[Hashable],
     *,
     resamples: int = 1000,
-    level: float = 0.95,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the interval of a statistic of rows that are dependent within groups, by resampling the groups.
+    """Return the 95 % interval of a statistic of rows that are dependent within groups, which are resampled.
 
     Args:
         statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
         groups: the group of each row, such as its source.
         resamples: number of resamples.
-        level: level of the interval, which is `widened` for the number of groups.
         seed: seed of the random generator.
 
     Returns:
@@ -252,23 +250,17 @@ def interval_over_groups(
         >>> low, high
         (1.5, 6.0)
     """
-    check_resampling(resamples, level)
     count = len(set(groups))
     if count < 2:
         return float("nan"), float("nan")
     values = [statistic(rows) for rows in resample_groups(groups, resamples, seed)]
-    return interval(np.array(values, dtype=float), widened(level, count))
+    return interval(np.array(values, dtype=float), widened(0.95, count))
 
 
 def share_over_groups(
-    hits: Floats,
-    groups: Sequence[Hashable],
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    hits: Floats, groups: Sequence[Hashable], *, resamples: int = 1000
 ) -> tuple[float, float]:
-    """Return the interval of a share of rows that are dependent within groups, from 0 to 1.
+    """Return the 95 % interval of a share of rows that are dependent within groups, from 0 to 1.
 
     It is Wilson's interval with the effective number of rows, which is the number of independent rows whose
     share would vary as much as the share varies between resamples of the groups. If the share does not vary,
@@ -283,18 +275,15 @@ def share_over_groups(
         hits: (N,), 1 if a row counts, else 0.
         groups: the group of each row, such as its source.
         resamples: number of resamples.
-        level: level of the interval.
-        seed: seed of the random generator.
 
     Example:
         >>> low, high = share_over_groups(np.ones(260), [row // 20 for row in range(260)])
         >>> round(low, 3), high  # 13 groups of 20 rows each
         (0.733, 1.0)
     """
-    shares = [hits[rows].mean() for rows in resample_groups(groups, resamples, seed)]
-    return interval_of_share(
-        float(hits.mean()), np.array(shares), len(set(groups)), len(hits), level
-    )
+    shares = [hits[rows].mean() for rows in resample_groups(groups, resamples)]
+    share = float(hits.mean())
+    return interval_of_share(share, np.array(shares), len(set(groups)), len(hits))
 
 
 def interval_of_share(
