@@ -84,19 +84,14 @@ def train(
                 "trainer.devices: training from Python uses one device; `learnedgec train` uses several."
             )
         if run.config.seeds > 1:
-            return _train_seeds(run, arguments, progress=progress, notify=notify, module=module)
+            return _train_seeds(run, arguments, notify)
         if run.config.average:
             raise ConfigError("average: one seed has no mean; set seeds to 2 or more.")
         return run.complete(notify)
 
 
 def _train_seeds(
-    first: Run,
-    arguments: Sequence[str],
-    *,
-    progress: bool,
-    notify: Callable[[str], None] | None,
-    module: type[EvaluatorModule],
+    first: Run, arguments: Sequence[str], notify: Callable[[str], None] | None
 ) -> TrainingResult:
     """Train the seeds, `jobs` at a time, and write the package.
 
@@ -106,9 +101,7 @@ def _train_seeds(
     Args:
         first: the run of the first seed, with the options.
         arguments: as for `train`.
-        progress: show progress bars on stderr.
         notify: called before each seed, if there is one at a time.
-        module: the `LightningModule`.
 
     Raises:
         ConfigError: the options do not suit several seeds, or the package exists.
@@ -130,11 +123,11 @@ def _train_seeds(
     # The mean of rounded weights is rounded again.
     words = [*arguments, "--bits", "16"] if config.average else list(arguments)
     seeds = range(config.seed_everything, config.seed_everything + config.seeds)
-    alone = config.jobs == 1
+    alone, progress = config.jobs == 1, first.data.progress
     train_seed = partial(
         _train_seed,
         words,
-        module,
+        type(first.module),
         seeds=seeds,
         earlier=earlier,
         threads=max(1, torch.get_num_threads() // config.jobs),
