@@ -1,9 +1,9 @@
-"""Make `checkpoints/score_references.json`: what scores of the released evaluator's metrics mean.
+"""Make `checkpoints/score_references.json`: what scores of the released evaluators' metrics mean.
 
-    LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric some impara …]
+    LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric impara …]
 
 The benchmark needs ratings of outputs and of the sources (a system named `source`). gmeg:fce is development
-data: the evaluator has not learned from it, and candidates were compared on it.
+data: no evaluator has learned from it, and candidates were compared on it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import write_json
 from learnedgec.errors import InputError
+from learnedgec.evaluators.released import RELEASES
 from learnedgec.report.overview import PreferenceBin, ScoreReference, evaluators_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
@@ -40,7 +41,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--benchmark", default="gmeg:fce")
-    parser.add_argument("--metric", nargs="+", default=["some", "impara", "preference"])
+    usual = ["some", *(f"{name}[{of}]" for of in RELEASES for name in ("impara", "preference"))]
+    parser.add_argument("--metric", nargs="+", default=usual)
     parser.add_argument("--out", type=Path, default=PLACE)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--cache")
