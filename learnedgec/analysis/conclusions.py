@@ -32,7 +32,7 @@ _OF_SEVERAL = {
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
     "often favour more edits. For systems that make small edits, start with gleu; for systems that "
-    "rewrite, with impara or some beside green."
+    "rewrite, with impara beside green."
 )
 _ABOUT_READING = (
     "Report both results, and read the sentences on which the metrics disagree: learnedgec report lists them "
