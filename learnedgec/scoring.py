@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences
+from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items, as_sentences
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs
@@ -210,10 +210,10 @@ def score(
         (1.0, 4.0)
     """
     metrics = bind(metric, runtime)
-    several = isinstance(hypotheses, Mapping)
+    several = are_systems(hypotheses)
     systems: Systems = (
         hypotheses
-        if isinstance(hypotheses, Mapping)
+        if are_systems(hypotheses)
         else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     )
     inputs = checked_inputs(metrics, sources, systems, references, metrics[0].runtime)

@@ -19,7 +19,7 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, are_systems, as_sentences, as_systems
 from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
@@ -180,7 +180,7 @@ def as_candidates(systems: Systems | Candidates) -> Candidates:
         >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
         [['He go .', 'He goes .'], ['Yes .', 'Yes .']]
     """
-    if not isinstance(systems, Mapping):
+    if not are_systems(systems):
         return systems
     outputs = as_systems(systems)
     check_lengths(*outputs.items())
@@ -300,7 +300,8 @@ def rerank(
         Reranking(by='mbr(gleu)', chosen={'2': 1})
     """
     selector = as_selector(metric)
-    if isinstance(systems, Mapping):
+    if are_systems(systems):
+        systems = as_systems(systems)
         checked_inputs((), sources, systems, references, runtime)
     sources, candidates = as_sentences(sources, "sources"), as_candidates(systems)
     scores = candidate_scores(

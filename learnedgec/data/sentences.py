@@ -22,6 +22,7 @@ from learnedgec.runtime.files import PathLike
 
 if TYPE_CHECKING:
     import datasets
+    from typing_extensions import TypeIs
 
 LONGEST_SENTENCE = 3_000
 """The largest number of tokens in a sentence; the time to align two grows with the square of it."""
@@ -52,7 +53,17 @@ class Items(Protocol[Element]):
 Sentences: TypeAlias = Items[str]
 """N texts, one sentence each."""
 
-Systems: TypeAlias = Mapping[str, Sentences]
+
+class NamedColumns(Protocol):
+    """A data frame of pandas or Polars, which has a system in each column."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+Systems: TypeAlias = Mapping[str, Sentences] | NamedColumns
 """Each system's N hypotheses, by the system's name."""
 
 
@@ -101,10 +112,12 @@ def as_systems(systems: Systems) -> dict[str, list[str]]:
     Raises:
         InputError: it is not a mapping from names to sequences of texts, or it is empty.
     """
+    if not isinstance(systems, Mapping) and are_systems(systems):
+        systems = {name: systems[name] for name in systems.columns}
     if not isinstance(systems, Mapping):
         raise InputError(
-            f"systems is {_kind(systems)}; a mapping from each system's name to its hypotheses was "
-            "expected."
+            f"systems is {_kind(systems)}; a mapping from each system's name to its hypotheses, or a data "
+            "frame with a column for each, was expected."
         )
     if not systems:
         raise InputError("systems is empty; give at least one system.")
@@ -112,6 +125,11 @@ def as_systems(systems: Systems) -> dict[str, list[str]]:
         if not isinstance(name, str):
             raise InputError(f"systems has the key {name!r}; a system's name is a text.")
     return {name: as_sentences(texts, f"systems[{name!r}]") for name, texts in systems.items()}
+
+
+def are_systems(texts: object) -> TypeIs[Systems]:
+    """Return whether an argument holds the outputs of systems by name, and not those of one system."""
+    return isinstance(texts, Mapping) or hasattr(texts, "columns")
 
 
 def as_items(values: Any, argument: str, expected: str) -> list[Any]:

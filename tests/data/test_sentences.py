@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from text_containers import CONTAINERS
 
+from learnedgec import score
+from learnedgec.applications.rerank import rerank, vote
 from learnedgec.data.references import Reference, References, as_references
 from learnedgec.data.sentences import as_sentences, as_systems
 from learnedgec.errors import InputError, LengthError
@@ -106,6 +108,17 @@ def test_annotators_may_have_no_text_for_a_sentence() -> None:
         References.from_texts("a b")
     with pytest.raises(InputError, match=r"^annotators\[1\]\[0\] is 3; a text was expected"):
         References.from_texts(["a"], [3])  # type: ignore[list-item]
+
+
+def test_a_data_frame_has_a_system_in_each_column() -> None:
+    frame = pd.DataFrame({"ours": ["a", "b"], "theirs": ["a", "c"]})
+    assert as_systems(frame) == {"ours": ["a", "b"], "theirs": ["a", "c"]}
+    assert score("length", frame["ours"], frame)["theirs"].value == 1.0
+    assert vote(["a", "b"], frame, annotator="plain") == ["a", "b"]
+    ranked = rerank("length", ["a", "b"], frame)
+    assert (ranked.systems, ranked.texts) == (("ours", "theirs"), ("a", "b"))
+    with pytest.raises(InputError, match=r"^systems\['theirs'\]\[1\] is NaN; a text"):
+        as_systems(pd.DataFrame({"theirs": ["a", float("nan")]}))
 
 
 def sentences_of(value: Any) -> object:
