@@ -206,6 +206,11 @@ def _open_study(options: Namespace) -> Study:
                     "with which it began; leave it out, or begin another study with --out."
                 )
         return study
+    if options.status or options.export:
+        raise InputError(
+            "--status and --export are for a study that exists; name its folder, such as learnedgec judge "
+            "mystudy --status."
+        )
     flags.require(options, out="mystudy")
     options["tokenise"] = "none"
     texts = inputs.read_inputs(options).inputs

@@ -223,7 +223,10 @@ def unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | 
     flags = [word for word in words if word.startswith("-")]
     if flags:
         return _unknown_option(flags[0], parser)
-    return ConfigError(f"{words[0]} belongs to no option; {_meant(parser._option_string_actions)}.")
+    known = parser._option_string_actions
+    one = "--hyp" in known and known["--hyp"].nargs is None
+    meant = "name one file of outputs with --hyp" if one else _meant(known)
+    return ConfigError(f"{words[0]} belongs to no option; {meant}.")
 
 
 def _meant(known: Container[str]) -> str:

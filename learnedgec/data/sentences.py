@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from learnedgec.data.tables import check_columns, check_required, is_named, plain, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
@@ -54,17 +54,18 @@ Sentences: TypeAlias = Items[str]
 """N texts, one sentence each."""
 
 
-class NamedColumns(Protocol):
-    """A data frame of pandas or Polars, which has a system in each column."""
+class Frame(Protocol):
+    """A data frame of pandas or Polars."""
 
     @property
-    def columns(self) -> Any: ...
+    def columns(self) -> Any:
+        """The names of the columns."""
 
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
-Systems: TypeAlias = Mapping[str, Sentences] | NamedColumns
-"""Each system's N hypotheses, by the system's name."""
+Systems: TypeAlias = Mapping[str, Sentences] | Frame
+"""Each system's N hypotheses, by the system's name; a data frame has them in its columns."""
 
 
 def as_sentences(texts: Sentences, argument: str) -> list[str]:
@@ -263,30 +264,13 @@ Columns: TypeAlias = Mapping[str, str | list[str]]
 """Our name of a column -> its name in a file, or the names of several, whose cells become a list."""
 
 
-class Frame(Protocol):
-    """A data frame of pandas."""
-
-    def iterrows(self) -> Any:
-        """Return the rows."""
-
-    def to_dict(self, orient: Literal["records"]) -> Any:
-        """Return the rows as mappings."""
-
-
-class ColumnFrame(Protocol):
-    """A data frame of Polars."""
-
-    def to_dicts(self) -> Any:
-        """Return the rows as mappings."""
-
-
 class DataclassRow(Protocol):
     """A rating or a ranked pair of learnedgec."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-Rows: TypeAlias = Frame | ColumnFrame | Iterable[Mapping[str, Any] | DataclassRow]
+Rows: TypeAlias = Frame | Iterable[Mapping[str, Any] | DataclassRow]
 """A table in memory: a data frame, a `datasets.Dataset`, or a list of its rows."""
 
 

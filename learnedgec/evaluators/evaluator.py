@@ -20,7 +20,7 @@ from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
 from learnedgec._version import __version__
-from learnedgec.errors import InputError, PackageError
+from learnedgec.errors import InputError, PackageError, UnknownNameError
 from learnedgec.evaluators.inference import (
     CAPITAL,
     UNMARKED,
@@ -411,10 +411,12 @@ class Evaluator:
         Args:
             sources: N sources; heads that read the hypothesis alone ignore them.
             hypotheses: N hypotheses.
-            outputs: names of heads and sums; all by default.
+            outputs: names of heads and sums (`UnknownNameError` for others); all by default.
             runtime: how to run.
         """
-        names = list(outputs or self.outputs)
+        names = [outputs] if isinstance(outputs, str) else list(outputs or self.outputs)
+        for name in set(names).difference(self.outputs):
+            raise UnknownNameError("output of the evaluator", name, self.outputs)
         sums = self.model.config.sums
         heads = {head for name in names for head in sums.get(name, (name,))}
         kinds = {self.model.config.head(head).input for head in heads}

@@ -86,7 +86,7 @@ def torch_device(runtime: Runtime) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ModelError(
-            f"the device {name!r} is not available here; use auto, cpu, cuda or mps."
+            f"the device {name!r} is not available here; use cpu, or auto, which finds the best there is."
         ) from None
     return device
 

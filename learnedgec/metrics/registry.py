@@ -384,7 +384,9 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
     match = _NAME.fullmatch(name)
     if match is None:
         raise BadNameError(
-            f"{shown(name)!r} is not a metric; one name such as gleu or m2(beta=1.0) was expected."
+            f"{shown(name)!r} is not a metric; one name such as gleu or m2(beta=1.0) was expected",
+            hint=".",
+            flag=", and several with spaces between.",
         )
     base, evaluator, arguments = match.groups()
     return base, evaluator, _parse_arguments(base, arguments or "()")

@@ -110,6 +110,9 @@ def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
     assert first["fluency"] == pytest.approx(other["fluency"], abs=1e-6)
     assert np.abs(first["meaning"] - other["meaning"]).min() > 1e-4
     assert set(evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])) == {"meaning"}
+    assert set(evaluator.predict(SOURCES, HYPOTHESES, "meaning")) == {"meaning"}
+    with pytest.raises(UnknownNameError, match="named 'meanin'; did you mean 'meaning'"):
+        evaluator.predict(SOURCES, HYPOTHESES, ["meanin"])
 
 
 def signed(**changes: Any) -> Callable[[Path], object]:
