@@ -29,7 +29,7 @@ from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.correlation import ranks
+from learnedgec.stats.correlation import rank_distance, ranks
 from learnedgec.stats.significance import format_p_value, is_significant, sentences_needed
 
 # The measures in the table by default, as far as a benchmark has them: four fit beside each other.
@@ -76,7 +76,8 @@ class _Evaluation:
         window: number of neighbouring systems in a window.
         tests: test each pair of metrics for a difference (PERM-BOTH, PERM-SYS, Williams; two-sided).
         show: the table to print; JSON has all of them. best: the correlation among the K best systems; ranks:
-            each system's rank by people and by each metric, the difference Δ, and its sum over systems.
+            each system's rank by people and by each metric, the difference Δ, and its sum over systems; with
+            several --human scores also the sum of the distances to the nearest of their ranks.
         measure: columns of --show measures; all: every measure.
         interval: whether the interval shown resamples systems (if there is such an interval) or sentences.
     """
@@ -188,6 +189,8 @@ def _emit(
         ]
 
     rows = rows_of(_TABLES[options.show])
+    if options.show == "ranks":
+        rows += _nearest_rows(evaluations)
     table_rows, latex_rows, title, notes = None, None, "", []
     marks = [output.TUNED_NOTE] if any(entry.tuned_here for entry in entries) else []
     marks += [output.TRAINED_NOTE] if any(entry.trained_here for entry in entries) else []
@@ -382,6 +385,23 @@ def _rank_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             row |= {metric: int(of_metric[number]), f"Δ {metric}": change}
         yield row
     yield {"system": "Σ|Δ|", **{f"Δ {metric}": total for metric, total in sums.items()}}
+
+
+def _nearest_rows(evaluations: Sequence[Evaluation]) -> Iterator[dict[str, Any]]:
+    """Yield Σ|Δ| to the nearest human rank for benchmarks of which several human scores were given."""
+    several: dict[Any, list[Evaluation]] = {}
+    for evaluation in evaluations:
+        key = evaluation.benchmark, evaluation.protocol.aggregation, evaluation.systems
+        several.setdefault(key, []).append(evaluation)
+    for first, *others in several.values():
+        if others:
+            human = [evaluation.human_scores for evaluation in (first, *others)]
+            names = ", ".join(evaluation.human for evaluation in (first, *others))
+            yield {
+                "benchmark": first.benchmark,
+                "system": f"Σ|Δ| to the nearest of {names}",
+                **{f"Δ {_marked(e)}": rank_distance(e.scores, human) for e in first.metrics},
+            }
 
 
 def _test_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:

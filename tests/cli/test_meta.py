@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,14 @@ def test_every_table_of_a_wide_evaluation_begins_with_the_metric(run: Any) -> No
     out = run("meta --benchmark sample --metric 'gleu(iterations=5)' --human fluency").out
     assert "outputs 360, sources 68\n" in out
     assert len([line for line in out.splitlines() if line.startswith(" metric ")]) == 2
+
+
+def test_ranks_by_several_human_scores_are_set_beside_the_nearest(run: Any) -> None:
+    table = run(f"{SAMPLE} --metric edit-count --human EW TS --show ranks --format csv").out
+    *rows, nearest = csv.DictReader(table.splitlines())
+    distances: dict[str, list[int]] = {}
+    for row in rows:
+        if row["system"] != "Σ|Δ|":
+            distances.setdefault(row["system"], []).append(abs(int(row["Δ edit-count"])))
+    assert nearest["system"] == "Σ|Δ| to the nearest of EW, TS"
+    assert int(nearest["Δ edit-count"]) == sum(map(min, distances.values())) == 4
