@@ -169,8 +169,8 @@ def _evaluate(
         left_out=left_out,
         accuracy=over_sentences(right),
         ties=over_sentences(preferences == 0),
-        always=bootstrap.mean((right.sum(axis=1) == sizes).astype(np.float64)),
-        crs=bootstrap.mean((same.sum(axis=1) == sizes).astype(np.float64)),
+        always=bootstrap.mean(right.sum(axis=1) == sizes),
+        crs=bootstrap.mean(same.sum(axis=1) == sizes),
         p_crs=bootstrap.ratio(same.sum(axis=1) - 1.0, sizes - 1),
         margin=over_sentences(margins),
         spread=bootstrap.mean(np.sqrt(variances)),
@@ -299,30 +299,27 @@ def evaluate_attacks(
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
     results = []
     for label, by_system in scores.items():
-        values = {name: by_system[name].value for name in honest}
+        values = [by_system[name].value for name in honest]
         for attack in attacks:
             attacked = by_system[attack]
-            compared = {
-                name: outcomes(attacked.sentences, by_system[name].sentences) for name in honest
-            }
-            mean = float(np.mean(list(values.values())))
-            rank = 1 + sum(value > attacked.value for value in values.values())
-            for name, rows, value in (
-                (ALL, [*compared.values()], mean),
-                *((name, [compared[name]], values[name]) for name in honest),
-            ):
-                results.append(
-                    AttackResult(
-                        metric=label,
-                        attack=attack,
-                        honest=name,
-                        count=len(rows) * len(sources),
-                        preferred=bootstrap.mean((np.stack(rows) > 0).mean(axis=0)),
-                        ties=bootstrap.mean((np.stack(rows) == 0).mean(axis=0)),
-                        attack_score=attacked.value,
-                        honest_score=value,
-                        rank=rank,
-                        signature=attacked.signature,
-                    )
+            signs = [outcomes(attacked.sentences, by_system[name].sentences) for name in honest]
+            pairs = [
+                (name, [sign], value)
+                for name, sign, value in zip(honest, signs, values, strict=True)
+            ]
+            results += [
+                AttackResult(
+                    metric=label,
+                    attack=attack,
+                    honest=name,
+                    count=len(rows) * len(sources),
+                    preferred=bootstrap.mean((np.stack(rows) > 0).mean(axis=0)),
+                    ties=bootstrap.mean((np.stack(rows) == 0).mean(axis=0)),
+                    attack_score=attacked.value,
+                    honest_score=value,
+                    rank=1 + sum(value > attacked.value for value in values),
+                    signature=attacked.signature,
                 )
+                for name, rows, value in [(ALL, signs, float(np.mean(values))), *pairs]
+            ]
     return results

@@ -183,25 +183,68 @@ def evaluate_systems(
         },
         references,
     )
-    signature = bound.signature(references)
-    # Each sentence has one reference, its target.
-    counts = {system: compared.counts(rows)[..., 0] for system, rows in statistics.items()}
-    results = {system: _results(compared, rows) for system, rows in statistics.items()}
+    names = {"metric": bound.label, "signature": bound.signature(references)}
     return [
-        _evaluate(
-            system,
-            bound.label,
-            compared,
-            signature,
-            cases,
-            counts[system],
-            results[system],
-            bootstrap,
-        )
+        _evaluate(compared, rows, cases, bootstrap, system=system, **names)
         for cases in sets
         for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
-        for system in systems
+        for system, rows in statistics.items()
     ]
+
+
+def _evaluate(
+    metric: EditOverlap,
+    statistics: Statistics,
+    cases: CaseSet,
+    bootstrap: Bootstrap,
+    /,
+    **names: str,
+) -> SystemRobustness:
+    """Evaluate one system on one set of cases, from its statistics of the sentences of all sets."""
+    # Each sentence has one reference, its target.
+    counts, real = metric.counts(statistics)[..., 0][..., cases.rows], cases.real
+    upper, upper_f, best = _performance(metric, counts, real, bootstrap)
+    lower, lower_f, worst = _performance(metric, counts, real, bootstrap, worst=True)
+    original, *_ = _performance(metric, counts[..., :1], real[:, :1], bootstrap)
+    consistent = {
+        rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
+        for rule, result in _results(metric, statistics).items()
+    }
+    agreeing = {rule: same.sum(axis=1) for rule, same in consistent.items()}
+    variants = cases.sizes - 1
+    return SystemRobustness(
+        cases=cases.name,
+        count=len(cases.sizes),
+        variants=int(variants.sum()),
+        original=original,
+        upper=upper,
+        lower=lower,
+        delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
+        crs={
+            "official": bootstrap.mean(best == worst),
+            "edits": bootstrap.mean(agreeing["edits"] == variants),
+        },
+        # The official command averages over cases; the paper's formula is over variants.
+        p_crs={
+            "official": bootstrap.mean(agreeing["official"] / variants),
+            "edits": bootstrap.ratio(agreeing["edits"], variants),
+        },
+        groups=tuple(
+            VariantGroup(
+                *kind,
+                count=len(members),
+                consistent={
+                    rule: bootstrap.share(same[numbers, places - 1], numbers)
+                    for rule, same in consistent.items()
+                },
+                f=_f_alone(metric, counts[..., numbers, places, None]),
+                original_f=_f_alone(metric, counts[..., numbers, :1]),
+            )
+            for kind, members in cases.groups.items()
+            for numbers, places in [np.array(members).T]
+        ),
+        **names,
+    )
 
 
 def _results(
@@ -215,63 +258,6 @@ def _results(
         corrections.append(numbers.setdefault(frozenset(made.items()), len(numbers)))
     scores = np.round(metric.sentence_scores(statistics), 4)
     return {"official": scores, "edits": np.array(corrections)}
-
-
-def _evaluate(
-    system: str,
-    label: str,
-    metric: EditOverlap,
-    signature: str,
-    cases: CaseSet,
-    counts: Floats,
-    results: Mapping[Consistency, npt.NDArray[np.generic]],
-    bootstrap: Bootstrap,
-) -> SystemRobustness:
-    """Evaluate one system on one set of cases, from its results on each sentence of all sets."""
-    everything, real = counts[..., cases.rows], cases.real
-    upper, upper_f, best = _performance(metric, everything, real, bootstrap)
-    lower, lower_f, worst = _performance(metric, everything, real, bootstrap, worst=True)
-    original, *_ = _performance(metric, everything[..., :1], real[:, :1], bootstrap)
-    consistent = {
-        rule: (result[cases.rows[:, 1:]] == result[cases.rows[:, :1]]) & real[:, 1:]
-        for rule, result in results.items()
-    }
-    agreeing = {rule: same.sum(axis=1) for rule, same in consistent.items()}
-    variants = (cases.sizes - 1).astype(np.float64)
-
-    def group(kind: tuple[Dimension, str], members: Sequence[tuple[int, int]]) -> VariantGroup:
-        numbers, places = np.array(members).T
-        f, original_f = (
-            _f_alone(metric, counts[..., cases.rows[numbers, place, None]]) for place in (places, 0)
-        )
-        shares_of_group = {
-            rule: bootstrap.share(same[numbers, places - 1], numbers)
-            for rule, same in consistent.items()
-        }
-        return VariantGroup(*kind, len(members), shares_of_group, f, original_f)
-
-    return SystemRobustness(
-        cases=cases.name,
-        system=system,
-        metric=label,
-        count=len(cases.sizes),
-        variants=int(variants.sum()),
-        original=original,
-        upper=upper,
-        lower=lower,
-        delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
-        crs={
-            "official": bootstrap.mean((best == worst).astype(np.float64)),
-            "edits": bootstrap.mean((agreeing["edits"] == variants).astype(np.float64)),
-        },
-        # The official command averages over cases; the paper's formula is over variants.
-        p_crs={
-            "official": bootstrap.mean(agreeing["official"] / variants),
-            "edits": bootstrap.ratio(agreeing["edits"].astype(np.float64), variants),
-        },
-        groups=tuple(group(*entry) for entry in cases.groups.items()),
-        signature=signature,
-    )
 
 
 def _f_alone(metric: EditOverlap, counts: Floats) -> float:

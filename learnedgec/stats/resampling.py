@@ -360,20 +360,19 @@ class Bootstrap:
         """Return a number with the interval of its values on the resamples."""
         return Estimate(value, *interval(of_resamples, self.level))
 
-    def ratio(self, above: Floats, below: Floats) -> Estimate:
-        """Return Σ above / Σ below over the cases, each float64 (N,); it is NaN where Σ below is 0."""
+    def ratio(self, above: npt.NDArray[Any], below: npt.NDArray[Any]) -> Estimate:
+        """Return Σ above / Σ below over the cases, each (N,); it is NaN where Σ below is 0."""
         values = quotient(self._drawn @ above, self._drawn @ below)
         return self.estimate(float(quotient(above.sum(), below.sum())), values)
 
-    def mean(self, values: Floats) -> Estimate:
-        """Return the mean of the values of all cases, float64 (N,)."""
+    def mean(self, values: npt.NDArray[Any]) -> Estimate:
+        """Return the mean of the values of all cases, (N,)."""
         return self.ratio(values, np.ones(len(values)))
 
     def share(self, values: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
         """Return the mean of M values that belong to cases, such as 1 for each variant that is kept."""
         size = self._drawn.shape[1]
-        above = np.bincount(cases, values, size).astype(np.float64)
-        return self.ratio(above, np.bincount(cases, minlength=size).astype(np.float64))
+        return self.ratio(np.bincount(cases, values, size), np.bincount(cases, minlength=size))
 
     def sums(self, values: Floats) -> Floats:
         """Return Σ values over each resample, float64 (B,)."""
