@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +13,10 @@ import optuna
 import pytorch_lightning as lightning
 import torch
 import yaml
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from learnedgec.errors import ConfigError, FormatError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
@@ -143,14 +142,17 @@ def sweep(
         with FileLock(run.folder / "sweep.lock"):
             if plan.jobs > 1:
                 run.data.load()  # This makes the pairs once, before processes share them.
-            more = range(len(study.get_trials(False, _ENDED)), plan.trials)
-            parallel_map(work, more, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
+            more = max(0, plan.trials - len(study.get_trials(False, _ENDED)))
+            # Whoever holds the lock alone works on the sweep, so that running trials were interrupted.
+            left = [trial.number for trial in study.get_trials(False, (TrialState.RUNNING,))]
+            trials = [*left, *[None] * more][:more]
+            parallel_map(work, trials, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         best = work.keep_best(study)
         if best is None:
             raise ConfigError("trials: none of them came to its end; give more.")
         with atomic_folder(run.package) as folder:
             shutil.copytree(work.package(best), folder, dirs_exist_ok=True)
-        trials = {
+        swept = {
             trial.number: SweptTrial(
                 trial.number,
                 settings.suggest(trial),
@@ -159,10 +161,10 @@ def sweep(
             )
             for trial in study.get_trials(False, _ENDED)
         }
-        pruned = [trial for trial in trials.values() if trial.state == "pruned"]
+        pruned = [trial for trial in swept.values() if trial.state == "pruned"]
         return Sweep(
-            tuple(trials.values()),
-            trials[best],
+            tuple(swept.values()),
+            swept[best],
             run.package,
             check_package(run.package)["results"],
             sum(max(0, work.epochs - len(trial.scores)) for trial in pruned),
@@ -222,13 +224,13 @@ class _Work:
     progress: bool
     threads: int
 
-    def __call__(self, ended: int) -> None:
-        """Train a trial that was interrupted, or otherwise the next one."""
+    def __call__(self, left: int | None) -> None:
+        """Train the trial with a number, which was interrupted, or a new one."""
         torch.set_num_threads(self.threads)
         with quiet_lightning(), quiet():
             study = self.study()
-            with next_trial(study, self.space, self.plan.seed, self.journal) as trial:
-                self.train(study, trial)
+            trial = next_trial(study, self.space, self.plan.seed, self.journal, left)
+            self.train(study, trial)
             self.keep_best(study)
 
     def study(self) -> optuna.Study:
@@ -361,49 +363,29 @@ def open_study(
     return study
 
 
-@contextmanager
 def next_trial(
-    study: optuna.Study, space: Space, seed: int, journal: Path
-) -> Iterator[optuna.Trial]:
-    """Yield a trial that another process left unfinished, for example because it was killed, or a new one.
+    study: optuna.Study, space: Space, seed: int, journal: Path, left: int | None = None
+) -> optuna.Trial:
+    """Return a new trial that has drawn its settings, or one that an interruption left unfinished.
 
-    Processes take turns, so that no two draw the same point, and each process locks its trial, so that no
-    other repeats it.
+    Processes take turns, so that no two draw the same settings.
 
     Args:
         study: the study.
         space: the space from which the trial draws.
         seed: seed of the study.
         journal: the file of the study.
+        left: number of the unfinished trial.
     """
-    with ExitStack() as held:
-        with _lock(journal, "ask"):
-            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-            left = next((trial for trial in running if _is_left(study, trial, journal)), None)
-            number = left.number if left else len(study.get_trials(deepcopy=False))
-            # A trial that was left while it drew its point draws the rest with other random numbers.
-            study.sampler = sampler_of(seed + len(left.params if left else ()), number)
-            trial = optuna.Trial(study, left._trial_id) if left else study.ask()
-            space.suggest(trial)
-            lock = held.enter_context(_lock(journal, trial.number))
-        yield trial
-    Path(lock.lock_file).unlink(missing_ok=True)
-
-
-def _lock(journal: Path, name: str | int, timeout: float = -1) -> FileLock:
-    """Return the lock on the next draw (`ask`) or on a trial by number."""
     # Optuna locks a journal by the file that ends in `.journal.lock`.
-    return FileLock(f"{journal}.{name}.lock", timeout=timeout)
-
-
-def _is_left(study: optuna.Study, trial: FrozenTrial, journal: Path) -> bool:
-    """Return whether no process works any longer on a trial that was running."""
-    try:
-        with _lock(journal, trial.number, timeout=0):
-            # The trial may have ended before the lock was free.
-            return study.get_trials(deepcopy=False)[trial.number].state == TrialState.RUNNING
-    except Timeout:
-        return False
+    with FileLock(f"{journal}.ask.lock"):
+        trials = study.get_trials(deepcopy=False)
+        drawn = 0 if left is None else len(trials[left].params)
+        # A trial that was left while it drew its settings draws the rest with other random numbers.
+        study.sampler = sampler_of(seed + drawn, len(trials) if left is None else left)
+        trial = study.ask() if left is None else optuna.Trial(study, trials[left]._trial_id)
+        space.suggest(trial)
+    return trial
 
 
 def explained_variance(study: optuna.Study, seed: int) -> dict[str, float]:
