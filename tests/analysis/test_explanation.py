@@ -109,7 +109,8 @@ def test_words(reference: ScoreReference) -> None:
 
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
-    for name in ("some", "impara[joint-mpnet-3]", "preference[joint-mpnet-3]"):
+    earlier = ("impara[joint-mpnet-3]", "preference[joint-mpnet-3]")
+    for name in ("some", "impara", "preference", *earlier):
         reference = find_reference(bind_one(name))
         assert reference is not None
         assert reference.benchmark == "gmeg:fce"
