@@ -419,16 +419,10 @@ def rank_systems(
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)
-    value, systems, of_system = named.metric, tuple(statistics), list(statistics.values())
-    sentences = sentence_scores(value, of_system)
-    scored = _scored(named, sentences)
-    if not scored.all():
-        of_system = [rows.take(np.flatnonzero(scored)) for rows in of_system]
-    pairs = [
-        (a, b)
-        for a, b in combinations(range(len(systems)), 2)
-        if baseline in (None, systems[a], systems[b])
-    ]
+    value, systems = named.metric, tuple(statistics)
+    of_system, sentences = _scored(named, list(statistics.values()))
+    base = None if baseline is None else systems.index(baseline)
+    pairs = [pair for pair in combinations(range(len(systems)), 2) if base in (None, *pair)]
     warn_of_doubts(value, of_system)
     resamples = resamples or enough_resamples(len(pairs), level)
     size = len(of_system[0])
@@ -445,7 +439,7 @@ def rank_systems(
         return paired_permutation(value, of_system, (a, b), by=by, count=resamples, seed=seed)
 
     p_values = np.array([test(*pair) for pair in pairs])
-    wins = win_counts(sentences[:, scored])
+    wins = win_counts(sentences)
     order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
     settings = f"by:{by}{order if by == 'trueskill' else ''}"
     settings += "" if baseline is None else f"|baseline:{baseline}"
@@ -470,11 +464,14 @@ def rank_systems(
     )
 
 
-def _scored(metric: NamedMetric, sentences: Floats) -> npt.NDArray[np.bool_]:
-    """Return whether all systems have a score for each sentence, so that it is compared, bool (N,).
+def _scored(
+    metric: NamedMetric, statistics: Sequence[Statistics]
+) -> tuple[Sequence[Statistics], Floats]:
+    """Return the statistics and the scores, (S, N), of the sentences that all systems have a score for.
 
     Systems without any score do not count. A warning has the number of sentences that are left out.
     """
+    sentences = sentence_scores(metric.metric, statistics)
     unscored = np.isnan(sentences)
     left_out: npt.NDArray[np.bool_] = np.logical_or.reduce(unscored[~unscored.all(axis=1)], axis=0)
     if left_out.all():
@@ -487,7 +484,9 @@ def _scored(metric: NamedMetric, sentences: Floats) -> npt.NDArray[np.bool_]:
             "system and are left out.",
             stacklevel=3,
         )
-    return ~left_out
+        kept = np.flatnonzero(~left_out)
+        return [rows.take(kept) for rows in statistics], sentences[:, kept]
+    return statistics, sentences
 
 
 def _square(pairs: Sequence[tuple[int, int]], values: Floats, size: int) -> Floats:

@@ -227,11 +227,7 @@ def evaluate(
         order=shared.order,
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
-        leaders={
-            measure: leader
-            for measure in qualities(shared)
-            if (leader := _leader(shared, measure, entries))
-        },
+        leaders=_leaders(shared, entries),
         tests=tuple(compare_metrics(shared, tested)) if tests else (),
         protocol=protocol,
         notices=(
@@ -396,13 +392,15 @@ def _evaluate_random(
 # -- tests between metrics --------------------------------------------------------------------------
 
 
-def _leader(
-    shared: JudgedBenchmark, measure: str, entries: Sequence[MetricEvaluation]
-) -> Leader | None:
-    """Return the best metric by a measure; `None` if no metric has a value."""
-    estimates = {entry.metric: entry.estimates[measure] for entry in entries}
+def _leaders(shared: JudgedBenchmark, entries: Sequence[MetricEvaluation]) -> dict[str, Leader]:
+    """Return the best metric by each measure by which some metric has a value."""
     sentences = {entry.metric: entry.sentences for entry in entries}
-    return find_leader(shared, measure, estimates, sentences)
+    leaders = {}
+    for measure in qualities(shared):
+        estimates = {entry.metric: entry.estimates[measure] for entry in entries}
+        if leader := find_leader(shared, measure, estimates, sentences):
+            leaders[measure] = leader
+    return leaders
 
 
 def compare_metrics(
