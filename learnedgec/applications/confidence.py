@@ -15,16 +15,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
-from itertools import permutations
+from itertools import combinations, compress, permutations
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
@@ -54,6 +54,10 @@ TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
 # An article that one edit removes and another inserts has seldom moved.
 _ARTICLES = {"a", "an", "the"}
 
+# Edits with at most so many tokens between them may need each other. They do if together they gain so much
+# more than apart by this head of this evaluator (docs/lab/edit-confidence.md).
+_NEAR, _NEEDED, _JUDGE, _HEAD = 3, 0.05, "open-mpnet", "quality"
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedEdits:
@@ -62,10 +66,12 @@ class JudgedEdits:
     Attributes:
         sources: the N sources.
         edits: the edits of each source from left to right, each with its confidence from 0 to 1.
+        runtime: how `sure` runs.
     """
 
     sources: tuple[str, ...]
     edits: tuple[tuple[tuple[Edit, float], ...], ...]
+    runtime: Runtime = field(default=Runtime(dtype="auto"), repr=False)
 
     def __repr__(self) -> str:
         number = sum(map(len, self.edits))
@@ -99,9 +105,11 @@ class JudgedEdits:
     def sure(self, threshold: float) -> list[list[Edit]]:
         """Return the edits of each source whose confidence is above a threshold.
 
-        Edits that move a word stay or go together, by the least of their confidences: one removes a word,
-        other than an article, that another inserts. If the result cannot be a correction of the source
-        (`is_correction`), such as a blank line, no edit stays.
+        Edits that need each other stay or go together, by the mean of their log-odds, so that no text is half
+        corrected. They move a word, other than an article, which one removes and another inserts; or at most
+        three tokens are between them, and they change verbs, as in `is always keep` → `always keeps`, or
+        gain more together than apart by the head `quality` of `open-mpnet`. If the result cannot be a
+        correction of the source (`is_correction`), such as a blank line, no edit stays.
 
         Args:
             threshold: a number from 0 to 1.
@@ -110,31 +118,71 @@ class JudgedEdits:
             InputError: the threshold is no number from 0 to 1.
 
         Example:
-            >>> edits = (Edit(1, 2, "will"), 0.9), (Edit(3, 4, ""), 0.5), (Edit(5, 5, "soon"), 0.8)
-            >>> judged = JudgedEdits(("He would come soon again",), (edits,))
+            >>> edits = (Edit(0, 0, "soon"), 0.9), (Edit(3, 4, ""), 0.1), (Edit(8, 9, "."), 0.8)
+            >>> judged = JudgedEdits(("he will come soon and then he sleeps ,",), (edits,))
             >>> judged.texts(0.6)
-            ['He will come soon again']
+            ['he will come soon and then he sleeps .']
         """
         if not 0 <= threshold <= 1:
             raise InputError(
                 f"the threshold is {threshold:g}, but confidences are 0 to 1; write 60 % as 0.6."
             )
-        sure = []
-        for source, row in zip(self.sources, self.edits, strict=True):
-            edits = [edit for edit, _ in row]
-            sure.append(
+        edits = [[edit for edit, _ in row] for row in self.edits]
+        groups = list(map(_belonging_together, self.sources, edits))
+        # No edit needs one that is impossible, whose confidence is 0.
+        near = [
+            (number, first, second)
+            for number, row in enumerate(self.edits)
+            for first, second in combinations(range(len(row)), 2)
+            if row[second][0].start - row[first][0].end <= _NEAR
+            and row[first][1]
+            and row[second][1]
+        ]
+        while True:
+            kept = [
                 [
-                    edit
-                    for edit, together in zip(edits, _moving_together(source, edits), strict=True)
-                    if min(row[place][1] for place in together) > threshold
+                    logit([row[place][1] for place in group]).mean() > logit(threshold)
+                    for group in of_row
                 ]
-            )
+                for row, of_row in zip(self.edits, groups, strict=True)
+            ]
+            # Only pairs of which one edit would stay are read, once.
+            parted = [pair for pair in near if kept[pair[0]][pair[1]] != kept[pair[0]][pair[2]]]
+            if not parted:
+                break
+            near = [pair for pair in near if pair not in parted]
+            for number, first, second in self._needing_each_other(parted):
+                _join(groups[number], first, second)
+        sure = [list(compress(*row)) for row in zip(edits, kept, strict=True)]
         possible = is_correction(self.sources, list(map(apply_edits, self.sources, sure)))
-        return [edits if keep else [] for edits, keep in zip(sure, possible, strict=True)]
+        return [row if keep else [] for row, keep in zip(sure, possible, strict=True)]
+
+    def _needing_each_other(
+        self, pairs: Sequence[tuple[int, int, int]]
+    ) -> list[tuple[int, int, int]]:
+        """Return those pairs, the number of a source and the places of two of its edits, that do."""
+        texts = []
+        for number, first, second in pairs:
+            edits = [edit for edit, _ in self.edits[number]]
+            for left_out in ((), (first,), (second,), (first, second)):
+                chosen = [edit for place, edit in enumerate(edits) if place not in left_out]
+                texts.append(apply_edits(self.sources[number], chosen))
+        sources = [self.sources[number] for number, *_ in pairs for _ in range(4)]
+        judge = Evaluator.load(_JUDGE, runtime=self.runtime)
+        values = judge.predict(sources, texts, [_HEAD], runtime=self.runtime)[_HEAD]
+        gains = values.reshape(-1, 4) @ (1, -1, -1, 1)
+        return list(compress(pairs, gains > _NEEDED))
 
 
-def _moving_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
-    """Return for each edit the places of the edits that move words with it, its own among them."""
+def _join(groups: list[set[int]], first: int, second: int) -> None:
+    """Make one group of those of two places; `groups` has the group of each place."""
+    joined = groups[first] | groups[second]
+    for place in joined:
+        groups[place] = joined
+
+
+def _belonging_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
+    """Return for each edit the places of the edits that move words or change a verb with it, and its own."""
     tokens = source.casefold().split()
     removed, inserted = [], []
     for edit in edits:
@@ -144,10 +192,10 @@ def _moving_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
         inserted.append({word for word in after - before if _is_movable(word)})
     together = [{place} for place in range(len(edits))]
     for origin, target in permutations(range(len(edits)), 2):
-        if removed[origin] & inserted[target]:
-            joined = together[origin] | together[target]
-            for place in joined:
-                together[place] = joined
+        between = edits[target].start - edits[origin].end
+        verbs = {edits[origin].type[2:6], edits[target].type[2:6]} == {"VERB"}
+        if removed[origin] & inserted[target] or (verbs and 0 <= between <= _NEAR):
+            _join(together, origin, target)
     return together
 
 
@@ -168,8 +216,8 @@ def edit_confidence(
     References leave out good edits, so many edits with a low probability are good. The probability is for
     edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
     An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
-    `texts(threshold)` of the result leaves out the edits with less confidence, and those that move words
-    with them (`sure`). The evaluator is `joint-mpnet-3`, for research only, which
+    `texts(threshold)` of the result leaves out the edits with less confidence, and those that need them
+    (`sure`). The evaluator is `joint-mpnet-3`, for research only, which
     `learnedgec evaluators fetch joint-mpnet-3` gets.
 
     Args:
@@ -220,6 +268,7 @@ def edit_confidence(
     return JudgedEdits(
         tuple(sources),
         tuple(tuple((edit, next(confidences)) for edit in of_sentence) for of_sentence in edits),
+        runtime,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.edit_text import edit_cells
 from learnedgec.cli.inputs import LINES, read_inputs
 from learnedgec.cli.output import check_out, remark
-from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
+from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.tables import Row
 from learnedgec.data.text import write_lines
@@ -157,8 +158,7 @@ def filter_edits(arguments: Sequence[str]) -> None:
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
         "joint-mpnet-3, for research only (learnedgec evaluators fetch joint-mpnet-3), and write the text "
-        "with the others. Edits that move a word stay or go together. Changed meaning is not seen, nor "
-        "whether other edits need each other.",
+        "with the others. Edits that need each other stay or go together. Changed meaning is not seen.",
         common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=LINES)
@@ -174,15 +174,30 @@ def filter_edits(arguments: Sequence[str]) -> None:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = inputs.systems.values()
     judged = _judge(inputs.sources, hypotheses, options)
-    texts = judged.texts(float(options.keep))
-    write_lines(options.out, texts)
-    kept = list(map(len, judged.sure(float(options.keep))))
-    edited = sum(map(bool, judged.edits))
-    remark(
-        f"kept {sum(kept):,} of {sum(map(len, judged.edits)):,} edits, in {sum(map(bool, kept)):,} of the "
-        f"{edited:,} sentences with edits, of {len(texts):,} in all"
-        + ("" if options.out == "-" else f"; wrote {options.out}"),
-        options,
+    sure = judged.sure(float(options.keep))
+    write_lines(options.out, map(apply_edits, judged.sources, sure))
+    wrote = "" if options.out == "-" else f"; wrote {options.out}"
+    remark(_what_stayed(judged, sure, options.keep) + wrote, options)
+
+
+def _what_stayed(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold: float) -> str:
+    """Return in words how many edits were undone, and why, and what that means for the sentences."""
+    rows = [(row, kept) for row, kept in zip(judged.edits, sure, strict=True) if row]
+    counts = Counter(
+        (edit in kept, confidence > threshold) for row, kept in rows for edit, confidence in row
+    )
+    unsure = f"with a confidence of {threshold:g} or less"
+    reasons = [f"{counts[False, False]:,} {unsure}"]
+    if others := counts[False, True]:
+        reasons.append(f"{others:,} that make no correction without them")
+    if needed := counts[True, False]:
+        reasons.append(f"but not {needed:,} others {unsure}, which surer edits need")
+    whole = sum(len(row) == len(kept) for row, kept in rows)
+    none = sum(not kept for _, kept in rows)
+    return (
+        f"undid {counts[False, False] + others:,} of {counts.total():,} edits: {', '.join(reasons)}. Of "
+        f"{len(rows):,} sentences with edits ({len(sure):,} in all), {whole:,} keep all of them, "
+        f"{len(rows) - whole - none:,} some and {none:,} none"
     )
 
 

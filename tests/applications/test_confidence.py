@@ -82,9 +82,9 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     assert judged.texts(0.0) == HYPOTHESES
     assert judged.texts(1.0) == SOURCES
     assert judged.edits[2] == ()
-    threshold = sorted(confidence for _, confidence in judged.edits[1])[1]
-    sure = [edit for edit, confidence in judged.edits[1] if confidence > threshold]
-    assert judged.texts(threshold)[1] == apply_edits(SOURCES[1], sure)
+    ((_, threshold),) = judged.edits[0]
+    assert judged.texts(threshold)[0] == SOURCES[0]
+    assert judged.texts(threshold - 1e-6)[0] == HYPOTHESES[0]
     alone = edit_confidence(SOURCES[1:2], HYPOTHESES[1:2], annotator=ANNOTATOR, runtime=exact)
     assert [confidence for _, confidence in alone.edits[0]] == pytest.approx(
         [confidence for _, confidence in judged.edits[1]], abs=1e-5
@@ -151,13 +151,13 @@ def test_what_cannot_be_a_correction_is_undone() -> None:
         # A word that moves to the front changes its case.
         (
             "I go there Yesterday",
-            ((0, 0, "yesterday", 0.9), (3, 4, "", 0.5)),
+            ((0, 0, "yesterday", 0.8), (3, 4, "", 0.3)),
             "I go there Yesterday",
         ),
         # The three edits are a chain: "well" and then "soon" move.
         (
             "He well sees soon it now .",
-            ((1, 2, "", 0.9), (3, 4, "well", 0.8), (5, 5, "soon", 0.1)),
+            ((1, 2, "", 0.9), (3, 4, "well", 0.8), (5, 5, "soon", 0.05)),
             "He well sees soon it now .",
         ),
         # Articles and punctuation do not move, and a word that its edit keeps has not disappeared.
@@ -180,6 +180,47 @@ def test_edits_that_move_a_word_stay_or_go_together(
     assert JudgedEdits((source,), (row,)).texts(0.6) == [text]
 
 
+@pytest.mark.parametrize(
+    ("source", "edits", "text"),
+    [
+        # "Despite" needs "the rain", and "in" needs "learning".
+        (
+            "Although it was raining , we went out .",
+            ((0, 1, "Despite", "R:PREP", 0.68), (1, 4, "the rain", "R:OTHER", 0.09)),
+            "Although it was raining , we went out .",
+        ),
+        (
+            "She is interested to learn English .",
+            ((3, 4, "in", "R:PART", 0.58), (4, 5, "learning", "R:VERB:FORM", 0.7)),
+            "She is interested in learning English .",
+        ),
+        # Both change the same verb.
+        (
+            "He is always keep asking me .",
+            ((1, 2, "", "U:VERB:TENSE", 0.9), (3, 4, "keeps", "R:VERB:SVA", 0.5)),
+            "He always keeps asking me .",
+        ),
+        # What comes later needs what the first round took back.
+        (
+            "He suggested me to go there .",
+            ((2, 3, "I", "R:PRON", 0.7), (3, 4, "", "U:VERB:FORM", 0.4)),
+            "He suggested me to go there .",
+        ),
+        # These are independent.
+        (
+            "There is many people who likes football .",
+            ((1, 2, "are", "R:VERB:SVA", 0.9), (6, 7, "the football", "M:DET", 0.3)),
+            "There are many people who likes football .",
+        ),
+    ],
+)
+def test_edits_that_need_each_other_stay_or_go_together(
+    source: str, edits: tuple[tuple[int, int, str, str, float], ...], text: str
+) -> None:
+    row = tuple((Edit(start, end, new, kind), sure) for start, end, new, kind, sure in edits)
+    assert JudgedEdits((source,), (row,)).texts(0.6) == [text]
+
+
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [tmp_path / "source.txt", tmp_path / "system.txt"]
     for file, lines in zip(files, (SOURCES, HYPOTHESES), strict=True):
@@ -196,12 +237,12 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["filter", *inputs, "--keep", keep]) == 0
         assert capsys.readouterr().out.splitlines() == texts
     sure = files[1].with_name("sure.txt")
-    number, edited = len(rows), sum(map(bool, judged.edits))
-    for keep, kept in (("0", (number, edited)), ("1", (0, 0))):
+    for keep, undone, stayed in (("0", 0, (2, 0, 0)), ("1", len(rows), (0, 0, 2))):
         assert main(["filter", *inputs, "--keep", keep, "--out", str(sure)]) == 0
         assert capsys.readouterr().err.splitlines()[-1] == (
-            f"kept {kept[0]} of {number} edits, in {kept[1]} of the {edited} sentences with edits, of "
-            f"{len(SOURCES)} in all; wrote {sure}"
+            f"undid {undone} of {len(rows)} edits: {undone} with a confidence of {keep} or less. Of 2 "
+            f"sentences with edits ({len(SOURCES)} in all), {stayed[0]} keep all of them, {stayed[1]} some "
+            f"and {stayed[2]} none; wrote {sure}"
         )
     files[1].write_text("She goes home.\nThey like dogs.\nFine.\n")
     assert main(["filter", *inputs, "--keep", "0", "--tokenise", "spacy"]) == 0
