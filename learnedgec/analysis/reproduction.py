@@ -359,7 +359,7 @@ class Reproduction:
             ours, bounds = _read(figure.measure, self._records[job])
         else:
             return Answer(figure, differs=self._problems.get(job, "not run yet"))
-        others = list(_other_models(figure, metric))
+        others = list(_other_models(metric))
         reason = _REASONS.get((figure.paper, figure.metric), "")
         differs = "; ".join(filter(None, [*others, reason]))
         return Answer(figure, ours, bounds, differs, own=not others)
@@ -472,7 +472,7 @@ def _test_result(metric: BoundMetric, measure: str) -> tuple[float, tuple[float,
     return results[measure], None if low is None else (low, results[f"{measure}_high"])
 
 
-def _other_models(figure: Figure, metric: BoundMetric) -> Iterator[str]:
+def _other_models(metric: BoundMetric) -> Iterator[str]:
     """Yield where a metric has another model than the paper's."""
     name = metric.metric.name
     for package in metric.packages:

@@ -315,14 +315,14 @@ class LlmS(Metric):
         """Return the store of answers on disk."""
         return Store(runtime.cache_dir or cache_folder() / "answers")
 
-    def _keys(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Request]:
+    def _keys(self, requests: Sequence[Request]) -> dict[str, Request]:
         """Return the requests by their keys in the store, which cover everything that affects an answer."""
         about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
         return {key_of("answer", *about, request.prompt): request for request in requests}
 
     def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
         """Return the usable answers on disk, by the prompts of their requests."""
-        keys = self._keys(requests, runtime)
+        keys = self._keys(requests)
         stored = self._store(runtime).read(keys)
         answers = {key: Answer(**json.loads(content)) for key, content in stored.items()}
         return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
@@ -339,7 +339,7 @@ class LlmS(Metric):
             ):
                 answers[request.prompt] = answer
                 if request.accepts(answer):
-                    (key,) = self._keys([request], runtime)
+                    (key,) = self._keys([request])
                     store.write({key: json.dumps(asdict(answer)).encode()})
         return [answers[request.prompt] for request in requests]
 
