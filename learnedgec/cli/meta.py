@@ -345,12 +345,12 @@ def _curve_rows(evaluation: Evaluation, *, best: bool = False) -> Iterator[dict[
     """Yield one row per metric and correlation with a column per window, or per number of best systems."""
     systems, width = len(evaluation.systems), evaluation.protocol.window
     for entry in evaluation.metrics:
-        for kind, values in (entry.best if best else entry.windows).items():
+        for kind, curve in (entry.best if best else entry.windows).items():
             row: dict[str, Any] = {"human": evaluation.human, "metric": _marked(entry)}
             row["correlation"] = kind
-            for place, value in enumerate(values.tolist(), 1):
+            for place, value in enumerate(curve.values.tolist(), 1):
                 window = f"{place}-{place + width - 1}"
-                row[f"best {systems - len(values) + place}" if best else window] = value
+                row[f"best {systems - len(curve.values) + place}" if best else window] = value
             yield row
 
 

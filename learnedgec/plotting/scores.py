@@ -38,8 +38,6 @@ _LINES = ("-", "--", "-.", ":")
 
 _MEASURES = ("pearson", "spearman", "sentence_accuracy", "grouped_kendall")
 
-# Attributes of a metric: a curve of its correlations -> the intervals of the curve.
-_CURVES = {"windows": "window_intervals", "best": "best_intervals"}
 # The directions in which a name may stand beside its point, the best first.
 _DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])
 
@@ -126,9 +124,9 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
             "intervals": _forest(drawn),
             "ranks": _ranks(evaluation, drawn),
         }
-        for curve in _CURVES:
-            if any(map(len, getattr(drawn[0], curve).values())):
-                figures[curve] = _curves(evaluation, drawn, curve)
+        for name in ("windows", "best"):
+            if any(len(curve.values) for curve in getattr(drawn[0], name).values()):
+                figures[name] = _curves(evaluation, drawn, name)
         if not np.isnan(evaluation.human_wins).all():
             order = evaluation.order.tolist()
             label = "comparisons won, ties half"
@@ -236,12 +234,13 @@ def _curves(evaluation: Evaluation, entries: Sequence[MetricEvaluation], name: s
     for axis, kind in zip(axes, ("pearson", "spearman"), strict=True):
         axis.axhline(0, color="#BBBBBB", linewidth=0.6)
         for entry in entries:
-            curve, bounds = getattr(entry, name)[kind], getattr(entry, _CURVES[name])[kind]
-            places = np.arange(1, len(curve) + 1)
+            curve = getattr(entry, name)[kind]
+            places = np.arange(1, len(curve.values) + 1)
             look = looks[entry.metric]
             label = shorten(entry.metric, 28)
-            axis.plot(places, curve, linewidth=1.2, markersize=3.5, label=label, **look)
-            axis.fill_between(places, *bounds.T, color=look["color"], alpha=0.1, linewidth=0)
+            axis.plot(places, curve.values, linewidth=1.2, markersize=3.5, label=label, **look)
+            bounds = curve.intervals.T
+            axis.fill_between(places, *bounds, color=look["color"], alpha=0.1, linewidth=0)
         axis.set_title(measure_name(kind))
         if name == "windows":
             axis.set_xticks(places, [f"{place}–{place + width - 1}" for place in places])

@@ -68,7 +68,7 @@ def test_ranks_and_best_systems_are_drawn_where_they_are(evaluation: Evaluation)
     assert left == {system: place for place, system in enumerate(best_first, 1)}
     (axis, _) = best.axes
     assert [label.get_text() for label in axis.get_xticklabels()] == ["4"]
-    assert axis.lines[1].get_ydata() == pytest.approx(evaluation.metrics[0].best["pearson"])
+    assert axis.lines[1].get_ydata() == pytest.approx(evaluation.metrics[0].best["pearson"].values)
 
 
 def test_matrix_prints_every_known_share() -> None:

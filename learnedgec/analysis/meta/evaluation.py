@@ -54,6 +54,19 @@ _SEEDS = 20
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """The correlations of a metric with people within several sets of the systems.
+
+    Attributes:
+        values: float64 (W,).
+        intervals: float64 (W, 2), by bootstrap over sentences.
+    """
+
+    values: Floats
+    intervals: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class MetricEvaluation:
     """The results of one metric.
 
@@ -65,10 +78,8 @@ class MetricEvaluation:
         sentences: float64 (S, N), the score of each sentence of each system.
         score_intervals: float64 (S, 2), by bootstrap over sentences.
         estimates: measure -> its estimate.
-        windows: correlation -> float64 (W,), its value within each window, from the best systems on.
-        window_intervals: correlation -> float64 (W, 2), by bootstrap over sentences.
-        best: correlation -> float64 (S − 3,), its value among the K best systems, for K from 4 to S.
-        best_intervals: correlation -> float64 (S − 3, 2), by bootstrap over sentences.
+        windows: correlation -> its values within each window, from the best systems on.
+        best: correlation -> its values among the K best systems, for K from 4 to S.
         without: correlation -> float64 (S,), its value without each system in turn.
         tuned_here: the number of the benchmark's sentences on which the metric was tuned.
         trained_here: whether one of the metric's evaluators was trained on the benchmark's data.
@@ -81,10 +92,8 @@ class MetricEvaluation:
     sentences: Floats
     score_intervals: Floats
     estimates: Mapping[str, Measurement]
-    windows: Mapping[str, Floats]
-    window_intervals: Mapping[str, Floats]
-    best: Mapping[str, Floats]
-    best_intervals: Mapping[str, Floats]
+    windows: Mapping[str, Curve]
+    best: Mapping[str, Curve]
     without: Mapping[str, Floats]
     tuned_here: int = 0
     trained_here: bool = False
@@ -298,26 +307,16 @@ def _evaluate_metric(
     scores = system_scores(metric, statistics, protocol.aggregation)
     many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
 
-    def curve(
-        correlations: Callable[..., Floats], **settings: int
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the correlations within subsets of the systems, and their intervals over sentences."""
-        values: dict[str, Floats] = {}
-        bounds: dict[str, Floats] = {}
-        for kind in _CURVES:
-            values[kind], many_values = (
-                correlations(kind, *columns, order=shared.order, **settings)
-                for columns in ((shared.human.scores, scores), (shared.human.many, many))
-            )
-            pairs = zip(values[kind], many_values.T, strict=True)
-            of_each = [interval_of_correlation(*pair, protocol.level) for pair in pairs]
-            bounds[kind] = np.array(of_each).reshape(-1, 2)
-        return values, bounds
+    def curve(correlations: Callable[..., Floats], kind: Correlation, **settings: int) -> Curve:
+        values, of_resamples = (
+            correlations(kind, *columns, order=shared.order, **settings)
+            for columns in ((shared.human.scores, scores), (shared.human.many, many))
+        )
+        pairs = zip(values, of_resamples.T, strict=True)
+        bounds = [interval_of_correlation(*pair, protocol.level) for pair in pairs]
+        return Curve(values, np.array(bounds).reshape(-1, 2))
 
-    of_windows, window_intervals = (
-        curve(windows, width=protocol.window) if len(scores) >= protocol.window else ({}, {})
-    )
-    best, best_intervals = curve(among_best)
+    windowed = _CURVES if len(scores) >= protocol.window else ()
     signature = bound.signature(benchmark.references)
     return MetricEvaluation(
         metric=bound.label,
@@ -331,10 +330,8 @@ def _evaluate_metric(
         sentences=sentences,
         score_intervals=intervals(many, protocol.level),
         estimates=measurements(shared, sentences, scores, many),
-        windows=of_windows,
-        window_intervals=window_intervals,
-        best=best,
-        best_intervals=best_intervals,
+        windows={kind: curve(windows, kind, width=protocol.window) for kind in windowed},
+        best={kind: curve(among_best, kind) for kind in _CURVES},
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES},
     )
 
@@ -370,22 +367,16 @@ def _evaluate_random(
             estimate, value=float(value[0]), over_sentences=(low, high), over_systems=systems
         )
 
-    def curve(name: str) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        kinds = getattr(first, name)
-        means = {kind: over_seeds(lambda draw: getattr(draw, name)[kind]) for kind in kinds}  # noqa: B023
-        return {k: mean for k, (mean, _) in means.items()}, {k: b for k, (_, b) in means.items()}
+    def curve(values: Callable[[MetricEvaluation], Floats]) -> Curve:
+        return Curve(*over_seeds(values))
 
-    of_windows, window_intervals = curve("windows")
-    best, best_intervals = curve("best")
     return dataclasses.replace(
         first,
         signature=f"{first.signature}|seeds:{_SEEDS}",
         estimates={name: mean_of(name) for name in first.estimates},
-        windows=of_windows,
-        window_intervals=window_intervals,
-        best=best,
-        best_intervals=best_intervals,
-        without=curve("without")[0],
+        windows={k: curve(lambda draw: draw.windows[k].values) for k in first.windows},  # noqa: B023
+        best={k: curve(lambda draw: draw.best[k].values) for k in first.best},  # noqa: B023
+        without={k: curve(lambda draw: draw.without[k]).values for k in first.without},  # noqa: B023
     )
 
 

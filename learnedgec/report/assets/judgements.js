@@ -166,16 +166,12 @@ function windowCard(evaluation) {
     (each) => (!each.sentinel || each.metric === "edit-count") && each.windows.pearson,
   );
   const width = evaluation.window;
-  const places = drawn[0].windows.pearson.map((_, place) => `${place + 1}–${place + width}`);
+  const places = drawn[0].windows.pearson.values.map((_, place) => `${place + 1}–${place + width}`);
   const charts = ["pearson", "spearman"].map((kind) =>
     lineChart(
       `${measureName(kind)} within windows of ${width} systems`,
       places,
-      drawn.map((each) => ({
-        name: each.metric,
-        values: each.windows[kind],
-        intervals: each.window_intervals[kind],
-      })),
+      drawn.map((each) => ({ name: each.metric, ...each.windows[kind] })),
       [`ranks of the ${width} systems, by people`, measureName(kind)],
     ),
   );

@@ -160,10 +160,10 @@ def test_curves_are_of_the_best_systems_first(ranked: Evaluation) -> None:
     gleu = entry(ranked, "gleu")
     top = ranked.order[:3]
     expected = stats.pearsonr(ranked.human_scores[top], gleu.scores[top]).statistic
-    assert gleu.windows["pearson"][0] == pytest.approx(expected)
+    assert gleu.windows["pearson"].values[0] == pytest.approx(expected)
     # The best four are all.
-    assert gleu.best["spearman"] == pytest.approx([gleu.estimates["spearman"].value])
-    shapes = [gleu.window_intervals["pearson"].shape, gleu.best_intervals["spearman"].shape]
+    assert gleu.best["spearman"].values == pytest.approx([gleu.estimates["spearman"].value])
+    shapes = [gleu.windows["pearson"].intervals.shape, gleu.best["spearman"].intervals.shape]
     assert [*shapes, gleu.without["spearman"].shape] == [(2, 2), (1, 2), (4,)]
 
 
@@ -355,7 +355,7 @@ def test_gjg15_as_a_whole() -> None:
     assert gleu["pearson"].value == pytest.approx(0.701, abs=5e-3)
     assert gleu["spearman"].value == pytest.approx(0.467, abs=5e-4)
     assert gleu["sentence_accuracy"].count == 49_981
-    assert entry(evaluation, "gleu").windows["pearson"].shape == (6,)
+    assert entry(evaluation, "gleu").windows["pearson"].values.shape == (6,)
 
 
 @pytest.mark.realdata
