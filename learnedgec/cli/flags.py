@@ -37,8 +37,8 @@ from learnedgec.scoring import bind
 
 _Fields = TypeVar("_Fields")
 
-# Option -> its short flag.
-_SHORT = {"src": "-s", "hyp": "-y", "ref": "-r", "metric": "-m"}
+# Option -> its other flag.
+_OTHER = {"src": "-s", "hyp": "-y", "ref": "-r", "metric": "-m", "jsonl": "--table"}
 
 
 # The argument with which a command gives its parser instead of running.
@@ -163,10 +163,9 @@ def add_fields(
         hints, defaults = get_type_hints(kind), kind()
         for name in [field.name for field in fields(kind) if field.name not in leave_out]:
             text = " ".join((descriptions[name] or "").split()).removesuffix(".")
-            short = [_SHORT[name]] if name in _SHORT else []
+            names = ["--" + name.replace("_", "-"), *filter(None, [_OTHER.get(name)])]
             target.add_argument(
-                *short,
-                "--" + name.replace("_", "-"),
+                *sorted(names, key=lambda flag: flag.startswith("--")),
                 **_options_of(hints[name]),
                 help=re.sub(r"`(\S+)`", r"\1", text),
                 default=getattr(defaults, name),

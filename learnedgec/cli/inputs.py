@@ -16,9 +16,15 @@ from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.references import References
-from learnedgec.data.sentences import check_same_sentences, check_sentence_record
-from learnedgec.data.text import check_lengths, check_sources, read_jsonl, read_lines
-from learnedgec.errors import InputError
+from learnedgec.data.sentences import (
+    check_same_sentences,
+    check_sentence_record,
+    flat,
+    read_records,
+    renamed,
+)
+from learnedgec.data.text import check_lengths, check_sources, iterate_jsonl, read_lines
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs
 from learnedgec.runtime.runtime import Runtime
@@ -42,8 +48,11 @@ class _Files:
             system's name is the stem of its file.
         ref: reference texts, one file per annotator.
         gold: references with gold edits, as an M2 file.
-        jsonl: instead of the above: one JSONL file per system with the keys source, hypothesis and,
-            optionally, references (a list of texts or nulls).
+        jsonl: instead of the above: a table for each system, as JSON Lines (.jsonl), .csv, .tsv or .parquet,
+            with the columns source, hypothesis and, optionally, references (a text, or a list of texts or
+            nulls); or, with --columns.outputs, one table with a column for each system.
+        columns: what columns of --table are called: --columns.source learner, or {source: learner, outputs:
+            [ours, theirs], references: [first, second]}.
     """
 
     src: str | None = None
@@ -51,6 +60,7 @@ class _Files:
     ref: list[str] | None = None
     gold: str | None = None
     jsonl: list[str] | None = None
+    columns: dict[str, Any] | None = None
 
 
 @dataclass
@@ -119,7 +129,7 @@ class Task:
 
 
 def add_inputs(parser: ArgumentParser) -> None:
-    """Add `--src`, `--hyp`, `--ref`, `--gold` and `--jsonl`."""
+    """Add `--src`, `--hyp`, `--ref`, `--gold`, `--jsonl` and `--columns`."""
     flags.add_fields(parser, _Files, title="input", description=LINES)
 
 
@@ -149,7 +159,7 @@ def read_inputs(
         LengthError: the files are not parallel.
     """
     read = (
-        _read_pool if options.get("pool") else _read_jsonl if options.get("jsonl") else _read_files
+        _read_pool if options.get("pool") else _read_tables if options.get("jsonl") else _read_files
     )
     texts, files = read(options)
     runtime = replace(runtime, tokenise=options.tokenise)
@@ -172,6 +182,11 @@ def _put_baseline_first(options: Namespace) -> str:
     Raises:
         InputError: no other system was given, or the baseline is a folder.
     """
+    if outputs := _columns(options).get("outputs"):
+        if options.baseline not in outputs:
+            raise UnknownNameError("column of outputs", options.baseline, outputs)
+        outputs.sort(key=lambda name: name != options.baseline)
+        return str(options.baseline)
     paths = options.jsonl or system_files(options.hyp or ())
     baseline: str = by_system(paths).get(options.baseline, options.baseline)
     if Path(baseline).is_dir():
@@ -192,6 +207,8 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
     src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
+    if options.get("columns"):
+        raise InputError("--columns is for --table; give both, or neither.")
     if ref and gold:
         raise InputError("--ref and --gold were both given; references come from one of them.")
     if not gold:
@@ -328,25 +345,62 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
     return inputs, [path for path in (options.src, *paths) if path]
 
 
-# -- JSONL -----------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
-def _read_jsonl(options: Namespace) -> tuple[Inputs, list[str]]:
-    """Read one JSONL file per system; all must have the same sources and references."""
-    flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
+def _columns(options: Namespace) -> dict[str, Any]:
+    """Return what the columns of tables are called; those of outputs, if there are any, are a list."""
+    columns = dict(options.get("columns") or {})
+    if isinstance(columns.get("outputs"), str):
+        columns["outputs"] = [columns["outputs"]]
+    options["columns"] = columns
+    return columns
+
+
+def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
+    """Read one table per system, or one of all; all must have the same sources and references."""
+    flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--table contains the whole input")
     paths: list[str] = options.jsonl
+    columns = _columns(options)
+    outputs: list[str] = columns.get("outputs", [])
+    if len(paths) > 1 and outputs:
+        raise InputError("several tables were given with --columns.outputs; give one table.")
     systems: dict[str, list[str]] = {}
     first: list[dict[str, Any]] = []
     sources: list[str] = []
     for name, path in by_system(paths).items():
-        records = read_jsonl(path, required=("source", "hypothesis"))
-        for number, record in enumerate(records, 1):
-            check_sentence_record(record, f"{path}:{number}")
+        records = [_sentence_record(*row, outputs) for row in _rows_of(path, columns)]
         first = first or records
         sources = sources or [record["source"] for record in records]
         check_lengths((paths[0], sources), (path, [record["source"] for record in records]))
         check_same_sentences((paths[0], first), (path, records))
-        systems[name] = [record["hypothesis"] for record in records]
+        for system in outputs or [name]:
+            key = f"outputs of {system}" if outputs else "hypothesis"
+            systems[system] = [record[key] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
     return Inputs(sources, systems, references), paths
+
+
+def _rows_of(path: str, columns: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the renamed columns of each row of a table; standard input is JSON Lines."""
+    required = ("source", "outputs" if "outputs" in columns else "hypothesis")
+    if path == "-":
+        needed = flat({**dict(zip(required, required, strict=True)), **columns})
+        for number, row in enumerate(iterate_jsonl(path, needed), 1):
+            yield f"{path}:{number}", renamed(row, columns)
+    else:
+        yield from read_records(path, required, columns)
+
+
+def _sentence_record(place: str, row: dict[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    """Return the checked sentences of a row, with a key for each of these columns of outputs."""
+    if isinstance(references := row.get("references"), str):
+        row["references"] = [references or None]
+    elif references:
+        row["references"] = [text or None for text in references]
+    texts = dict(
+        zip((f"outputs of {name}" for name in outputs), row.get("outputs", ()), strict=True)
+    )
+    check_sentence_record(row | texts, place, ("source", *(texts or ("hypothesis",))))
+    return row | texts

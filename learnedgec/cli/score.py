@@ -387,7 +387,7 @@ def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     kinds: tuple[Literal["jsonl", "parquet"], ...] = ("jsonl", "parquet")
     for kind in kinds:
         if options[kind]:
-            others = ("src", "hyp", "ref", *(other for other in kinds if other != kind))
+            others = ("src", "hyp", "ref", "columns", *(other for other in kinds if other != kind))
             flags.check_absent(options, others, f"--{kind} contains the whole input")
             return open_records(by_system(options[kind]), kind, options.block_size, copies)
     flags.require(options, hyp="out/*.txt", src="source.txt")

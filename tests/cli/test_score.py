@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import tiny
 
-from learnedgec.data.text import write_lines
+from learnedgec.data.text import read_lines, write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
 
 REFERENCE = "--src src.txt --ref good.txt"
@@ -92,6 +93,30 @@ def test_equal_scores_are_called_equal(run: Any) -> None:
     assert out.splitlines()[-1] == "all systems score the same by m2."
     out = run(f"score {REFERENCE} --hyp good.txt copy.txt src.txt --metric m2").out
     assert "\ngood, copy score highest by m2. Whether" in out
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_table_scores_as_its_texts_do(run: Any, form: str) -> None:
+    names = ("strong", "weak")
+    files = [f"embedded/{name}.txt" for name in ("source", "ref0", "ref1")]
+    files += [f"embedded/systems/{name}.txt" for name in names]
+    columns = dict(zip(("learner", "first", "second", *names), map(read_lines, files), strict=True))
+    frame, table = pd.DataFrame(columns), f"outputs.{form}"
+    if form == "jsonl":
+        write_jsonl(table, frame.to_dict("records"))
+    elif form == "parquet":
+        frame.to_parquet(table)
+    else:
+        frame.to_csv(table, index=False, sep="," if form == "csv" else "\t")
+    rest = "--metric gleu --baseline weak --format csv"
+    references = "--ref embedded/ref0.txt embedded/ref1.txt"
+    systems = "--hyp embedded/systems/strong.txt embedded/systems/weak.txt"
+    texts = run(f"compare --src embedded/source.txt {systems} {references} {rest}")
+    called = "{source: learner, outputs: [strong, weak], references: [first, second]}"
+    assert run(f"compare --table {table} --columns '{called}' {rest}").out == texts.out
+    one = called.replace("[strong, weak]", "weak")
+    (row,) = run(f"score --table {table} --columns '{one}' --metric gleu --format csv").rows
+    assert (row["system"], row["score"]) == ("weak", texts.rows[0]["baseline_score"])
 
 
 def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
