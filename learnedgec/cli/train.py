@@ -143,12 +143,6 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
         f"wrote {path}; enter the names of your files, and run: learnedgec train --config {path}",
         quiet,
     )
-    if "\n  encoder: joint" in text:
-        output.remark(
-            "It continues the released evaluator, so that what you train is for non-commercial research "
-            "only; the file also names open-mpnet, which allows commercial use.",
-            quiet,
-        )
 
 
 # -- learnedgec sweep --------------------------------------------------------------------------------
