@@ -1,6 +1,6 @@
 """Do evaluators mark the same words as wrong in every context?
 
-    LEARNEDGEC_MIRROR=… python scripts/lab/detection.py robustgec:conll14 PACKAGE … [--plot FILE]
+    LEARNEDGEC_MIRROR=… python scripts/lab/detection.py robustgec:conll14 PACKAGE-SEED … [--plot FILE]
 
 A word is marked if the log-odds that the head `detection` gives it are above a threshold. A variant is
 consistent if the words that it shares with its original, by edit distance, have the same marks. CRS is the
@@ -8,13 +8,16 @@ share of cases in which all variants are consistent, and P-CRS the share of cons
 compare the marks of originals with the words that their corrections change.
 
 A head that marks less is more consistent, so there are two tables: with the threshold 0, a probability of ½,
-and with that at which a head marks as many words of the originals as are wrong, so that P equals R. `--plot`
-draws both CRS in the order of the packages. docs/lab/robustness.md has the tables.
+and with that at which a head marks as many words of the originals as are wrong, so that P equals R. Packages
+whose names differ in their last number are seeds of one training: figures are of all seeds together, and
+intervals resample cases. The last column is the difference of CRS from the first package, on the same cases.
+`--plot` draws both CRS in the order of the packages. docs/lab/robustness.md has the tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,9 +43,14 @@ def main() -> None:
     parser.add_argument("--plot")
     options = parser.parse_args()
     cases = load_cases(options.cases)
-    results = {Path(name).name: evaluate(name, cases) for name in options.packages}
+    counts: dict[str, list[Floats]] = {}
+    for name in options.packages:
+        counts.setdefault(re.sub(r"-\d+$", "", Path(name).name), []).append(evaluate(name, cases))
+    means = {name: np.mean(of_seeds, axis=0) for name, of_seeds in counts.items()}
+    first = next(iter(means.values()))
+    results = {name: [*map(figures, mean, first)] for name, mean in means.items()}
     for number, title in enumerate(_TABLES):
-        print(f"\n| {title} | P | R | F0.5 | CRS | P-CRS |\n| --- | --- | --- | --- | --- | --- |")
+        print(f"\n| {title} | P | R | F0.5 | CRS | P-CRS | more CRS |\n|{' --- |' * 7}")
         for name, tables in results.items():
             cells = (f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in tables[number])
             print(f"| {name} | {' | '.join(cells)} |")
@@ -50,8 +58,8 @@ def main() -> None:
         draw(results, options.plot)
 
 
-def evaluate(name: str, cases: Sequence[Case]) -> list[list[Estimate]]:
-    """Return P, R, F0.5, CRS and P-CRS of a package with both thresholds."""
+def evaluate(name: str, cases: Sequence[Case]) -> Floats:
+    """Return the counts of a package with both thresholds (`count_marks`), float64 (2, 6, N)."""
     texts = [pair.source for case in cases for pair in case.pairs]
     runtime = Runtime(dtype="auto")
     rows = word_log_odds(Evaluator.load(name), texts, texts, "detection", runtime=runtime)
@@ -62,13 +70,17 @@ def evaluate(name: str, cases: Sequence[Case]) -> list[list[Estimate]]:
     ]
     of_originals = np.sort(np.concatenate([odds[case.original.source] for case in cases]))
     as_many = float(of_originals[-1 - sum(map(sum, gold))])
-    return [measure(odds, cases, gold, threshold) for threshold in (0.0, as_many)]
+    return np.stack([count_marks(odds, cases, gold, threshold) for threshold in (0.0, as_many)])
 
 
-def measure(
+def count_marks(
     odds: dict[str, Floats], cases: Sequence[Case], gold: Sequence[list[bool]], threshold: float
-) -> list[Estimate]:
-    """Return P, R, F0.5, CRS and P-CRS of the marks of words whose log-odds are above a threshold."""
+) -> Floats:
+    """Return what the marks of words whose log-odds are above a threshold amount to, float64 (6, N).
+
+    For each of N cases: the marked words of the original that are wrong, its marked words, its wrong words,
+    the consistent variants, all variants, and whether all are consistent.
+    """
     hits, marked, wrong, same, variants = np.zeros((5, len(cases)))
     for number, (case, of_gold) in enumerate(zip(cases, gold, strict=True)):
         source = case.original.source
@@ -85,13 +97,20 @@ def measure(
                 )
                 for block in Levenshtein.opcodes(first, second).as_matching_blocks()
             )
-    bootstrap = Bootstrap(len(cases))
+    return np.stack([hits, marked, wrong, same, variants, same == variants])
+
+
+def figures(counts: Floats, first: Floats) -> list[Estimate]:
+    """Return P, R, F0.5, CRS, P-CRS, and how much more CRS than the first package has, from their counts."""
+    hits, marked, wrong, same, variants, robust = counts
+    bootstrap = Bootstrap(len(hits))
     return [
         bootstrap.ratio(hits, marked),
         bootstrap.ratio(hits, wrong),
         bootstrap.ratio(hits, 0.8 * marked + 0.2 * wrong),
-        bootstrap.mean((same == variants).astype(np.float64)),
+        bootstrap.mean(robust),
         bootstrap.ratio(same, variants),
+        bootstrap.mean(robust - first[-1]),
     ]
 
 
