@@ -1,6 +1,6 @@
 """Make `learnedgec/applications/edit_confidence.json`: the weights by which edits of a correction are sure.
 
-    LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py [--sentences 2000]
+    LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py [--sentences 1000]
     LEARNEDGEC_MIRROR=… python scripts/fit_edit_confidence.py --report dev
 
 The first fits them to edits of seven systems on `pillars:train`. The second prints how well they tell edits
@@ -38,7 +38,6 @@ from learnedgec.data.text import write_text
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import RELEASED as ANNOTATOR
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.evaluators.released import RATED
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, resample
@@ -47,6 +46,8 @@ from learnedgec.training.pairs.referenced import pooled_references
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/applications" / WEIGHTS
 SYSTEMS = ("T5-11B", "GECToR-2024", "Chat-LLaMa-2-13B-FT")
 TRAIN_SYSTEMS = (*SYSTEMS, "EditScorer", "CTC-Copy", "UL2-20B", "Chat-LLaMa-2-7B-FT")
+EVALUATOR, PENALTY = "open-mpnet", 0.2
+HEADS = ("detection", "likelihood")
 # Rarer types weigh nothing.
 LEAST = 30
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -66,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--report", choices=("dev", "test"))
     parser.add_argument("--out", type=Path, default=PLACE)
     options = parser.parse_args()
@@ -94,13 +95,13 @@ def fit(sentences: int, out: Path) -> None:
     sources = list(load_parallel("pillars:train").sources)[:sentences]
     accepted = accepted_edits(sources, "train")
     outputs = load_outputs("pillars:train")
-    evaluator = Evaluator.load(RATED)
-    heads = sorted(evaluator.model.config.heads)
     runtime = Runtime(dtype="auto", progress=True)
     all_sources = sources * len(TRAIN_SYSTEMS)
     hypotheses = [text for system in TRAIN_SYSTEMS for text in outputs[system][:sentences]]
     edits = extract_edits(list(zip(all_sources, hypotheses, strict=True)), ANNOTATOR)
-    contributions = edit_contributions(evaluator, heads, all_sources, edits, runtime=runtime)
+    contributions = edit_contributions(
+        Evaluator.load(EVALUATOR), HEADS, all_sources, edits, runtime=runtime
+    )
     traits = edit_traits(all_sources, edits)
     flat = [edit.type for row in edits for edit in row]
     types = sorted(name for name, count in Counter(flat).items() if count >= LEAST)
@@ -113,23 +114,17 @@ def fit(sentences: int, out: Path) -> None:
     # Units in which a penalty weighs alike.
     units = np.concatenate([contributions.std(axis=0), np.ones(len(types)), traits.std(axis=0)])
     features = np.hstack([contributions, of_type, traits]) / units
-    model = LogisticRegression(C=0.02, max_iter=3000).fit(features, valid)
-    split = np.cumsum([contributions.shape[1], len(types)])
-    of_heads, of_types, of_traits = np.split(model.coef_[0] / units, split)
-    # Heads that read words have one weight.
-    reads = [evaluator.model.config.head(head).reads for head in heads]
-    ends = np.cumsum([1 if kind == "tokens" else 2 for kind in reads])[:-1]
+    model = LogisticRegression(C=PENALTY, max_iter=3000).fit(features, valid)
+    weights = iter(map(_rounded, model.coef_[0] / units))
     content: dict[str, Any] = {
-        "evaluator": RATED,
+        "evaluator": EVALUATOR,
         "fitted_to": f"{len(valid)} edits of {', '.join(TRAIN_SYSTEMS)} on {sentences} sentences of "
         "pillars:train",
         "intercept": round(float(model.intercept_[0]), 4),
-        "heads": {
-            head: list(map(_rounded, weights))
-            for head, weights in zip(heads, np.split(of_heads, ends), strict=True)
+        **{
+            part: dict(zip(names, weights, strict=False))
+            for part, names in (("heads", HEADS), ("types", types), ("traits", TRAITS))
         },
-        "types": {name: _rounded(weight) for name, weight in zip(types, of_types, strict=True)},
-        "traits": {name: _rounded(weight) for name, weight in zip(TRAITS, of_traits, strict=True)},
     }
     write_text(out, json.dumps(content, indent=2) + "\n")
     print(f"{len(valid)} edits, {np.mean(valid):.3f} valid")

@@ -1,13 +1,14 @@
 """The confidence of each edit of a correction, by an evaluator, its error type and its form.
 
-The log-odds that a careful annotator accepts an edit e among the edits E of a hypothesis are
+The log-odds that a careful annotator accepts an edit e of a hypothesis are
 
-    b + Σ_h  v_h · (h(E) − h(E∖{e})) + w_h · (h({e}) − h(∅))  +  t(type of e)  +  u · traits of e
+    b + v · r(e) + Σ_h  w_h · (h({e}) − h(∅)) + t(type of e) + u · traits of e
 
-where h(T) is the value of a head of the evaluator for the source with the edits T applied. A head that reads
-single words contributes v_h times the log-odds that the words of e are right instead. The weights were
-fitted by logistic regression to edits of systems on BEA-19 dev, of which some reference has about 78 %
-(`scripts/fit_edit_confidence.py`; how well they tell edits apart: docs/lab/edit-confidence.md).
+where r(e) is the mean log-odds that the words of e, or the word after a deletion, are right in the
+hypothesis, by a head that reads words, and h(T) the value of another head for the source with the edits T
+applied. So E edits need E + 2 texts. The weights were fitted by logistic regression to edits of systems on
+BEA-19 dev, of which some reference has about 79 % (`scripts/fit_edit_confidence.py`; how well they tell edits
+apart: docs/lab/edit-confidence.md).
 """
 
 from __future__ import annotations
@@ -217,8 +218,7 @@ def edit_confidence(
     edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
     An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
     `texts(threshold)` of the result leaves out the edits with less confidence, and those that need them
-    (`sure`). The evaluator is `joint-mpnet-3`, for research only, which
-    `learnedgec evaluators fetch joint-mpnet-3` gets.
+    (`sure`). The evaluator is `open-mpnet`.
 
     Args:
         sources: N sources.
@@ -230,7 +230,6 @@ def edit_confidence(
         LengthError: sources and hypotheses differ in length.
         InputError: there is no sentence, or an input is no list of texts.
         UnknownNameError: no annotator has this name.
-        ModelError: the evaluator is not installed.
 
     Warns:
         TextWarning: something in the texts looks like a mistake.
@@ -246,14 +245,9 @@ def edit_confidence(
     edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     fitted = _weights()
     weights = fitted["heads"]
-    contributions = edit_contributions(
-        Evaluator.load(fitted["evaluator"], runtime=runtime),
-        list(weights),
-        sources,
-        edits,
-        runtime=runtime,
-    )
-    log_odds = fitted["intercept"] + contributions @ np.concatenate(list(weights.values()))
+    evaluator = Evaluator.load(fitted["evaluator"], runtime=runtime)
+    contributions = edit_contributions(evaluator, list(weights), sources, edits, runtime=runtime)
+    log_odds = fitted["intercept"] + contributions @ list(weights.values())
     log_odds += edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
     log_odds += [
         fitted["types"].get(edit.type, 0.0) for of_sentence in edits for edit in of_sentence
@@ -280,7 +274,7 @@ def edit_contributions(
     *,
     runtime: Runtime = Runtime(),
 ) -> Floats:
-    """Return the contributions of each edit to the values of an evaluator's heads.
+    """Return what the heads of an evaluator say of each edit.
 
     Args:
         evaluator: the evaluator.
@@ -290,65 +284,47 @@ def edit_contributions(
         runtime: how to run.
 
     Returns:
-        float64 (M, K). Each head has the difference that the edit makes after all others, and the difference
-        that it makes alone, in the head's units. A head that reads tokens has one number, the log-odds that
-        the words of the edit are right, or 0 if they were truncated.
+        float64 (M, H). A head that reads tokens has the mean log-odds that the words of the edit are right in
+        the text with all edits, or 0 if they were truncated; any other head has the difference that the edit
+        makes alone, in the head's units.
     """
     options = evaluator.model.config.heads
-    reads_words = [options.get(head, {}).get("reads") == "tokens" for head in heads]
-    rows = [
-        (source, of_sentence, edit)
+    words = [head for head in heads if options.get(head, {}).get("reads") == "tokens"]
+    columns = {head: _log_odds(evaluator, head, sources, edits, runtime) for head in words}
+    alone = [
+        (source, text)
         for source, of_sentence in zip(sources, edits, strict=True)
         for edit in of_sentence
+        for text in (apply_edits(source, [edit]), source)
     ]
-    if not rows:
-        return np.empty((0, 2 * len(heads) - sum(reads_words)))
-    compared = [head for head, words in zip(heads, reads_words, strict=True) if not words]
-    columns = dict(zip(compared, _differences(evaluator, compared, rows, runtime), strict=True))
-    for head in set(heads) - set(compared):
-        columns[head] = _word_log_odds(evaluator, head, sources, edits, runtime)
-    return np.concatenate([columns[head] for head in heads], axis=1)
-
-
-def _differences(
-    evaluator: Evaluator,
-    heads: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[Edit], Edit]],
-    runtime: Runtime,
-) -> Floats:
-    """Return each edit's change of the value of each head, after all others and alone, (H, M, 2)."""
-    texts = [
-        text
-        for source, of_sentence, edit in rows
-        for text in (
-            apply_edits(source, of_sentence),
-            apply_edits(source, [other for other in of_sentence if other != edit]),
-            apply_edits(source, [edit]),
-            source,
+    if others := [head for head in heads if head not in words]:
+        # Equal texts of equal sources are encoded once.
+        values = evaluator.predict(
+            [source for source, _ in alone], [text for _, text in alone], others, runtime=runtime
         )
-    ]
-    # Equal texts of equal sources are encoded once.
-    values = evaluator.predict(
-        [row[0] for row in rows for _ in range(4)], texts, heads, runtime=runtime
-    )
-    of_texts = np.reshape([values[head] for head in heads], (len(heads), len(rows), 4))
-    differences: Floats = of_texts[:, :, ::2] - of_texts[:, :, 1::2]
-    return differences
+        columns |= {head: value[::2] - value[1::2] for head, value in values.items()}
+    contributions: Floats = np.column_stack([columns[head] for head in heads])
+    return contributions
 
 
-def _word_log_odds(
+def _log_odds(
     evaluator: Evaluator,
     head: str,
     sources: Texts,
     edits: Sequence[Sequence[Edit]],
     runtime: Runtime,
 ) -> Floats:
-    """Return the mean log-odds that the words of each edit, or the word after it, are right, (M, 1)."""
-    texts = [apply_edits(*row) for row in zip(sources, edits, strict=True)]
+    """Return the mean log-odds that the words of each edit, or the word after it, are right, (M,)."""
+    edited = [row for row in zip(sources, edits, strict=True) if row[1]]
+    of_texts = word_log_odds(
+        evaluator,
+        [source for source, _ in edited],
+        [apply_edits(*row) for row in edited],
+        head,
+        runtime=runtime,
+    )
     means = []
-    for of_sentence, log_odds in zip(
-        edits, word_log_odds(evaluator, sources, texts, head, runtime=runtime), strict=True
-    ):
+    for (_, of_sentence), of_words in zip(edited, of_texts, strict=True):
         for edit in of_sentence:
             before = [
                 other for other in of_sentence if (other.start, other.end) < (edit.start, edit.end)
@@ -357,9 +333,9 @@ def _word_log_odds(
                 len(other.correction.split()) - (other.end - other.start) for other in before
             )
             count = len(edit.correction.split())
-            means.append(-log_odds[start : start + max(count, 1)].mean())
-    column: Floats = np.nan_to_num(means).reshape(-1, 1)
-    return column
+            means.append(-of_words[start : start + max(count, 1)].mean())
+    log_odds: Floats = np.nan_to_num(np.array(means, dtype=float))
+    return log_odds
 
 
 def edit_traits(sources: Texts, edits: Sequence[Sequence[Edit]]) -> Floats:
@@ -394,7 +370,7 @@ def edit_traits(sources: Texts, edits: Sequence[Sequence[Edit]]) -> Floats:
 
 @cache
 def _weights() -> Mapping[str, Any]:
-    """Return the fitted weights: `intercept`, those of `types` and `traits`, and two for each head."""
+    """Return the fitted weights: `intercept`, and those of `heads`, `types` and `traits`."""
     content = (files("learnedgec.applications") / WEIGHTS).read_text(encoding="utf-8")
     weights: Mapping[str, Any] = json.loads(content)
     return weights
@@ -446,7 +422,7 @@ def word_log_odds(
     with torch.inference_mode(), autocast(runtime):
         batches = padded_batches(evaluator.tokenizer, encoded, runtime, description=evaluator.name)
         for places, batch in batches:
-            output = evaluator.encode(batch, kind, precision)
+            output = evaluator.encode(batch, kind, precision, config.head(head).layer)
             logits = evaluator.model.token_logits(output, head).double().cpu().numpy()
             for place, values in zip(places, logits, strict=True):
                 text = distinct[place][1]

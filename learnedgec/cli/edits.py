@@ -29,7 +29,6 @@ from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator, default_annotator, describe_annotator
 from learnedgec.errors import InputError
-from learnedgec.evaluators.released import RATED
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.types import Texts
@@ -50,8 +49,7 @@ class _Files(flags.Annotator):
         gold: an M2 file, for --apply.
         apply: write the text of --gold as each sentence's first annotator corrects it.
         confidence: write a row for each edit, with the probability that a careful annotator accepts it, by
-            the evaluator joint-mpnet-3, for research only (learnedgec evaluators fetch joint-mpnet-3), which
-            does not see whether an edit changes the meaning.
+            the evaluator open-mpnet, which does not see whether an edit changes the meaning.
     """
 
     src: str | None = None
@@ -129,9 +127,7 @@ def _judge(sources: Texts, hypotheses: Texts, options: Namespace) -> JudgedEdits
     from learnedgec.applications.confidence import edit_confidence
 
     runtime = flags.read_runtime(options)
-    judged = edit_confidence(sources, hypotheses, annotator=options.annotator, runtime=runtime)
-    flags.introduce_evaluator((), options, RATED)
-    return judged
+    return edit_confidence(sources, hypotheses, annotator=options.annotator, runtime=runtime)
 
 
 # -- learnedgec filter -------------------------------------------------------------------------------
@@ -157,8 +153,8 @@ def filter_edits(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
-        "joint-mpnet-3, for research only (learnedgec evaluators fetch joint-mpnet-3), and write the text "
-        "with the others. Edits that need each other stay or go together. Changed meaning is not seen.",
+        "open-mpnet, and write the text with the others. Edits that need each other stay or go together. "
+        "Changed meaning is not seen.",
         common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=LINES)

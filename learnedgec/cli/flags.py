@@ -351,13 +351,13 @@ def read_metrics(options: Namespace) -> list[NamedMetric]:
     ]
 
 
-def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace, *others: str) -> None:
-    """Say what a released evaluator is when a metric, or something else, reads it for the first time.
+def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> None:
+    """Say what a released evaluator is when a metric reads it for the first time.
 
     A file in the cache's folder remembers that it was said.
     """
     names = {package.manifest["name"] for metric in metrics for package in metric.packages}
-    for name in sorted({*names, *others} & RELEASES.keys()):
+    for name in names & RELEASES.keys():
         said = cache_folder() / f"introduced-{name}"
         if options.quiet or said.exists():
             continue

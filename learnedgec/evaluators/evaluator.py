@@ -340,8 +340,8 @@ class Evaluator:
         # (kind of input, precision) -> input -> values. Threads share it and may add a row at any
         # time. A full memory is replaced, not emptied, so that readers keep their rows.
         self._memory: dict[tuple[str, str], dict[Item, Floats]] = {}
-        # (low-rank matrices on, precision) -> the encoder that computes with them.
-        self._encoders: dict[tuple[bool, Precision], Any] = {}
+        # (low-rank matrices on, precision, number of layers) -> the encoder that computes with them.
+        self._encoders: dict[tuple[bool, Precision, int | None], Any] = {}
 
     @classmethod
     def from_pretrained(cls, name: PathLike, *, runtime: Runtime = Runtime()) -> Evaluator:
@@ -433,14 +433,15 @@ class Evaluator:
         }
         return {name: (values | totals)[name] for name in names}
 
-    def encode(self, batch: Batch, kind: str, precision: Precision) -> Any:
-        """Return what `EvaluatorModel.encode` does, with weights that are merged and rounded only once."""
-        lora = self.model.config.uses_lora(kind)
-        if (lora, precision) not in self._encoders:
-            self._encoders[lora, precision] = inference_encoder(
-                self.model.encoder, lora=lora, dtype=getattr(torch, precision)
-            )
-        return self.model.encode(batch, kind, self._encoders[lora, precision])
+    def encode(
+        self, batch: Batch, kind: str, precision: Precision, layers: int | None = None
+    ) -> Any:
+        """Return what `EvaluatorModel.encode` does, with weights merged and rounded only once."""
+        key = self.model.config.uses_lora(kind), precision, layers
+        if key not in self._encoders:
+            dtype = getattr(torch, precision)
+            self._encoders[key] = inference_encoder(self.model.encoder, key[0], dtype, layers)
+        return self.model.encode(batch, kind, self._encoders[key])
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.

@@ -195,7 +195,7 @@ def remove_lora(encoder: torch.nn.Module, *, merge: bool = False) -> None:
 
 
 def inference_encoder(
-    encoder: torch.nn.Module, *, lora: bool, dtype: torch.dtype
+    encoder: torch.nn.Module, lora: bool, dtype: torch.dtype, layers: int | None = None
 ) -> torch.nn.Module:
     """Return an encoder that computes the same without low-rank matrices, and so with less work.
 
@@ -203,6 +203,7 @@ def inference_encoder(
         encoder: a transformer, with which it shares all weights that are equal.
         lora: whether the low-rank matrices are on.
         dtype: the dtype of the linear layers; what else there is stays as it is.
+        layers: the number of its lowest layers that compute; all by default.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
@@ -212,6 +213,8 @@ def inference_encoder(
     tensors = (*encoder.parameters(), *encoder.buffers())
     shared: dict[int, Any] = {id(tensor): tensor for tensor in tensors}
     plain = copy.deepcopy(encoder, shared)
+    if layers is not None:
+        keep_layers(plain, layers)
     remove_lora(plain, merge=lora)
     for layer in plain.modules():
         if isinstance(layer, torch.nn.Linear) and layer.weight.dtype != dtype:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+import torch
 
 from learnedgec import Evaluator, edit_confidence
 from learnedgec.applications.confidence import JudgedEdits, edit_contributions, word_log_odds
@@ -18,34 +19,17 @@ from learnedgec.cli.main import main
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.errors import InputError, LengthError, TextWarning
 from learnedgec.evaluators.evaluator import HeadConfig
+from learnedgec.evaluators.inference import word_places
 from learnedgec.runtime.runtime import Runtime
 
 ANNOTATOR = "en-ewt-sm"
 SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
 HYPOTHESES = ["She goes home .", "They like dogs .", "Fine ."]
-HEADS = ["fluency", "meaning"]
 
 
-def test_contributions_are_differences_of_the_text_with_and_without_an_edit(
-    tiny_evaluator: Path,
+def test_a_head_says_what_an_edit_changes_alone_and_one_that_reads_words_whether_they_are_right(
+    tmp_path: Path,
 ) -> None:
-    evaluator = Evaluator.load(str(tiny_evaluator))
-    edits = [[Edit(1, 2, "goes")], [], [Edit(1, 2, "like"), Edit(2, 3, ""), Edit(4, 4, ".")]]
-    sources = [SOURCES[0], SOURCES[2], SOURCES[1]]
-    contributions = edit_contributions(evaluator, HEADS, sources, edits)
-    assert contributions.shape == (4, 4)
-    rows = iter(contributions)
-    for source, row in zip(sources, edits, strict=True):
-        for edit in row:
-            others = [other for other in row if other != edit]
-            texts = [apply_edits(source, chosen) for chosen in (row, others, [edit], [])]
-            values = evaluator.predict([source] * 4, texts, HEADS)
-            expected = [values[head][::2] - values[head][1::2] for head in HEADS]
-            assert next(rows) == pytest.approx(np.concatenate(expected), abs=1e-5)
-    assert edit_contributions(evaluator, HEADS, [], []).shape == (0, 4)
-
-
-def test_a_head_that_reads_words_says_how_likely_those_of_an_edit_are_right(tmp_path: Path) -> None:
     heads = {"wrong": HeadConfig("pair", reads="tokens"), "fluency": HeadConfig()}
     evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "words", heads=heads)))
     # Their order does not matter.
@@ -54,25 +38,68 @@ def test_a_head_that_reads_words_says_how_likely_those_of_an_edit_are_right(tmp_
     texts = ["She has a go the dogs ? .", "He", "He goes home ."]
     assert [apply_edits(*row) for row in zip(sources, edits, strict=True)] == texts
     contributions = edit_contributions(evaluator, ["fluency", "wrong"], sources, edits)
-    assert contributions.shape == (4, 3)
     first, _, last = word_log_odds(evaluator, sources, texts, "wrong")
     # "dogs ?"; "has a"; the word after the deletion, "the"; ".".
     expected = [first[5:7].mean(), first[1:3].mean(), first[4], last[3]]
-    assert contributions[:, 2] == pytest.approx([-value for value in expected])
-    alone = edit_contributions(evaluator, ["fluency"], sources, edits)
-    assert contributions[:, :2] == pytest.approx(alone, abs=1e-5)
-    assert edit_contributions(evaluator, ["fluency", "wrong"], [], []).shape == (0, 3)
+    assert contributions[:, 1] == pytest.approx([-value for value in expected])
+    alone = [(source, edit) for source, row in zip(sources, edits, strict=True) for edit in row]
+    with_edit, without = (
+        evaluator.predict([source for source, _ in alone], chosen, ["fluency"])["fluency"]
+        for chosen in (
+            [apply_edits(source, [edit]) for source, edit in alone],
+            [source for source, _ in alone],
+        )
+    )
+    assert contributions[:, 0] == pytest.approx(with_edit - without, abs=1e-5)
+    assert edit_contributions(evaluator, ["fluency", "wrong"], [], []).shape == (0, 2)
+
+
+def test_only_texts_with_edits_and_single_edits_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = {"wrong": HeadConfig(reads="tokens"), "fluency": HeadConfig()}
+    evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "few", heads=heads)))
+    read: list[int] = []
+    encode = evaluator.model.encode
+
+    def counted(batch: Any, *others: Any) -> Any:
+        read.append(len(batch["input_ids"]))
+        return encode(batch, *others)
+
+    monkeypatch.setattr(evaluator.model, "encode", counted)
+    edits = [[Edit(1, 2, "goes"), Edit(2, 3, "house"), Edit(3, 3, "!")], []]
+    edit_contributions(evaluator, ["wrong", "fluency"], ["She go home", "Fine ."], edits)
+    # The text with all edits; the source, and the three with one edit.
+    assert sum(read) == 1 + 4
+
+
+def test_a_head_of_a_lower_layer_reads_what_it_reads_in_the_whole_encoder(tmp_path: Path) -> None:
+    heads = {"wrong": HeadConfig(reads="tokens", layer=1)}
+    evaluator = Evaluator.load(str(tiny.save_evaluator(tmp_path / "lower", heads=heads)))
+    (row,) = word_log_odds(evaluator, ["He go ."], ["He goes ."], "wrong")
+    inputs = evaluator.tokenizer(["He goes ."], return_tensors="pt")
+    with torch.inference_mode():
+        logits = evaluator.model.token_logits(evaluator.model.encode(inputs, "hypothesis"), "wrong")
+    words = word_places(
+        "He goes .", evaluator.tokenizer("He goes .", return_offsets_mapping=True)["offset_mapping"]
+    )
+    expected = [
+        np.mean([v for w, v in zip(words, logits[0].tolist(), strict=True) if w == place])
+        for place in range(4)
+    ]
+    assert row == pytest.approx(expected, abs=1e-5)
 
 
 def test_an_edit_that_corrects_is_surer_than_one_that_does_not() -> None:
-    sources = ["She go home every day .", "I have seen him yesterday ."]
-    right = ["She goes home every day .", "I saw him yesterday ."]
-    wrong = ["She going home every day .", "I have saw him yesterday ."]
+    sources = ["She go home every day .", "He is tall boy .", "They was late ."]
+    right = ["She goes home every day .", "He is a tall boy .", "They were late ."]
+    wrong = ["She going home every day .", "He is an tall boy .", "They being late ."]
     confidences = [
         [edits[0][1] for edits in edit_confidence(sources, texts, annotator=ANNOTATOR).edits]
         for texts in (right, wrong)
     ]
-    assert np.all(np.greater(*confidences))
+    for sure, unsure in zip(*confidences, strict=True):
+        assert sure > unsure
 
 
 def test_edits_at_or_below_the_threshold_are_left_out() -> None:
