@@ -269,6 +269,14 @@ def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
         record = read_json(path)
         if record["resamples"] == resamples:
             latest[record["benchmark"], record["metric"]] = record
+    return in_order(latest.values())
+
+
+def in_order(cells: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return cells by benchmark and metric in the order of `BENCHMARKS` and `METRICS`, and sentinels last.
+
+    The card of a metric has the agreement of what comes first: the metric as it is by default.
+    """
     labels = [load_quietly(name).label for name in METRICS]
 
     def place(record: Mapping[str, Any]) -> tuple[int, int]:
@@ -278,7 +286,7 @@ def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
             labels.index(metric) if metric in labels else len(labels) - len(SENTINELS),
         )
 
-    return sorted(latest.values(), key=place)
+    return [dict(cell) for cell in sorted(cells, key=place)]
 
 
 def update(board: dict[str, Any], cells: Sequence[Mapping[str, Any]]) -> None:
@@ -298,7 +306,7 @@ def update(board: dict[str, Any], cells: Sequence[Mapping[str, Any]]) -> None:
         board["metrics"].setdefault(cell["metric"], {}).update(about_metric(cell))
     replaced = {(cell["benchmark"], cell["metric"]) for cell in cells}
     others = [row for row in board["cells"] if (row["benchmark"], row["metric"]) not in replaced]
-    board["cells"] = others + [row for cell in cells for row in board_rows(cell)]
+    board["cells"] = in_order([*others, *(row for cell in cells for row in board_rows(cell))])
 
 
 def about_metric(cell: Mapping[str, Any]) -> dict[str, Any]:

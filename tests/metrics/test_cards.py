@@ -97,3 +97,5 @@ def test_agreement_is_that_of_the_results() -> None:
     assert first["r"].startswith(".866 [")
     assert first["sentences"].startswith("accuracy .673 [")
     assert load_card("ensemble").agreement == ()
+    # `learnedgec metrics` shows what comes first: the metric as it is by default.
+    assert load_card("impara").agreement[0]["metric"] == load_metric("impara").label
