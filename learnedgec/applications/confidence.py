@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
@@ -106,9 +106,9 @@ class JudgedEdits:
     def sure(self, threshold: float) -> list[list[Edit]]:
         """Return the edits of each source whose confidence is above a threshold.
 
-        Edits that need each other stay or go together, by the mean of their log-odds, so that no text is half
-        corrected. They move a word, other than an article, which one removes and another inserts; or at most
-        three tokens are between them, and they change verbs, as in `is always keep` → `always keeps`, or
+        Edits that need each other stay or go together, by the least of their confidences, so that no text is
+        half corrected. They move a word, other than an article, which one removes and another inserts; or at
+        most three tokens are between them, and they change verbs, as in `is always keep` → `always keeps`, or
         gain more together than apart by the head `quality` of `open-mpnet`. If the result cannot be a
         correction of the source (`is_correction`), such as a blank line, no edit stays.
 
@@ -141,10 +141,7 @@ class JudgedEdits:
         ]
         while True:
             kept = [
-                [
-                    logit([row[place][1] for place in group]).mean() > logit(threshold)
-                    for group in of_row
-                ]
+                [min(row[place][1] for place in group) > threshold for group in of_row]
                 for row, of_row in zip(self.edits, groups, strict=True)
             ]
             # Only pairs of which one edit would stay are read, once.

@@ -182,12 +182,9 @@ def _what_stayed(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold:
     counts = Counter(
         (edit in kept, confidence > threshold) for row, kept in rows for edit, confidence in row
     )
-    unsure = f"with a confidence of {threshold:g} or less"
-    reasons = [f"{counts[False, False]:,} {unsure}"]
+    reasons = [f"{counts[False, False]:,} with a confidence of {threshold:g} or less"]
     if others := counts[False, True]:
-        reasons.append(f"{others:,} that make no correction without them")
-    if needed := counts[True, False]:
-        reasons.append(f"but not {needed:,} others {unsure}, which surer edits need")
+        reasons.append(f"{others:,} surer ones that make no correction without them")
     whole = sum(len(row) == len(kept) for row, kept in rows)
     none = sum(not kept for _, kept in rows)
     return (
