@@ -29,7 +29,7 @@ from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.sentences import Sentences
+from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.tables import as_html
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
@@ -236,7 +236,8 @@ def edit_confidence(
         >>> [(edit.correction, confidence > 0.8) for edit, confidence in judged.edits[0]]
         [('goes', True)]
     """
-    sources, systems, _ = checked_inputs((), sources, {"hypotheses": hypotheses}, None, runtime)
+    given = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+    sources, systems, _ = checked_inputs((), sources, given, None, runtime)
     hypotheses = systems["hypotheses"]
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)

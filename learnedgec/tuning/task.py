@@ -11,7 +11,6 @@ from typing import Any
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.rated import of_table
 from learnedgec.data.sentences import Columns, Rows
 from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, OutputError
@@ -387,7 +386,7 @@ def _loaded(benchmark: str | Benchmark | Rows, columns: Columns | None = None) -
     if isinstance(benchmark, Benchmark):
         return benchmark
     if not isinstance(benchmark, str):
-        return of_table(benchmark, columns)
+        return load_benchmark(benchmark, columns)
     first, *others = expand_benchmarks([benchmark])
     if others:
         raise InputError(

@@ -14,7 +14,7 @@ import pandas
 import pytest
 
 import learnedgec
-from learnedgec.data.benchmarks import Ranking
+from learnedgec.data.benchmarks import Ranking, load_benchmark
 from learnedgec.data.benchmarks.rated import of_table
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import (
@@ -205,7 +205,7 @@ NAMES: Any = {"source": "src", "outputs": ["a", "b"], "best": "who"}
 def test_choices_between_columns_of_outputs_are_rankings(from_file: bool) -> None:
     frame = pandas.DataFrame(CHOICES)
     frame.to_csv("choices.csv", index=False)
-    benchmark = of_table("choices.csv" if from_file else frame, NAMES)
+    benchmark = load_benchmark("choices.csv" if from_file else frame, NAMES)
     assert benchmark.sources == ("He go .", "She go .", "We goes .")
     assert benchmark.systems["b"] == ("He going .", "She goes .", "We goes .")
     assert benchmark.rankings == (

@@ -11,7 +11,7 @@ from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, jfleg, peet, se
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, of_table, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
-from learnedgec.data.sentences import Columns
+from learnedgec.data.sentences import Columns, Rows
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.files import check_no_path, local_path
 from learnedgec.runtime.plugins import Registry
@@ -92,8 +92,8 @@ REGISTRY: Registry[BenchmarkEntry] = Registry(
 )
 
 
-def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
-    """Return a benchmark by name.
+def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmark:
+    """Return a benchmark by name, or that of a table in memory (`of_table`).
 
     Args:
         name: one of
@@ -121,6 +121,8 @@ def load_benchmark(name: str, columns: Columns | None = None) -> Benchmark:
         >>> len(benchmark.sources), len(benchmark.comparisons())
         (72, 351)
     """
+    if not isinstance(name, str):
+        return of_table(name, columns)
     head, *words = name.split(":")
     folder, part = (name, "") if local_path(name) else name.rpartition(":")[::2]
     path = local_path(folder)
