@@ -11,14 +11,14 @@ The corpus is scored at once, when all documents are done.
 """
 
 from learnedgec import score
-from learnedgec.applications.reward import extract_correction
+from learnedgec.applications.completions import extract_correction
 
 METRIC, SOURCE, REFERENCES = "gleu", "source", "references"  # the metric, and keys of a document
 
 
 def process_results(document, completions):
     """Return what is kept of a document: the source, the correction in the completion, references."""
-    correction = extract_correction(completions[0])
+    correction = extract_correction(completions[0], document[SOURCE])
     return {METRIC: (document[SOURCE], correction, document[REFERENCES])}
 
 

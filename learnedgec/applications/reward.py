@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
+from learnedgec.applications.completions import Completion, completed_text, extract_correction
 from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated, Statistics
@@ -33,49 +34,6 @@ from learnedgec.types import Floats, Texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""The completion of a policy, a text or the messages of a chat."""
-
-_TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
-# The colon of a label stands at its word; a tokenised sentence may itself say "The answer is : ...".
-_LABEL = re.compile(
-    r"(?:the\s+)?(?:corrected\s+(?:sentence|text|version)(?:\s+is)?\s*"
-    r"|(?:corrected|correction|answer|output)(?:\s+(?:sentence|text|version))?(?:\s+is)?):\s*",
-    re.IGNORECASE,
-)
-_QUOTES = {'"': '"', "“": "”", "«": "»"}
-
-
-def extract_correction(completion: str) -> str:
-    r"""Return the corrected sentence in what a model wrote.
-
-    Thoughts (`<think>…</think>`) are dropped. Of what is left, the last `<answer>…</answer>` (or
-    `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else everything. A label such as
-    `Corrected sentence:` or `Answer:` and quotation marks around the whole are removed; line feeds become
-    spaces. A space before the colon says that the words are part of a tokenised sentence.
-
-    Example:
-        >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
-        'He goes .'
-    """
-    text = _THOUGHT.sub(" ", completion)
-    tagged = _TAGGED.findall(text)
-    if tagged:
-        text = tagged[-1][1]
-    elif fenced := _FENCED.findall(text):
-        text = fenced[-1]
-    text = text.strip()
-    if label := _LABEL.match(text):
-        text = text[label.end() :]
-    text = " ".join(text.split())
-    inside = text[1:-1]
-    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in inside:
-        text = inside.strip()
-    return text
-
 
 # At most .2 % of strong systems' outputs on BEA-19 dev (`pillars:dev`) keep less or have a longer edit, and
 # .1 to 5.8 % of human rewritings (the references of `jfleg:dev` and `gmeg`). At most .2 % of systems' outputs
@@ -214,7 +172,8 @@ class Reward:
         source: the column that holds the sources.
         references: the column that holds each source's references (a text or a list of texts), for a metric
             that needs them.
-        extract: how the correction is found in a completion.
+        extract: how the correction is found in a completion; by default `extract_correction`, which is given
+            the source, too.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
         edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
         meaning: the penalty for a changed meaning.
@@ -232,7 +191,7 @@ class Reward:
     metric: BoundMetric
     source: str = "source"
     references: str | None = None
-    extract: Callable[[str], str] = extract_correction
+    extract: Callable[[str], str] | None = None
     centre: bool = False
     edit_penalty: float = 0.0
     meaning: MeaningPenalty | None = None
@@ -264,7 +223,7 @@ class Reward:
         given = [
             f"{name}={(value.label if isinstance(value, BoundMetric) else value)!r}"
             for name, value in values.items()
-            if value not in (None, False, 0.0, extract_correction)
+            if value not in (None, False, 0.0)
         ]
         return f"Reward({', '.join([repr(self.metric.label), *given])})"
 
@@ -289,13 +248,19 @@ class Reward:
             InputError: the completions or the column of the sources are not there, are no lists, or are not
                 parallel, or references are `None`.
         """
-        texts = [
-            self.extract(_text(completion, f"completions[{place}]"))
+        written = [
+            completed_text(completion, f"completions[{place}]")
             for place, completion in enumerate(self._listed("completions", completions))
         ]
-        if not texts:
+        if not written:
             return []
-        sources, references = self._given(columns, len(texts))
+        sources, references = self._given(columns, len(written))
+        extracted = (
+            map(self.extract, written)
+            if self.extract
+            else map(extract_correction, written, sources)
+        )
+        texts = list(extracted)
         if not self.history:
             # Likely mistakes are reported once, not at each step.
             inputs = (sources, {"completions": texts}, references, self.metric.runtime)
@@ -404,7 +369,7 @@ class Options(TypedDict, total=False):
 
     source: str
     references: str
-    extract: Callable[[str], str]
+    extract: Callable[[str], str] | None
     centre: bool
     edit_penalty: float
     meaning: MeaningPenalty | None
@@ -456,26 +421,3 @@ def reward(
 def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:
     """Return a system's sentence scores, float64 (N,)."""
     return np.asarray(metric.metric.sentence_scores(statistics), dtype=np.float64)
-
-
-def _text(completion: Completion, place: str) -> str:
-    """Return a completion's text: itself, or the content of a chat's last message.
-
-    Raises:
-        InputError: it is neither; the message names the place.
-    """
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, Sequence) and not completion:
-        return ""
-    last = completion[-1] if isinstance(completion, Sequence) else None
-    if not isinstance(last, Mapping):
-        raise InputError(
-            f"{place} is {str(completion)[:60]!r}; a text, or a list of messages such as "
-            "[{'role': 'assistant', 'content': TEXT}], was expected."
-        )
-    content = last.get("content")
-    if isinstance(content, str):
-        return content
-    # Messages may hold a list of parts, of which some are texts.
-    return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))

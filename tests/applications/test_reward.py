@@ -12,47 +12,16 @@ import numpy as np
 import pandas
 import pytest
 from embedded import Sample
-from hypothesis import given
-from hypothesis import strategies as st
 
 from learnedgec import References, load_metric
 from learnedgec.applications.reward import (
     MeaningPenalty,
     changed_sentences,
-    extract_correction,
     is_correction,
     reward,
 )
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.errors import ConfigError, InputError, TextWarning, UnknownNameError
-
-
-@pytest.mark.parametrize(
-    ("completion", "text"),
-    [
-        ("<think>He go?</think>He goes .", "He goes ."),
-        ("<think>never ends", ""),
-        ("<answer>He went .</answer> no: <answer>He goes .</answer>", "He goes ."),
-        ("Here it is:\n```text\nHe goes .\n```\nDone.", "He goes ."),
-        ("Corrected sentence: He goes .", "He goes ."),
-        ("The corrected version is: \u201cHe goes .\u201d", "He goes ."),
-        ("Corrected sentence : He goes .", "He goes ."),
-        ("Answer:\nHe goes .", "He goes ."),
-        ("The answer is : we need more time .", "The answer is : we need more time ."),
-        ("Output : five volts .", "Output : five volts ."),
-        ('"He goes ."', "He goes ."),
-        ('"Go" , he said , "now"', '"Go" , he said , "now"'),
-        ("The answer to this is simple .", "The answer to this is simple ."),
-    ],
-)
-def test_the_correction_in_a_completion(completion: str, text: str) -> None:
-    assert extract_correction(completion) == text
-
-
-@given(st.text())
-def test_extraction_gives_one_line_for_any_text(completion: str) -> None:
-    text = extract_correction(completion)
-    assert text == " ".join(text.split())
 
 
 def test_rewards_are_the_metrics_sentence_scores(tiny_evaluator: Path, sample: Sample) -> None:
@@ -250,7 +219,7 @@ TRICKS: dict[str, Callable[[str], str]] = {
     "empty": lambda _: "",
     "full stop": lambda _: ".",
     "truncation": lambda source: source[: len(source) // 2],
-    "prefix": lambda source: f"Sure , here is the corrected version of your sentence : {source}",
+    "prefix": lambda source: f"Sure , that is what I would like to write to you : {source}",
     "suffix": lambda source: f"{source} I hope this helps !",
     "repeated sentence": lambda source: f"{source} {source}",
     "another language": lambda _: "Das Wetter ist heute sehr schön .",

@@ -1,0 +1,127 @@
+"""The correction in what a language model wrote, a text or a chat that may say something around it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from rapidfuzz.distance import Indel
+
+from learnedgec.errors import InputError
+
+Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""The completion of a policy, a text or the messages of a chat."""
+
+_TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_MARKS = {"**": "**", "`": "`", '"': '"', "“": "”", "«": "»"}
+
+_CORRECTED = r"\b(?:correct(?:ed|ion)?|revised|fixed|improved|edited|answer|output)\b"
+_AFTERWARDS = (
+    r"(?:explanations?|changes?|corrections|notes?|reasons?|changed|replaced|here\ are"
+    r"|I\ (?:\w+ed|made))\b"
+)
+# It stands at the start of a line. The colon of a label stands at its word; a tokenised sentence may itself
+# say "The answer is : ...".
+_LABEL = re.compile(
+    rf"""^[*\#>\ ]*(?:(?:sure|certainly|of\ course|okay|yes)\b[^\w\n]*)?
+    (?:here(?:['’]s|\ is)\b[^:\n]{{,80}}?{_CORRECTED}[^:\n]{{,80}}?
+    |(?:(?:the|my|your|final)\ )*{_CORRECTED}(?:\ (?:sentence|text|version|answer|is|would|be))*
+    |(?!{_AFTERWARDS})[^\n]{{,80}}{_CORRECTED}[^\n]{{,80}}?(?=:\**\s*\n))\**\ ?
+    (?:(?:(?<=\S)|(?<=sentence\ )|(?<=text\ )|(?<=version\ )):(?:\*\*(?=\s))?
+    |(?=\s*\n)|(?=["“«]\S[^"“”«»]*["”»]$))\s*(?:>\ )?""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_REMARK = re.compile(
+    rf"""(?:\n[^\w\n]*(?:\(|{_AFTERWARDS})|(?<=[.!?"”*])\s+explanation:).*\Z
+    |\s\((?:{_AFTERWARDS}|(?:corrected|fixed|added|removed)\b)[^()]*\)\Z""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def extract_correction(completion: str, source: str | None = None) -> str:
+    r"""Return the corrected sentence in what a model wrote.
+
+    Thoughts (`<think>…</think>`) are dropped. Of what is left, the last `<answer>…</answer>` (or
+    `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else everything. Then these go:
+
+    - all up to an announcement of the correction, such as `Corrected sentence:`, `Answer:` or
+      `Sure! Here is the corrected version:`;
+    - remarks after it: a new line that begins with `Explanation`, `Changes`, `Note` or a parenthesis, and
+      `(Changed …)`;
+    - quotation marks, `**` and JSON of one key around the whole.
+
+    Line feeds become spaces. Where the source is given, of the texts before and after each of these steps
+    that with the most words in common with it counts. So a sentence that itself begins with `Answer:` keeps
+    that word.
+
+    Args:
+        completion: what the model wrote.
+        source: the sentence that it was to correct.
+
+    Example:
+        >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
+        'He goes .'
+        >>> extract_correction("Answer: he goes.", "Answer: he go.")
+        'Answer: he goes.'
+    """
+    text = _THOUGHT.sub(" ", completion)
+    tagged = _TAGGED.findall(text)
+    if tagged:
+        text = tagged[-1][1]
+    elif fenced := _FENCED.findall(text):
+        text = fenced[-1]
+    text = text.strip()
+    found = [text]
+    for start in [label.end() for label in _LABEL.finditer(text)] or [0]:
+        announced = text[start:].strip()
+        bare = _REMARK.sub("", announced).strip()
+        found += [announced, bare, _unwrapped(bare)]
+    found = [" ".join(each.split()) for each in reversed(found)]
+    if source is None:
+        return found[0]
+    words = source.split()
+    return max(found, key=lambda each: Indel.normalized_similarity(words, each.split()))
+
+
+def _unwrapped(text: str) -> str:
+    """Return the value of JSON with one key, and what is in bold letters or quotation marks as a whole."""
+    if text.startswith("{"):
+        try:
+            values = list(json.loads(text, strict=False).values())
+        except (ValueError, RecursionError):
+            return text
+        if len(values) == 1 and isinstance(values[0], str):
+            text = values[0].strip()
+    for opening, closing in _MARKS.items():
+        inside = text.removeprefix(opening).removesuffix(closing)
+        whole = len(inside) + len(opening + closing) == len(text)
+        if whole and opening not in inside:
+            text = inside.strip()
+    return text
+
+
+def completed_text(completion: Completion, place: str) -> str:
+    """Return a completion's text: itself, or the content of a chat's last message.
+
+    Raises:
+        InputError: it is neither; the message names the place.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Sequence) and not completion:
+        return ""
+    last = completion[-1] if isinstance(completion, Sequence) else None
+    if not isinstance(last, Mapping):
+        raise InputError(
+            f"{place} is {str(completion)[:60]!r}; a text, or a list of messages such as "
+            "[{'role': 'assistant', 'content': TEXT}], was expected."
+        )
+    content = last.get("content")
+    if isinstance(content, str):
+        return content
+    # Messages may hold a list of parts, of which some are texts.
+    return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))

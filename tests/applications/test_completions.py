@@ -1,0 +1,129 @@
+"""The correction in what a language model writes around it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.applications.completions import extract_correction
+from learnedgec.applications.reward import reward
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        ("<think>He go?</think>He goes .", "He goes ."),
+        ("<think>never ends", ""),
+        ("<answer>He went .</answer> no: <answer>He goes .</answer>", "He goes ."),
+        ("Here it is:\n```text\nHe goes .\n```\nDone.", "He goes ."),
+        ("Corrected sentence: He goes .", "He goes ."),
+        ("The corrected version is: \u201cHe goes .\u201d", "He goes ."),
+        ("Corrected sentence : He goes .", "He goes ."),
+        ("Answer:\nHe goes .", "He goes ."),
+        ("The answer is : we need more time .", "The answer is : we need more time ."),
+        ("Output : five volts .", "Output : five volts ."),
+        ('"He goes ."', "He goes ."),
+        ('"Go" , he said , "now"', '"Go" , he said , "now"'),
+        ("The answer to this is simple .", "The answer to this is simple ."),
+    ],
+)
+def test_the_correction_in_a_completion(completion: str, text: str) -> None:
+    assert extract_correction(completion) == text
+
+
+@given(st.text(), st.none() | st.text())
+def test_extraction_gives_one_line_for_any_text(completion: str, source: str | None) -> None:
+    text = extract_correction(completion, source)
+    assert text == " ".join(text.split())
+
+
+SOURCE = "He do not likes to play football with his brother ."
+RIGHT = "He does not like to play football with his brother ."
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}",
+        "Corrected: {}",
+        "The corrected sentence is: {}",
+        "Output: {}",
+        "Here is the corrected sentence: {}",
+        "Here is the corrected sentence:\n{}",
+        "Here is the corrected sentence:\n\n{}",
+        "Here is the corrected sentence with proper grammar: {}",
+        'Here\u2019s the corrected version:\n\n"{}"',
+        "Sure! Here is the corrected sentence:\n\n{}",
+        "Certainly!\n\nThe corrected version is:\n\n> {}",
+        "Sure, the sentence with its grammar corrected:\n\n{}\n\nChanges made:\n- do -> does",
+        "**Corrected sentence:** {}",
+        "**Corrected sentence**: **{}**",
+        "### Corrected sentence\n\n{}",
+        "The verb is wrong.\n\nCorrected sentence: {}",
+        f"Original: {SOURCE}\nCorrected: {{}}",
+        'The correct sentence is "{}"',
+        "{}\n\nExplanation: \u201cdo\u201d does not agree with \u201cHe\u201d.",
+        "{} Explanation: do should be does.",
+        "{}\n\n**Note:** the verb follows its subject.",
+        "{}\n\nI changed the verb.",
+        "{} (Changed do to does.)",
+        "{}\n\n(The verb follows its subject.)",
+        "**{}**",
+        "`{}`",
+        '{{"correction": "{}"}}',
+        '```json\n{{"correction": "{}"}}\n```',
+    ],
+)
+def test_what_a_chat_model_writes_around_it_goes(form: str) -> None:
+    assert extract_correction(form.format(RIGHT)) == RIGHT
+    assert extract_correction(form.format(RIGHT), SOURCE) == RIGHT
+    # A reward gives the source to the default, and the completion alone to a function of the user's.
+    function = reward("length")
+    assert function(completions=[form.format(RIGHT)], source=[SOURCE]) == [11.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note that he goes home .",
+        "Note: he goes home.",
+        "Explanation: he goes home.",
+        "He bought: milk and bread.",
+        "Here is what he said: go home.",
+        "The correct way is : go home .",
+        "I think the correct answer is yes: we go.",
+        "He asked: is the answer correct?",
+        'The correct word is " yes " .',
+        "Changes are good .",
+        "He went home (changed house) .",
+        "I added a note (see below).",
+        "( Changed names . )",
+        'He said "no".',
+        '{"a": 1}',
+        "{ a }",
+    ],
+)
+def test_what_only_looks_like_it_stays(text: str) -> None:
+    assert extract_correction(text) == text
+    assert extract_correction(text, text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Answer: he go.", "Answer: he goes."),
+        ('" He go home . "', '" He goes home . "'),
+        ('The correct sentence is "He go."', 'The correct sentence is "He goes."'),
+        ("He leaved. Explanation: he is ill.", "He left. Explanation: he is ill."),
+        ("It move (changed house)", "It moved (changed house)"),
+    ],
+)
+def test_what_the_source_has_stays(source: str, text: str) -> None:
+    assert extract_correction(text) != text
+    assert extract_correction(text, source) == text
+
+
+def test_long_completions_are_read_at_once() -> None:
+    for part in ("here is corrected ", "\n", "(changed ", '{"a":', "**"):
+        extract_correction(part * 20_000, SOURCE)
