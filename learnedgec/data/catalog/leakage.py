@@ -29,6 +29,8 @@ from functools import cache, lru_cache
 from importlib.resources import files as package_files
 from typing import TypeVar
 
+import numpy as np
+
 from learnedgec.errors import LeakageError
 
 T = TypeVar("T")
@@ -60,9 +62,7 @@ def fingerprint(sentence: str) -> bytes | None:
 
 def hashes_of(content: bytes) -> frozenset[bytes]:
     """Return the hashes that the content of a file holds."""
-    return frozenset(
-        content[start : start + HASH_BYTES] for start in range(0, len(content), HASH_BYTES)
-    )
+    return frozenset(np.frombuffer(content, f"V{HASH_BYTES}").tolist())
 
 
 @cache
