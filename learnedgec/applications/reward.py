@@ -111,22 +111,40 @@ def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
     return [(old, new) for old, new in parts if old != new]
 
 
-# Words that negate, also misspelt. Of corrections in `wi-locness:train`, .5 % have more or fewer of them.
-_NEGATION = re.compile(
-    r"\b(?:not|nt|no|never|nobody|none|nothing|nowhere|neither|nor|cannot"
+# Words that negate a verb, also misspelt, and those of which a clause has one in standard English.
+_NOT = re.compile(
+    r"\b(?:not|nt|cannot"
     r"|(?:do|does|did|is|are|was|were|has|have|had|ca|could|would|should|must|need)nt)\b|['’]t\b"
 )
+_NO = re.compile(r"\b(?:no|never|nobody|none|nothing|nowhere|neither|nor)\b")
+_BETWEEN_CLAUSES = re.compile(
+    r"[,;:.!?()]|\b(?:and|or|but|so|because|if|whether|that|who|which|what|when|where|while|why|how|although"
+    r"|though|since|unless|until|as|than)\b"
+)
+_OR_NOT = re.compile(r"\bwhether or not\b|\bor not?\b(?=\s*(?:[,;:.!?)]|$))")
+
+
+def _negations(text: str) -> tuple[int, int]:
+    """Return how many negations an English text has at least and at most.
+
+    *I do not buy nothing* has two, or one that is said twice, as in many languages and dialects.
+    """
+    clauses = _BETWEEN_CLAUSES.split(_OR_NOT.sub("", text.casefold()))
+    counts = [(len(_NOT.findall(clause)), len(_NO.findall(clause))) for clause in clauses]
+    return sum(max(verbs, others > 0) for verbs, others in counts), sum(map(sum, counts))
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPenalty:
     """The penalty of a reward for a changed meaning.
 
-    It is weight · max(0, m(source) − m(text) − slack) + negation · |n(source) − n(text)|, the sum over the
-    sentences that differ (`changed_sentences`). m is the value of a metric that reads the source and the
-    text, of which honest corrections lose a little. n counts English words that negate, such as *not* and
-    *nobody*, some of which metrics miss. By the defaults (docs/explanation/hacking.md), a changed meaning
-    mostly costs more than a small correction earns in the default reward.
+    It is weight · max(0, m(source) − m(text) − slack) + negation · n, the sum over the sentences that differ
+    (`changed_sentences`). m is the value of a metric that reads the source and the text, of which honest
+    corrections lose a little. n is the number of English negations, such as *not* and *nobody*, that the
+    text lacks or adds, some of which metrics miss. A double negative of the source, such as *I do not buy
+    nothing*, may count as one: n is 0 for *I do not buy anything*. By the defaults
+    (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
+    default reward.
 
     Attributes:
         metric: the metric m, or its name.
@@ -323,9 +341,10 @@ class Reward:
             systems = metric.statistics(before, {"": after, "source": before})
             kept, left = (_sentence_scores(metric, systems[name]) for name in ("source", ""))
             rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
-            counts = [len(_NEGATION.findall(text.casefold())) for text in before + after]
+            least, most = np.array(list(map(_negations, before))).T
+            written = np.array([_negations(text)[1] for text in after])
             charges = penalty.weight * np.maximum(0, kept - left - penalty.slack)
-            charges += penalty.negation * abs(np.subtract(*np.split(np.array(counts), 2)))
+            charges += penalty.negation * abs(written - np.clip(written, least, most))
             np.add.at(charged, rows, charges)
         return charged
 

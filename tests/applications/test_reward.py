@@ -137,7 +137,11 @@ CHANGED = {
     [
         ("I have not seen him , so I do not know it .", "I have not seen him , so I know it .", 1),
         ("I have seen him .", "I have n't seen him .", 1),
-        ("Nobody never came .", "Nobody came .", 1),
+        ("I do not knows nothing , and he does not .", "I know nothing , and he does .", 1),
+        ("I do n't know he is not here .", "I do n't know he is here .", 1),
+        ("I never goes there .", "I do not never go there .", 1),
+        ("She no like coffee .", "She likes coffee .", 1),
+        ("I eat meat or no fish .", "I eat meat or fish .", 1),
         ("I do n't like it . He does .", "I like it . He does n't .", 2),
         ("He dont know , I dosen't either .", "He does n't know , and I do not either .", 0),
         ("There is n't any money and he can't stay .", "There is no money and he cannot stay .", 0),
@@ -149,6 +153,26 @@ def test_each_negation_that_a_text_lacks_or_adds_is_charged(
 ) -> None:
     function = reward("constant", meaning=MeaningPenalty("length", weight=0.0, negation=0.5))
     assert function(completions=[text], source=[source]) == [-0.5 * changed]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("I do not buy nothing .", "I did not buy anything ."),
+        ("I do not buy nothing .", "I bought nothing ."),
+        ("She never says nothing to nobody .", "She never says anything to anybody ."),
+        ("I can not see nobody in the street .", "I can not see anybody in the street ."),
+        ("He has not no money .", "He has no money ."),
+        ("Nobody never came .", "Nobody came ."),
+        ("Nobody don't knows it .", "Nobody knows it ."),
+        ("No I do not like .", "No , I do not like it ."),
+        ("i want to know if you can come or no .", "I want to know whether you can come ."),
+        ("I ask whether he come .", "I ask whether or not he comes ."),
+    ],
+)
+def test_a_double_negative_of_the_source_may_be_one(source: str, text: str) -> None:
+    function = reward("constant", meaning=MeaningPenalty("length", weight=0.0))
+    assert function(completions=[text, source], source=[source] * 2) == [0.0, 0.0]
 
 
 def test_a_lost_negation_beside_another_one_costs_more_than_a_correction_earns() -> None:
