@@ -351,6 +351,10 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
 def _columns(options: Namespace) -> dict[str, Any]:
     """Return what the columns of tables are called; those of outputs, if there are any, are a list."""
     columns = dict(options.get("columns") or {})
+    known = ("source", "hypothesis", "outputs", "references")
+    for key in columns:
+        if key not in known:
+            raise UnknownNameError("key of --columns", key, known)
     if isinstance(columns.get("outputs"), str):
         columns["outputs"] = [columns["outputs"]]
     options["columns"] = columns
