@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
-from learnedgec.analysis.ranking import SystemRanking
-from learnedgec.metrics.bound import BoundMetric
+from learnedgec.analysis.ranking import SystemRanking, rank_systems
+from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.significance import describe_test, is_significant
 from learnedgec.types import Floats
@@ -40,22 +40,73 @@ _ABOUT_READING = (
 )
 
 
-def leaders(rankings: Sequence[SystemRanking]) -> str:
-    """Return in one sentence which systems are best, or better than the baseline, by each metric.
+def about_gold(metric: str, results: str) -> str:
+    """Return in one sentence that a verdict depends on who marked the edits of the references.
+
+    Args:
+        metric: the name of the metric in the sentence.
+        results: what follows from the given gold edits, and from those that the metric extracts.
+    """
+    return (
+        f"By {metric}, the verdict depends on who marked the edits of the references; {results}; give "
+        "--reannotate to decide by the latter."
+    )
+
+
+def by_both(metric: str, given: str, own: str) -> str:
+    """Return `about_gold` with one result by the given gold edits, and another by the metric's own."""
+    same = f"by those that {metric} extracts from the same texts"
+    return about_gold(metric, f"by the given gold edits, {given}, and {same}, {own}")
+
+
+def undecided_rankings(
+    rankings: Mapping[BoundMetric, SystemRanking], inputs: Inputs, **settings: Any
+) -> dict[str, SystemRanking]:
+    """Return the rankings by the metrics' own edits of the references, by label, where others are best.
+
+    The texts have been parsed for the notice about gold edits, so this takes little time.
+
+    Args:
+        rankings: metric -> its ranking of the systems.
+        inputs: the texts.
+        settings: those of the rankings (`rank_systems`).
+    """
+    found = {}
+    for metric, ranking in rankings.items():
+        if len(ranking.systems) > 1 and (anew := metric.reannotated(inputs.references)):
+            own = rank_systems(anew, anew.compute(inputs), **settings)
+            if _leading(own) != _leading(ranking):
+                found[metric.label] = own
+    return found
+
+
+def leaders(
+    rankings: Sequence[SystemRanking], undecided: Mapping[str, SystemRanking] | None = None
+) -> str:
+    """Return in a sentence or two which systems are best, or better than the baseline, by each metric.
 
     Sentinels have no say; nothing if there is no other metric.
+
+    Args:
+        rankings: the rankings.
+        undecided: metric -> its ranking by other edits of the references (`undecided_rankings`).
     """
     names = short_labels([ranking.metric for ranking in rankings])
     judges = [ranking for ranking in rankings if not is_sentinel(ranking.metric)]
     if not judges or len(judges[0].systems) == 1:
         return " ".join(map(_of_one_system, judges))
     by_result: dict[str, list[str]] = {}
+    sentences = []
     for ranking in judges:
+        if own := (undecided or {}).get(ranking.metric):
+            sentences.append(by_both(names[ranking.metric], _leading(ranking), _leading(own)))
+            continue
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
     test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
-    return f"{text[0].upper()}{text[1:]} ({test})."
+    decided = [f"{text[0].upper()}{text[1:]} ({test})."] if text else []
+    return " ".join([*decided, *sentences])
 
 
 def _of_one_system(ranking: SystemRanking) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,12 +11,12 @@ from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat
 
 from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
-from learnedgec.analysis.conclusions import compared, verdict
+from learnedgec.analysis.conclusions import about_gold, compared, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, terms
 from learnedgec.data.input_warnings import misaligned
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, Reannotates, ShowsEdits, Statistics
+from learnedgec.metrics.base import Metric, ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.scores import is_sentinel, short_labels
@@ -75,11 +75,12 @@ def main(arguments: Sequence[str]) -> int:
     baseline, *_ = task.inputs.systems
     tested = None if options.all_pairs else baseline
     resampling = {"baseline": tested, **flags.read_resampling(options)}
-    of_metrics, of_baseline = [], []
+    of_metrics, of_baseline, of_own = [], [], []
     for metric, statistics in task.statistics():
         ranking = rank_systems(metric, statistics, **resampling)
         of_metrics.append(comparisons_with(baseline, ranking))
         of_baseline.append(statistics[baseline])
+        of_own.append(_with_own_edits(task, metric, baseline, resampling))
     rows = [row for of_metric in of_metrics for row in of_metric]
     first, names = rows[0], short_labels(task.labels)
     sentences = len(task.inputs.sources)
@@ -89,9 +90,18 @@ def main(arguments: Sequence[str]) -> int:
     ]
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
-    records = [_record(row, signatures[row.metric], names[row.metric]) for row in rows]
+    conclusions, records = list[str](), []
+    for of_metric, own in zip(of_metrics, of_own, strict=True):
+        name = names[of_metric[0].metric]
+        # What the gate does not decide is said once, by the gate.
+        conclusions += _concluded(
+            of_metric, own, name, options.margin if options.fail_if_worse else None
+        )
+        records += [
+            _record(row, signatures[row.metric], *_concluded([row], own, name)) for row in of_metric
+        ]
     code, verdicts, fields = (
-        _gate(task, of_metrics, of_baseline, options, resampling)
+        _gate(task, of_metrics, of_baseline, of_own, options)
         if options.fail_if_worse
         else (0, [], {})
     )
@@ -107,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
         groups=("metric",),
         metrics=list(names),
         conclusions=[
-            *(compared(of_metric, names[of_metric[0].metric]) for of_metric in of_metrics),
+            *conclusions,
             *verdicts,
         ],
         notes=[
@@ -124,8 +134,8 @@ def _gate(
     task: inputs.Task,
     of_metrics: Sequence[Sequence[BaselineComparison]],
     of_baseline: Sequence[Statistics],
+    of_own: Sequence[Mapping[str, BaselineComparison]],
     options: Namespace,
-    resampling: Mapping[str, Any],
 ) -> tuple[int, list[str], dict[str, Any]]:
     """Return what `--fail-if-worse` decides: the exit code, the verdict in words, and fields for programs.
 
@@ -136,14 +146,17 @@ def _gate(
     # Of gold edits of other sentences, every system makes a few by chance.
     undecided = [*misaligned(*task.inputs), *_foreign_gold(task, of_metrics[0][0])]
     foreign = bool(undecided)
-    for metric, rows, statistics in zip(task.metrics, of_metrics, of_baseline, strict=True):
+    for metric, rows, statistics, own in zip(
+        task.metrics, of_metrics, of_baseline, of_own, strict=True
+    ):
         if is_sentinel(metric.label):
             continue
-        others = _with_own_edits(task, metric, rows, margin, resampling)
-        decided += [row for row in rows if row.system not in others]
+        others = _otherwise(rows, own, lambda row: bool(row.failure("", margin)))
+        decided += [row for row in rows if row not in others]
         undecided += _too_few_differ(rows, names[metric.label], margin)
         if others:
-            undecided.append(_undecided(rows, others, metric.metric.name))
+            why = _undecided(others, own, names[metric.label])
+            undecided.append(why[0].lower() + why[1:])
         elif not foreign and not any(row.failure("", margin) for row in rows):
             undecided += _too_few_correct(metric.metric, statistics, rows[0], names[metric.label])
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
@@ -158,41 +171,62 @@ def _gate(
 def _with_own_edits(
     task: inputs.Task,
     metric: BoundMetric,
-    rows: Sequence[BaselineComparison],
-    margin: float,
+    baseline: str,
     resampling: Mapping[str, Any],
 ) -> dict[str, BaselineComparison]:
-    """Return the comparisons, by system, that decide otherwise if the references' edits are extracted again.
+    """Return the comparisons, by system, with the edits that the metric extracts from the references.
 
-    The texts have been parsed for the notice about gold edits, so this takes little time.
+    There are none if it does so anyway, or reads no gold edits.
     """
-    references = task.inputs.references
-    again = metric.metric.reannotated() if isinstance(metric.metric, Reannotates) else metric.metric
-    if again == metric.metric or references is None or not references.annotated:
+    if not (anew := metric.reannotated(task.inputs.references)):
         return {}
-    anew = metric.replaced(again)
     ranking = rank_systems(anew, anew.compute(task.inputs), **resampling)
-    others = comparisons_with(rows[0].baseline, ranking)
-    return {
-        row.system: other
-        for row, other in zip(rows, others, strict=True)
-        if bool(row.failure("", margin)) != bool(other.failure("", margin))
-    }
+    return {row.system: row for row in comparisons_with(baseline, ranking)}
+
+
+def _otherwise(
+    rows: Sequence[BaselineComparison],
+    own: Mapping[str, BaselineComparison],
+    result: Callable[[BaselineComparison], object],
+) -> list[BaselineComparison]:
+    """Return the comparisons that have another result by the metric's own edits of the references."""
+    return [row for row in rows if row.system in own and result(row) != result(own[row.system])]
+
+
+def _concluded(
+    rows: Sequence[BaselineComparison],
+    own: Mapping[str, BaselineComparison],
+    name: str,
+    margin: float | None = None,
+) -> list[str]:
+    """Return what a metric of this name says of systems, or that this depends on who marked gold edits.
+
+    With a margin, the systems are left out about which the gate says the latter.
+    """
+    undecided = _otherwise(rows, own, lambda row: row.verdict)
+    decided = [row for row in rows if row not in undecided]
+    if margin is not None:
+        gate = _otherwise(rows, own, lambda row: bool(row.failure("", margin)))
+        undecided = [row for row in undecided if row not in gate]
+    return [
+        *([compared(decided, name)] if decided else []),
+        *([_undecided(undecided, own, name)] if undecided else []),
+    ]
 
 
 def _undecided(
-    rows: Sequence[BaselineComparison], others: Mapping[str, BaselineComparison], metric: str
+    rows: Sequence[BaselineComparison], own: Mapping[str, BaselineComparison], metric: str
 ) -> str:
-    """Return in one sentence why the gate cannot decide about some systems by a metric of this name."""
+    """Return in one sentence why a metric of this name decides nothing about some systems."""
     differences = (
         f"{row.system} {row.difference:+.4f} ({row.p}) and {other.difference:+.4f} ({other.p})"
         for row in rows
-        if (other := others.get(row.system))
+        for other in [own[row.system]]
     )
-    return (
-        f"by {metric}, the verdict depends on who marked the edits of the references; differences from "
-        f"{rows[0].baseline} by the given gold edits, and by those that {metric} extracts from the same "
-        f"texts: {'; '.join(differences)}; give --reannotate to decide by the latter."
+    return about_gold(
+        metric,
+        f"differences from {rows[0].baseline} by the given gold edits, and by those that {metric} extracts "
+        f"from the same texts: {'; '.join(differences)}",
     )
 
 
@@ -297,12 +331,11 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
         raise InputError(f"--fail-if-worse could never fail: {reasons[0]}")
 
 
-def _record(row: BaselineComparison, signature: str, name: str) -> dict[str, Any]:
-    """Return all fields of a comparison by a metric of this name as a flat record, for programs."""
+def _record(row: BaselineComparison, signature: str, sentence: str) -> dict[str, Any]:
+    """Return all fields of a comparison as a flat record, for programs."""
     record = asdict(row)
     for field in ("", "difference_", "baseline_"):
         record[f"{field}low"], record[f"{field}high"] = record.pop(f"{field}bounds")
-    sentence = row.sentence_about(name)
     return {**record, "significant": row.significant, "sentence": sentence, "signature": signature}
 
 

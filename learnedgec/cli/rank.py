@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from jsonargparse import Namespace
 
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.conclusions import guidance, leaders
+from learnedgec.analysis.conclusions import guidance, leaders, undecided_rankings
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
@@ -20,6 +20,7 @@ from learnedgec.analysis.ranking import (
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output, terms
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.scores import plot_ranking
 from learnedgec.scoring import bind_one
@@ -53,22 +54,22 @@ def main(arguments: Sequence[str]) -> None:
     check_ranking(options.by, options.significance)
     task = inputs.read_task(options)
     signatures = task.signatures
-    rankings = [
-        rank_systems(
-            metric,
-            statistics,
-            baseline=task.baseline,
-            by=options.by,
-            significance=options.significance,
-            **flags.read_resampling(options),
-            signature=signatures[metric.label],
-        )
+    settings = {
+        "baseline": task.baseline,
+        "by": options.by,
+        "significance": options.significance,
+        **flags.read_resampling(options),
+    }
+    by_metric = {
+        metric: rank_systems(metric, statistics, **settings, signature=signatures[metric.label])
         for metric, statistics in task.statistics()
-    ]
+    }
+    rankings = list(by_metric.values())
+    undecided = undecided_rankings(by_metric, task.inputs, **settings)
     if options.plot:
         for ranking in rankings:
             output.tell_written(plot_ranking(ranking, options.plot), options)
-    advice = _guidance(task, rankings)
+    advice = _guidance(task, {m: r for m, r in by_metric.items() if m.label not in undecided})
     for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
     output.emit(
         [row | {"signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
@@ -81,7 +82,10 @@ def main(arguments: Sequence[str]) -> None:
         metrics=task.labels,
         # Of each piece of advice, the finding is a conclusion; what follows from it is in the notes.
         conclusions=list(
-            filter(None, [leaders(rankings), *(text.partition(". ")[0] + "." for text in advice)])
+            filter(
+                None,
+                [leaders(rankings, undecided), *(text.partition(". ")[0] + "." for text in advice)],
+            )
         ),
         notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
@@ -89,12 +93,12 @@ def main(arguments: Sequence[str]) -> None:
     output.notice(*rankings[0].too_few)
 
 
-def _guidance(task: inputs.Task, rankings: Sequence[SystemRanking]) -> list[str]:
+def _guidance(task: inputs.Task, rankings: Mapping[BoundMetric, SystemRanking]) -> list[str]:
     """Return where the metrics disagree or only count edits, and what follows (`guidance`)."""
     count = bind_one("edit-count")
     counts = count.compute(task.inputs).values()
     edits = np.array([count.metric.aggregate(rows) for rows in counts])
-    return guidance(dict(zip(task.metrics, rankings, strict=True)), edits)
+    return guidance(rankings, edits)
 
 
 def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from learnedgec.analysis.conclusions import by_both
 from learnedgec.applications.corpus import CorpusScore, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
 from learnedgec.cli import flags, output
@@ -25,8 +26,10 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.base import CountsByType, PlansRequests
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.scores import Score, is_sentinel, short_labels
+from learnedgec.metrics.scores import Score, Scores, is_sentinel, short_labels
 from learnedgec.scoring import score_metrics
+
+_SAME = "all systems score the same"
 
 
 @dataclass
@@ -95,7 +98,12 @@ def main(arguments: Sequence[str]) -> int:
         caption = f"Counts by {options.by} of error."
         _emit_rows("types", _type_rows(metrics, scores, options.by), task, options, caption=caption)
     else:
-        _emit_scores(metrics, scores, options, len(inputs.sources))
+        own = {
+            metric.label: anew.scores(anew.compute(inputs))
+            for metric in metrics
+            if len(inputs.systems) > 1 and (anew := metric.reannotated(inputs.references))
+        }
+        _emit_scores(metrics, scores, options, len(inputs.sources), own=own)
     return 0
 
 
@@ -155,8 +163,12 @@ def _emit_scores(
     options: Namespace,
     size: int,
     payload: Any = None,
+    own: Mapping[str, Scores[Score]] | None = None,
 ) -> None:
-    """Print the scores of a corpus of this many sentences, and of the sentences if asked for."""
+    """Print the scores of a corpus of this many sentences, and of the sentences if asked for.
+
+    `own` has the scores by metrics' own edits of the references, where they differ from the gold edits.
+    """
     by_sentence = options.level == "sentence"
     rows: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
@@ -185,30 +197,41 @@ def _emit_scores(
         f"{size:,} sentences.",
         table_rows=[row for name in names for row in _wide_rows(name, scores, options, hidden)],
         metrics=labels,
-        conclusions=[] if by_sentence else _conclusions(metrics, scores),
+        conclusions=[] if by_sentence else _conclusions(metrics, scores, own or {}),
         signatures=[record["signature"] for record in records],
     )
 
 
 def _conclusions(
-    metrics: Sequence[BoundMetric], scores: Mapping[str, Mapping[str, Score | CorpusScore]]
+    metrics: Sequence[BoundMetric],
+    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
+    own: Mapping[str, Scores[Score]],
 ) -> list[str]:
     """Return which of several systems scores highest, and on which scale standardised scores are."""
     short = short_labels(list(scores))
     about = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
     by_verdict: dict[str, list[str]] = {}
-    same = "all systems score the same"
+    undecided = []
     for label, systems in scores.items():
-        values = {name: score.value for name, score in systems.items()}
-        if len(values) > 1 and not is_sentinel(label) and not any(map(isnan, values.values())):
-            best = [name for name, value in values.items() if value == max(values.values())]
-            highest = f"{', '.join(best)} {'score' if len(best) > 1 else 'scores'} highest"
-            verdict = same if len(best) == len(values) else highest
+        verdict = "" if is_sentinel(label) else _highest(systems)
+        if label in own and (other := _highest(own[label])) != verdict:
+            undecided.append(by_both(short[label], verdict, other))
+        elif verdict:
             by_verdict.setdefault(verdict, []).append(short[label])
     said = "; ".join(f"{verdict} by {', '.join(names)}" for verdict, names in by_verdict.items())
-    if by_verdict.keys() - {same}:
+    if by_verdict.keys() - {_SAME}:
         said += ". Whether differences are significant: learnedgec rank"
-    return [*([f"{said}."] if said else []), *about]
+    return [*([f"{said}."] if said else []), *undecided, *about]
+
+
+def _highest(scores: Mapping[str, Score | CorpusScore]) -> str:
+    """Return in words which of several systems scores highest, or nothing if one has no score."""
+    values = {name: score.value for name, score in scores.items()}
+    if len(values) < 2 or any(map(isnan, values.values())):
+        return ""
+    best = [name for name, value in values.items() if value == max(values.values())]
+    highest = f"{', '.join(best)} {'score' if len(best) > 1 else 'scores'} highest"
+    return _SAME if len(best) == len(values) else highest
 
 
 def _wide_rows(

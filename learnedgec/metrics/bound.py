@@ -251,6 +251,19 @@ class BoundMetric(NamedMetric):
         """Return another metric under the same tuned name, such as one with other parameters."""
         return replace(self, metric=metric)
 
+    def reannotated(self, references: References | None) -> BoundMetric | None:
+        """Return the metric that extracts the edits of references again, if it takes their gold edits."""
+        from learnedgec.metrics.base import Reannotates
+
+        if (
+            references is None
+            or not references.annotated
+            or not isinstance(self.metric, Reannotates)
+        ):
+            return None
+        again = self.metric.reannotated()
+        return None if again == self.metric else self.replaced(again)
+
     def statistics(
         self, sources: Sentences, systems: Systems, references: ReferenceRows | None = None
     ) -> dict[str, Statistics]:

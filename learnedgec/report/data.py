@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from learnedgec.analysis.conclusions import conflicts, guidance, leaders
+from learnedgec.analysis.conclusions import conflicts, guidance, leaders, undecided_rankings
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
@@ -337,7 +337,7 @@ def _build(
         "systems": systems,
         "metrics": [_described_metric(metric, names[metric.label]) for metric in metrics],
         "baseline": systems.index(settings.baseline) if settings.baseline else None,
-        "overview": _overview(list(rankings.values()), guidance(rankings, edited.mean(axis=1))),
+        "overview": _overview(rankings, edited.mean(axis=1), benchmark, settings),
         "sentences": {
             **texts,
             "metrics": list(described.values()),
@@ -386,14 +386,16 @@ def _ranked(
         metric: rank_systems(
             metric,
             dict(zip(benchmark.systems, by_system, strict=True)),
-            baseline=settings.baseline,
-            resamples=settings.resamples,
-            level=settings.level,
-            seed=settings.seed,
+            **_resampling(settings),
             signature=metric.signature(benchmark.references),
         )
         for metric, by_system in statistics.items()
     }
+
+
+def _resampling(settings: ReportSettings) -> dict[str, Any]:
+    """Return the settings of a ranking."""
+    return {name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")}
 
 
 def _lenses_and_errors(
@@ -436,8 +438,17 @@ def _described_metric(metric: BoundMetric, short: str) -> dict[str, Any]:
     }
 
 
-def _overview(rankings: Sequence[SystemRanking], advice: Sequence[str]) -> dict[str, Any]:
-    """Return the rankings and what follows from them."""
+def _overview(
+    by_metric: Mapping[BoundMetric, SystemRanking],
+    edits: Floats,
+    benchmark: Benchmark,
+    settings: ReportSettings,
+) -> dict[str, Any]:
+    """Return the rankings and what follows from them; `edits` is as for `guidance`."""
+    rankings = list(by_metric.values())
+    inputs = Inputs(benchmark.sources, benchmark.systems, benchmark.references)
+    undecided = undecided_rankings(by_metric, inputs, **_resampling(settings))
+    advice = guidance({m: r for m, r in by_metric.items() if m.label not in undecided}, edits)
     return {
         "about_clusters": ABOUT_CLUSTERS,
         "rankings": list(map(overview.describe_ranking, rankings)),
@@ -446,7 +457,7 @@ def _overview(rankings: Sequence[SystemRanking], advice: Sequence[str]) -> dict[
         # The decisive advice, that metrics count edits, comes last.
         "warning": advice[-1] if advice else "",
         "guidance": advice[:-1],
-        "leaders": leaders(rankings),
+        "leaders": leaders(rankings, undecided),
     }
 
 

@@ -273,3 +273,35 @@ def test_a_new_system_is_rated_among_those_of_seeda(run: Any) -> None:
     assert len(rows) == 13
     scores = {row["system"]: float(row["score"]) for row in rows}
     assert scores["ours"] == pytest.approx(scores["T5"], abs=0.05)
+
+
+def test_no_conclusion_rests_on_who_marked_gold_edits(run: Any) -> None:
+    """The sample's gold edits were marked by hand, and put careful before strong, unlike errant's own."""
+    texts = "--src embedded/source.txt --gold embedded/gold.m2"
+    metric = "--metric gleu \"errant(annotator='en-ewt-sm')\""
+    held = (
+        "By errant, the verdict depends on who marked the edits of the references; by the given gold edits, "
+        "careful {0}, and by those that errant extracts from the same texts, strong {0}; give --reannotate "
+        "to decide by the latter."
+    )
+    systems = f"{texts} --hyp embedded/systems {metric}"
+    best, held_best = (
+        run(f"rank {systems} --format json").json["conclusions"][0].split(" By errant")
+    )
+    assert best.startswith("By gleu, strong is best (")
+    assert f"By errant{held_best}" == held.format("is best")
+    said = run(f"score {systems} --format json").json["conclusions"]
+    assert said[0].startswith("strong scores highest by gleu. Whether")
+    assert said[1] == held.format("scores highest")
+    again = run(f"rank {systems} --reannotate --format json").json["conclusions"][0]
+    assert again.startswith("By gleu and errant, strong is best (")
+
+    pair = "--baseline embedded/systems/careful.txt --hyp embedded/systems/strong.txt"
+    compared = run(f"compare {texts} {pair} {metric} --format json").json
+    of_gleu, of_errant = compared["conclusions"]
+    assert "strong scores higher than careful by gleu" in of_gleu
+    assert of_errant.startswith(
+        "By errant, the verdict depends on who marked the edits of the references; differences from careful "
+        "by the given gold edits, and by those that errant extracts from the same texts: strong -0.1141 (p"
+    )
+    assert [row["sentence"] for row in compared["comparisons"]] == compared["conclusions"]
