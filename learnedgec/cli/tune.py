@@ -16,7 +16,7 @@ from learnedgec.plotting.scores import plot_tuning
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.task import TuningResult, check_tuning, gain_cell
+from learnedgec.tuning.task import TuningResult, check_tuning, gain_cell, load_compared
 from learnedgec.tuning.trials import SearchPlan
 
 
@@ -33,9 +33,9 @@ class _Task:
             hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
             and outputs, and best, worst or ranks; the evaluator of some, joint-mpnet-3, has learned from
             tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune some on others.
-        columns: what columns of the table are called: --columns.source learner, or {source: learner, rank:
-            [judge_1, judge_2]}, with several columns for several judges, or {outputs: [prod_a, prod_b], best:
-            winner}.
+        columns: what columns of the table, and of tables in --compare, are called: --columns.source learner,
+            or {source: learner, rank: [judge_1, judge_2]}, with several columns for several judges, or
+            {outputs: [prod_a, prod_b], best: winner}.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
@@ -85,10 +85,13 @@ def main(arguments: Sequence[str]) -> None:
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     flags.require(options, benchmark="gmeg:dev")
-    benchmarks, others = (
-        {name: load_benchmark(name, columns) for name in expand_benchmarks(names)}
-        for names, columns in (([options.benchmark], options.columns), (options.compare, None))
-    )
+    benchmarks = {
+        name: load_benchmark(name, options.columns)
+        for name in expand_benchmarks([options.benchmark])
+    }
+    others = {
+        name: load_compared(name, options.columns) for name in expand_benchmarks(options.compare)
+    }
     named, *more = flags.read_metrics(options)
     if more:
         raise InputError(

@@ -18,7 +18,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.tuned import tuned_file, write_tuned
-from learnedgec.runtime.files import PathLike, check_writable
+from learnedgec.runtime.files import PathLike, check_writable, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, count_shared
 from learnedgec.stats.resampling import Estimate
@@ -69,8 +69,13 @@ class TuningResult:
 
     @property
     def conclusions(self) -> list[str]:
-        """Sentences about the expected gain of the tuned metric and the scale of its scores."""
+        """Sentences about the expected gain of the tuned metric and the scale of its scores.
+
+        The gain is that on other data, if it was compared on sentences that had no part in the search.
+        """
         tuning = self.tuning
+        if unseen := [name for name in self.comparisons if not self.shared[name]]:
+            return [*map(self._gain_on, unseen), *about_scale(self.name, self.metric)]
         elsewhere = f" on data like {tuning.benchmark}" if self.comparisons else ""
         follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
         gain = (
@@ -86,6 +91,16 @@ class TuningResult:
                 f"better: {count} held-out sentences have judgements that count, and {needed} are needed."
             )
         return [gain, *about_scale(self.name, self.metric)]
+
+    def _gain_on(self, benchmark: str) -> str:
+        """Return the gain on a benchmark of `comparisons` in a sentence."""
+        [given] = [each for each in self.comparisons[benchmark] if each.label == "given"]
+        gain = Estimate(given.gain, *given.gain_bounds)
+        follows = "" if gain.low > 0 else f": expect no gain on data like {benchmark}"
+        return (
+            f"On {benchmark}, which had no part in the search, the tuned metric's gain over the given one is "
+            f"{gain_cell(gain)}{follows}."
+        )
 
     @property
     def notices(self) -> list[str]:
@@ -361,7 +376,9 @@ def tune(
     named = as_named(metric)
     others: dict[str, Benchmark] = {}
     for number, other in enumerate(compare):
-        loaded = _loaded(other, None if isinstance(other, str) else columns)
+        loaded = (
+            load_compared(other, columns) if isinstance(other, str) else _loaded(other, columns)
+        )
         label = loaded.name if isinstance(other, Benchmark) else f"compare[{number}]"
         others[other if isinstance(other, str) else label] = loaded
     task = check_tuning(
@@ -379,6 +396,12 @@ def tune(
     )
     bound = bind_one(named, runtime)
     return task.run(bound, resamples=resamples, level=level, runtime=runtime)
+
+
+def load_compared(name: str, columns: Columns | None) -> Benchmark:
+    """Return a benchmark to compare on; the columns are those of tables alone."""
+    path = local_path(name) or local_path(name.rpartition(":")[0])
+    return load_benchmark(name, columns if path and path.is_file() else None)
 
 
 def _loaded(benchmark: str | Benchmark | Rows, columns: Columns | None = None) -> Benchmark:

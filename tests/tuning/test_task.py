@@ -162,8 +162,8 @@ def test_a_table_may_have_columns_of_other_names() -> None:
     frame.to_csv("mine.csv", index=False)
     for table in (frame, "mine.csv"):
         assert learnedgec.tune(MIX, table, columns=names, **options).gain == expected.gain
-    tuned = learnedgec.tune(MIX, frame, columns=names, compare=[frame], **options)
-    assert tuned.comparisons.keys() == {"compare[0]"}
+    tuned = learnedgec.tune(MIX, frame, columns=names, compare=[frame, "mine.csv"], **options)
+    assert tuned.comparisons.keys() == {"compare[0]", "mine.csv"}
     with pytest.raises(FormatError, match=r"^DataFrame, row 1: no column 'source'; found learner"):
         learnedgec.tune(MIX, frame, **options)
     with pytest.raises(FormatError, match=r"no column 'wrong'"):
@@ -245,6 +245,39 @@ def test_judged_lists_of_outputs_are_rankings() -> None:
     assert benchmark.anonymous
     ranked = {"source": "s", "outputs": ["x", "y", "z"], "ranks": [2.5, -1, 1]}
     assert of_table([ranked]).rankings == (Ranking(0, {"output-1": 2, "output-3": 1}),)
+
+
+@pytest.mark.parametrize("validation", ["k-fold", "none"])
+def test_the_gain_on_other_data_is_the_conclusion(validation: Any) -> None:
+    others = [{**row, "source": f"Then {row['source']}"} for row in RATED]
+    tuned = learnedgec.tune(
+        MIX,
+        RATED,
+        compare=[others],
+        validation=validation,
+        **FLUENCY,
+    )
+    gain = {each.label: each.gain for each in tuned.comparisons["compare[0]"]}["given"]
+    said = "On compare[0], which had no part in the search, the tuned metric's gain over the given one is "
+    assert tuned.conclusions[0].startswith(f"{said}{gain:+.4f} [")
+    assert not any("held-out" in text for text in tuned.conclusions)
+    expected = tuned.comparisons["compare[0]"]
+    low = {each.label: each.gain_bounds[0] for each in expected}["given"]
+    assert ("expect no gain" in tuned.conclusions[0]) == (low <= 0)
+
+
+def test_columns_hold_for_the_tables_to_compare_on() -> None:
+    from learnedgec.cli.main import main
+
+    names = {"source": "learner", "hypothesis": "corrected"}
+    frame = pandas.DataFrame(RATED).rename(columns=names)
+    frame.to_csv("a.csv", index=False)
+    frame.to_csv("b.csv", index=False)
+    command = (
+        "tune --benchmark a.csv --columns.source learner --columns.hypothesis corrected --compare b.csv:test "
+        "sample --human fluency --objective segment-pearson --trials 2 --folds 2 --resamples 20 --metric"
+    )
+    assert main([*command.split(), MIX]) == 0
 
 
 def test_tuning_on_choices_in_python_and_on_the_command_line() -> None:
