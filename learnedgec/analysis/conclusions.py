@@ -54,7 +54,13 @@ def about_gold(metric: str, results: str) -> str:
 
 
 def by_both(metric: str, given: str, own: str) -> str:
-    """Return `about_gold` with one result by the given gold edits, and another by the metric's own."""
+    """Return `about_gold` with two results in words.
+
+    Args:
+        metric: the name of the metric in the sentence.
+        given: what follows from the given gold edits.
+        own: what follows from those that the metric extracts.
+    """
     same = f"by those that {metric} extracts from the same texts"
     return about_gold(metric, f"by the given gold edits, {given}, and {same}, {own}")
 
