@@ -26,7 +26,7 @@ from learnedgec.stats.resampling import (
     share_over_groups,
     widened,
 )
-from learnedgec.training.examples import Example
+from learnedgec.training.examples import FEWEST_TESTED, Example
 from learnedgec.types import Floats, Indices
 
 Figures = dict[str, float | int | None]
@@ -34,8 +34,6 @@ Figures = dict[str, float | int | None]
 # The value of each main figure by chance.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
 _RESAMPLES = 1000
-# With fewer ratings there is no correlation, and with fewer sources there is no test.
-_FEWEST = 4
 # With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
 # The number of training examples that the ridge regression learns from at most.
@@ -72,9 +70,9 @@ class HeadTest:
     def doubt(self, values: Floats) -> str | None:
         """Return why the values of the texts say nothing about a head, `None` if they say something."""
         kind = "pairs" if self.ratings is None else "ratings"
-        if self.groups < _FEWEST:
+        if self.groups < FEWEST_TESTED:
             sources = f"{self.groups} source{'s' * (self.groups > 1)}"
-            return f"its {kind} come from {sources}, and a test needs {_FEWEST}"
+            return f"its {kind} come from {sources}, and a test needs {FEWEST_TESTED}"
         if self.ratings is not None and np.ptp(self.ratings) == 0:
             return f"all its ratings are {self.ratings[0]:g}"
         if np.ptp(values) == 0:
@@ -89,10 +87,10 @@ class HeadTest:
         if self.ratings is None:
             low, high = share_over_groups(self._right(values), self.sources, resamples=_RESAMPLES)
             return {"accuracy": value, "accuracy_low": low, "accuracy_high": high, **counts}
-        if self.size < _FEWEST or np.isnan(value):
+        if self.size < FEWEST_TESTED or np.isnan(value):
             return {"pearson": None, "spearman": None, **counts}
         low, high = -1.0, 1.0
-        if self.groups >= _FEWEST:
+        if self.groups >= FEWEST_TESTED:
             drawn = resample_groups(self.sources, _RESAMPLES)
             correlations = np.array([statistic(rows) for rows in drawn])
             level = widened(0.95, self.groups)
@@ -234,7 +232,9 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
         figures = results.get(head, {"pearson": None, "n": 0})
         name, value = main_figure(figures)
         if value is None:
-            why = ": all ratings or all predictions are equal" * ((figures["n"] or 0) >= _FEWEST)
+            why = ": all ratings or all predictions are equal" * (
+                (figures["n"] or 0) >= FEWEST_TESTED
+            )
             warnings.append(
                 f"{head} has no result on the dev part (n = {figures['n']}{why}), so that no checkpoint is "
                 "chosen by it; add ratings."

@@ -289,10 +289,16 @@ def _numbered(pairs: Iterable[RankedPair]) -> Iterator[tuple[RankedPair, int]]:
         counts[pair] += 1
 
 
+FEWEST_TESTED = 4
+"""With fewer ratings there is no correlation, and with fewer sources there is no test."""
+
+
 def split_places(
     datasets: Sequence[Examples], split: Split, seed: int = 0
 ) -> dict[str, list[list[int]]]:
     """Divide the examples of each dataset into train, dev and test, 8:1:1, one dataset after the other.
+
+    Of twelve groups or more, each part has at least four, so that the test part can test.
 
     Args:
         datasets: examples of each dataset.
@@ -329,14 +335,15 @@ def split_places(
 
 
 def _divided(groups: list[int], seed: int) -> dict[str, list[int]]:
-    """Return shuffled groups by part, 8:1:1 and at least one in each."""
+    """Return shuffled groups by part, 8:1:1 and in each at least one, or four of twelve or more."""
     if len(groups) < len(PARTS):
         raise InputError(
             f"{len(groups)} groups of examples cannot be split into train, dev and test; give at least 3."
         )
     random.Random(seed).shuffle(groups)
-    train = max(min(int(0.8 * len(groups)), len(groups) - 2), 1)
-    dev = train + max((len(groups) - train) // 2, 1)
+    fewest = FEWEST_TESTED if len(groups) >= len(PARTS) * FEWEST_TESTED else 1
+    train = min(int(0.8 * len(groups)), len(groups) - 2 * fewest)
+    dev = train + (len(groups) - train) // 2
     return dict(zip(PARTS, (groups[:train], groups[train:dev], groups[dev:]), strict=True))
 
 

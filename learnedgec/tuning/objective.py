@@ -162,9 +162,12 @@ class Target:
             used = [s == only if only else s != without for s in benchmark.systems]
             self.ratings = np.where(np.array(used)[:, None], human.ratings, np.nan)
         elif len(benchmark.systems) < 3:
+            fitting = "sentence-accuracy" if benchmark.rankings else "segment-kendall"
             raise InputError(
                 f"{benchmark.name} has {len(benchmark.systems)} systems; {goal.objective} between "
-                "systems needs three or more. Choose a sentence or segment objective."
+                "systems needs three or more. Choose ",
+                hint=f"objective={fitting!r}.",
+                flag=f"--objective {fitting}.",
             )
 
     @property

@@ -103,6 +103,14 @@ def test_paper_split_has_the_papers_sizes() -> None:
     assert sizes(split_examples([examples], "paper-random")) == [3376, 422, 423]
 
 
+def test_parts_of_few_sources_can_be_tested() -> None:
+    split = {
+        n: sizes(split_examples([[example(4 * k) for k in range(n)]], "by-source"))
+        for n in (3, 11, 12, 30, 40)
+    }
+    assert split == {3: [1, 1, 1], 11: [8, 1, 2], 12: [4, 4, 4], 30: [22, 4, 4], 40: [32, 4, 4]}
+
+
 def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     cases = read_cases(cases_file(tmp_path))
     examples = case_examples({"a": cases[:2], "b": cases[:1]})
