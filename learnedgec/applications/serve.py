@@ -344,6 +344,8 @@ def _sentence(error: Mapping[str, Any]) -> str:
     field, *places = error["loc"][1:] or ("",)
     if error["type"] == "json_invalid":
         return f"the body is not JSON ({error['ctx']['error']}, character {field}); {_BODY}"
+    if not field and isinstance(error.get("input"), bytes):
+        return f"the header Content-Type: application/json is missing; {_BODY}"
     if not field:
         return f"the body is not an object; {_BODY}"
     if error["type"] == "extra_forbidden":

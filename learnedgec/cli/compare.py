@@ -159,6 +159,8 @@ def _gate(
             undecided.append(why[0].lower() + why[1:])
         elif not foreign and not any(row.failure("", margin) for row in rows):
             undecided += _too_few_correct(metric.metric, statistics, rows[0], names[metric.label])
+    # Texts in another order are no worse, but others.
+    decided = [] if foreign else decided
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
     return (

@@ -277,10 +277,10 @@ def _read_sentences(path: str) -> list[str]:
 
 
 def by_system(paths: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names of their systems: the stem, or the path without suffix if stems collide.
+    """Return the files by the names of their systems: the stem, or the path if stems collide.
 
     Raises:
-        InputError: one file was given twice, or two have one name.
+        InputError: one file was given twice.
     """
     places: dict[Path, str] = {}
     for path in paths:
@@ -294,11 +294,8 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
     names = [file.rsplit(".", 1)[0] or path for file, path in zip(files, shown, strict=True)]
     if len(set(names)) < len(names):
         names = [os.fspath(Path(path).with_suffix("")) for path in shown]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise InputError(
-                f"two system outputs are both named {name!r}; rename one of the files."
-            )
+    if len(set(names)) < len(names):
+        names = shown
     return dict(zip(names, paths, strict=True))
 
 

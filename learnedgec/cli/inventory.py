@@ -68,7 +68,13 @@ def evaluators(arguments: Sequence[str]) -> None:
     options = output.with_format(parser.parse_args(arguments))
     if options.licences and not options.names:
         raise InputError("--licences: no evaluator was named; name one, such as open-mpnet.")
-    folders = [find_evaluator(name) for name in options.names]
+    absent = RELEASES.keys() - list_evaluators().keys() if options.licences else ()
+    for name in filter(absent.__contains__, options.names):
+        output.notice(
+            f"{_allowed(name, RELEASES[name].licence, RELEASES[name].products)} `learnedgec evaluators fetch "
+            f"{name}` gets it, with the licence of each part."
+        )
+    folders = [find_evaluator(name) for name in options.names if name not in absent]
     manifests = [check_package(folder) for folder in folders]
     if options.licences:
         _show_licences(manifests, options)
@@ -126,11 +132,13 @@ def _made_of(manifest: Mapping[str, Any]) -> list[Material]:
 
 def _terms(manifest: Mapping[str, Any], made_of: Sequence[Material]) -> str:
     """Return a sentence with an evaluator's licence and what it allows."""
-    allowed = all(row.permissive for row in made_of)
-    return (
-        f"{manifest['name']}: {manifest_licence(manifest)}; commercial use is "
-        f"{'allowed under these conditions' if allowed else 'not allowed'}."
-    )
+    permissive = all(row.permissive for row in made_of)
+    return _allowed(manifest["name"], manifest_licence(manifest), permissive)
+
+
+def _allowed(name: str, licence: str, permissive: bool) -> str:
+    allowed = "allowed under these conditions" if permissive else "not allowed"
+    return f"{name}: {licence}; commercial use is {allowed}."
 
 
 def _fetch_evaluators(arguments: Sequence[str]) -> None:

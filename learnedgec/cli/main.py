@@ -235,11 +235,8 @@ def _one_line_warnings() -> Any:
             shown.add(text)
             # Notices about texts begin with the name of a system or a file.
             text = text if issubclass(category, TextWarning) else f"learnedgec: {text}"
-            if issubclass(category, SetupWarning):
-                from learnedgec.cli.output import notice_daily
+            from learnedgec.cli.output import notice, notice_daily
 
-                notice_daily(text)
-            else:
-                print(text, file=sys.stderr)
+            (notice_daily if issubclass(category, SetupWarning) else notice)(text)
 
     return show

@@ -136,8 +136,10 @@ def check_free(path: Path, options: Namespace) -> None:
 
 def notice(*messages: str) -> None:
     """Print important notices on stderr, such as why a result is invalid, even with `--quiet`."""
+    width = min(shutil.get_terminal_size().columns, _WIDTH)
     for message in messages:
-        print(message, file=sys.stderr)
+        # A log keeps each notice on one line.
+        print(_wrapped(message, width) if sys.stderr.isatty() else message, file=sys.stderr)
 
 
 def notice_daily(*messages: str) -> None:

@@ -381,12 +381,14 @@ def tune(
         )
         label = loaded.name if isinstance(other, Benchmark) else f"compare[{number}]"
         others[other if isinstance(other, str) else label] = loaded
+    # The type of a table in memory adds nothing to a given name.
+    own = "" if isinstance(benchmark, Benchmark) else (name or "").rpartition("@")[2]
     task = check_tuning(
         named,
         _loaded(benchmark, columns),
         goal,
         plan,
-        typed=benchmark if isinstance(benchmark, str) else "",
+        typed=benchmark if isinstance(benchmark, str) else own,
         space=space,
         others=others,
         name=name,

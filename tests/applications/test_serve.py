@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 import warnings
@@ -239,6 +240,16 @@ def test_a_body_that_is_not_json(content: bytes, message: str) -> None:
     )
     assert response.status_code == 422
     assert response.json()["detail"].startswith(message)
+
+
+def test_json_without_its_header_names_the_header() -> None:
+    response = with_service(
+        lambda service: service.post("/score", content=json.dumps(body("a")).encode()), LENGTH
+    )
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith(
+        "the header Content-Type: application/json is missing; an object in JSON with sources"
+    )
 
 
 @dataclass(frozen=True)

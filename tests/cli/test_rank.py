@@ -305,3 +305,24 @@ def test_no_conclusion_rests_on_who_marked_gold_edits(run: Any) -> None:
         "by the given gold edits, and by those that errant extracts from the same texts: strong -0.1141 (p"
     )
     assert [row["sentence"] for row in compared["comparisons"]] == compared["conclusions"]
+
+
+def test_the_gate_does_not_fail_a_file_in_another_order(run: Any) -> None:
+    lines = Path("embedded/systems/strong.txt").read_text("utf-8").splitlines()
+    write_lines("shuffled.txt", [*lines[36:], *lines[:36]])
+    gate = (
+        "compare --src embedded/source.txt --baseline embedded/systems/strong.txt --hyp shuffled.txt "
+        "--gold embedded/gold.m2 --metric gleu --fail-if-worse --format json"
+    )
+    result = run(gate, code=2).json
+    assert result["failures"] == []
+    [reason] = result["undecided"]
+    assert "share almost no word with their source" in reason
+    assert not any(text.startswith("failed") for text in result["conclusions"])
+
+
+def test_outputs_with_one_stem_are_systems_of_whole_names(run: Any) -> None:
+    for suffix in ("src", "r0", "txt"):
+        write_lines(f"c.{suffix}", ["He go .", "She goes ."])
+    rows = run("rank --src c.txt --hyp c.src --baseline c.r0 --metric length --format csv").rows
+    assert {row["system"] for row in rows} == {"c.r0", "c.src"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec.cli.output import format_table
+from learnedgec.cli.output import format_table, notice
 
 INPUT = "--src embedded/source.txt --hyp embedded/systems --quiet"
 LONG = "m2(beta=2.0, ignore_whitespace_casing=True)"
@@ -99,3 +99,16 @@ def test_files_for_people_have_the_signature(run: Any, command: str) -> None:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
         for metric in ("length(unit='word')|", "edit-count(unit='word')|"):
             assert sum(line.startswith(mark + metric) for line in lines) == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_notices_are_wrapped_on_a_terminal_alone(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+    notice("one two three four five six")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == (
+        ["one two three four", "five six"] if terminal else ["one two three four five six"]
+    )

@@ -207,6 +207,18 @@ def test_the_licences_of_a_package_are_listed(capsys: pytest.CaptureFixture[str]
     assert rows["robustgec:tem8"]["url"].startswith("https://")
 
 
+def test_the_licence_of_an_absent_release_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("learnedgec.cli.inventory.list_evaluators", dict)
+    assert main(["evaluators", "joint-mpnet-3", "--licences"]) == 0
+    assert capsys.readouterr().err.startswith(
+        "joint-mpnet-3: CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND "
+        "LicenseRef-pillars AND LicenseRef-robustgec AND MIT; commercial use is not allowed. `learnedgec evaluators fetch "
+        "joint-mpnet-3` gets it, with the licence of each part.\n"
+    )
+
+
 def test_terms_are_those_of_the_licence() -> None:
     first, second = licence_lines(["gug:train", "ud-ewt:dev", "jfleg:dev"])
     assert first.startswith("- `gug`, `jfleg`: CC BY-NC-SA 4.0; not for commercial use; name the")

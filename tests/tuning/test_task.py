@@ -148,6 +148,7 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
         assert tuned.name == f"ensemble@{name.removesuffix('.csv')}+segment-pearson"
         assert tuned.metric.weights == pytest.approx(expected.metric.weights)
         assert tuned.notices == []
+    assert learnedgec.tune(MIX, frame, name="m1", **FLUENCY).name == "ensemble@m1"
     short = learnedgec.tune(MIX, frame[1:], **FLUENCY)
     assert short.notices == [
         "DataFrame: 1 of 72 sources lack a single output of each system and are left out."
@@ -214,6 +215,7 @@ def test_choices_between_columns_of_outputs_are_rankings(from_file: bool) -> Non
         Ranking(1, {"a": 1, "b": 1}),
     )
     assert not benchmark.anonymous
+    assert benchmark.notices == ("1 of 3 judgements are ties.",)
     with pytest.raises(InputError, match=r"no row has a judgement; ranks, or a best or worst"):
         of_table(CHOICES[3:], NAMES)
     with pytest.raises(FormatError, match=r"^list, row 1: 'outputs' is 'None'; a list of at least"):
@@ -330,7 +332,10 @@ def test_a_table_that_is_no_benchmark_is_refused(table: Any, message: str) -> No
 
 def test_the_objectives_that_need_more_judgements() -> None:
     one = [row for row in RATED if row["system"] == "weak"]
-    with pytest.raises(InputError, match="1 systems; kendall between systems needs three or more"):
+    with pytest.raises(
+        InputError,
+        match=r"1 systems; kendall .* needs three or more\. Choose objective='segment-kendall'\.",
+    ):
         learnedgec.tune(MIX, one, output=None)
     with pytest.raises(
         InputError, match="no comparisons of outputs, which sentence-accuracy needs"

@@ -132,6 +132,7 @@ def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) ->
             f"{name}: no row has a judgement; ranks, or a best or worst output, were expected."
         )
     size = max(map(len, numbers)) - 1
+    tied = sum(len(set(ranks.values())) == 1 for _, ranks in judged)
     named = columns.get("outputs", "")
     anonymous = isinstance(named, str)
     systems = [f"output-{place + 1}" for place in range(size)] if anonymous else list(named)
@@ -148,6 +149,7 @@ def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) ->
             for number, ranks in judged
         ),
         anonymous=anonymous,
+        notices=(f"{tied:,} of {len(judged):,} judgements are ties.",) if tied else (),
     )
 
 

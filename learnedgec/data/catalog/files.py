@@ -111,9 +111,15 @@ def _status(row: Dataset, file: File) -> Status:
 def _download(row: Dataset, file: File, place: Path) -> None:
     """Download one file into the cache; it appears under its name only when it is complete and verified."""
     import pooch
+    from huggingface_hub import constants
 
     pooch.get_logger().setLevel(logging.WARNING)
     url = row.url(file.path)
+    if constants.HF_HUB_OFFLINE:
+        raise DataError(
+            f"{url} is not here, and HF_HUB_OFFLINE is set; unset it to download the file, set "
+            f"{MIRROR_VARIABLE} to a folder that holds {row.folder}/{file.path}, or put the file at {place}."
+        )
     try:
         pooch.retrieve(url, f"sha256:{file.sha256}", fname=place.name, path=place.parent)
     except ValueError:

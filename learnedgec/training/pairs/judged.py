@@ -19,7 +19,7 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
 from learnedgec.data.sentences import Columns, read_records
 from learnedgec.data.tables import number_in
-from learnedgec.errors import ConfigError, FormatError
+from learnedgec.errors import ConfigError, FormatError, InputWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import (
@@ -58,13 +58,21 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     pairs = []
     # Users who name columns know that the others are not read.
     known = None if columns else (*JUDGEMENTS, "group")
+    rows = tied = 0
     for place, record in read_records(path, ("source",), columns, known):
         row = JudgementRow(record, place, columns or {})
         source = row.text("source")
         group, origin, correct = map(row.optional, ("group", "origin", "correct"))
-        for better, worse, margin in _pairs(row):
-            pair = RankedPair(source, better, worse, margin, group or source, origin, correct)
-            pairs.append(pair)
+        of_row = [
+            RankedPair(source, better, worse, margin, group or source, origin, correct)
+            for better, worse, margin in _pairs(row)
+        ]
+        pairs += of_row
+        rows += 1
+        tied += not of_row
+    if tied:
+        left_out = "judgements prefer no output, so no pair comes from them."
+        warn_of_inputs(InputWarning(f"{path}: {tied:,} of {rows:,} {left_out}"))
     return pairs
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import requests
+from huggingface_hub import constants
 
 from learnedgec.data.catalog import files
 from learnedgec.data.catalog.registry import DATASETS
@@ -67,6 +68,7 @@ def upstream(
     put_dataset("gug", {"a.txt": "A .\n"})
     monkeypatch.delenv(files.MIRROR_VARIABLE)
     monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
     def answer(content: Any) -> Path:
         def get(url: str, **_: object) -> Response:
@@ -104,6 +106,18 @@ def test_no_network_names_the_ways_out(upstream: Callable[[Any], Path]) -> None:
     assert "cannot be downloaded (ConnectionError)" in message
     assert "set LEARNEDGEC_MIRROR to a folder that holds owner/gug/commit/a.txt" in message
     assert f"put the file at {place}" in message
+
+
+def test_offline_nothing_is_downloaded(
+    upstream: Callable[[Any], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = upstream(AssertionError("the network was used"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        DataError, match=r"a\.txt is not here, and HF_HUB_OFFLINE is set; unset it"
+    ) as caught:
+        files.dataset_file("gug", "a.txt")
+    assert str(caught.value).endswith(f"or put the file at {place}.")
 
 
 @pytest.mark.realdata
