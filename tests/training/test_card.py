@@ -214,8 +214,8 @@ def test_the_licence_of_an_absent_release_is_known(
     assert main(["evaluators", "joint-mpnet-3", "--licences"]) == 0
     assert capsys.readouterr().err.startswith(
         "joint-mpnet-3: CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND "
-        "LicenseRef-pillars AND LicenseRef-robustgec AND MIT; commercial use is not allowed. `learnedgec evaluators fetch "
-        "joint-mpnet-3` gets it, with the licence of each part.\n"
+        "LicenseRef-pillars AND LicenseRef-robustgec AND MIT; commercial use is not allowed. "
+        "`learnedgec evaluators fetch joint-mpnet-3` gets it, with the licence of each part.\n"
     )
 
 
