@@ -17,7 +17,7 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 _TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
-_MARKS = {"**": "**", "`": "`", '"': '"', "“": "”", "«": "»"}
+_MARKS = {"**": "**", "*": "*", "`": "`", "'": "'", '"': '"', "“": "”", "«": "»"}
 
 _CORRECTED = r"\b(?:correct(?:ed|ion)?|revised|fixed|improved|edited|answer|output)\b"
 _AFTERWARDS = (
@@ -29,10 +29,12 @@ _AFTERWARDS = (
 _LABEL = re.compile(
     rf"""^[*\#>\ ]*(?:(?:sure|certainly|of\ course|okay|yes)\b[^\w\n]*)?
     (?:here(?:['’]s|\ is)\b[^:\n]{{,80}}?{_CORRECTED}[^:\n]{{,80}}?
-    |(?:(?:the|my|your|final)\ )*{_CORRECTED}(?:\ (?:sentence|text|version|answer|is|would|be))*
+    |here\ you\ go\b
+    |(?:(?:the|a|my|your|final|grammatically)\ )*{_CORRECTED}
+    (?:\ (?:sentence|text|version|answer|is|would|be))*
     |(?!{_AFTERWARDS})[^\n]{{,80}}{_CORRECTED}[^\n]{{,80}}?(?=:\**\s*\n))\**\ ?
     (?:(?:(?<=\S)|(?<=sentence\ )|(?<=text\ )|(?<=version\ )):(?:\*\*(?=\s))?
-    |(?=\s*\n)|(?=["“«]\S[^"“”«»]*["”»]$))\s*(?:>\ )?""",
+    |(?=\s*\n)|(?=["“«]\S[^"“”«»]*["”»]\.?$))\s*(?:>\ )?""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _REMARK = re.compile(
@@ -52,11 +54,11 @@ def extract_correction(completion: str, source: str | None = None) -> str:
       `Sure! Here is the corrected version:`;
     - remarks after it: a new line that begins with `Explanation`, `Changes`, `Note` or a parenthesis, and
       `(Changed …)`;
-    - quotation marks, `**` and JSON of one key around the whole.
+    - quotation marks, `**` and JSON around the whole.
 
-    Line feeds become spaces. Where the source is given, of the texts before and after each of these steps
-    that with the most words in common with it counts. So a sentence that itself begins with `Answer:` keeps
-    that word.
+    Line feeds become spaces. Where the source is given, of the texts before and after each of these steps,
+    and their lines, that with the most words in common with it counts. So a sentence that itself begins with
+    `Answer:` keeps that word, and other remarks go if they have lines of their own.
 
     Args:
         completion: what the model wrote.
@@ -79,7 +81,8 @@ def extract_correction(completion: str, source: str | None = None) -> str:
     for start in [label.end() for label in _LABEL.finditer(text)] or [0]:
         announced = text[start:].strip()
         bare = _REMARK.sub("", announced).strip()
-        found += [announced, bare, _unwrapped(bare)]
+        lines = [] if source is None else announced.splitlines()
+        found += [announced, *map(_unwrapped, lines), bare, _unwrapped(bare)]
     found = [" ".join(each.split()) for each in reversed(found)]
     if source is None:
         return found[0]
@@ -88,18 +91,24 @@ def extract_correction(completion: str, source: str | None = None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return the value of JSON with one key, and what is in bold letters or quotation marks as a whole."""
+    """Return the correction in JSON, and what is in bold letters or quotation marks as a whole."""
     if text.startswith("{"):
         try:
-            values = list(json.loads(text, strict=False).values())
+            record = json.loads(text, strict=False)
         except (ValueError, RecursionError):
             return text
+        named = [
+            key for key in record if re.search(_CORRECTED, key.replace("_", " "), re.IGNORECASE)
+        ]
+        values = [record[key] for key in named or record]
         if len(values) == 1 and isinstance(values[0], str):
             text = values[0].strip()
+    text = re.sub(r"""\A(["“«][^"“”«»]*["”»])\.\Z""", r"\1", text)
     for opening, closing in _MARKS.items():
         inside = text.removeprefix(opening).removesuffix(closing)
         whole = len(inside) + len(opening + closing) == len(text)
-        if whole and opening not in inside:
+        # A tokenised text has a space after a quotation mark of its own.
+        if whole and opening not in inside and not inside.startswith(" "):
             text = inside.strip()
     return text
 

@@ -63,6 +63,10 @@ RIGHT = "He does not like to play football with his brother ."
         "The verb is wrong.\n\nCorrected sentence: {}",
         f"Original: {SOURCE}\nCorrected: {{}}",
         'The correct sentence is "{}"',
+        'The corrected sentence is: "{}".',
+        "Sure, here you go:\n\n{}",
+        "'{}'",
+        '{{"corrected_sentence": "{}", "explanation": "do"}}',
         "{}\n\nExplanation: \u201cdo\u201d does not agree with \u201cHe\u201d.",
         "{} Explanation: do should be does.",
         "{}\n\n**Note:** the verb follows its subject.",
@@ -84,6 +88,13 @@ def test_what_a_chat_model_writes_around_it_goes(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "form", ["{}\n\nHope this helps!", "Corrected: {}\nConfidence: high", "I see.\n\n**{}**"]
+)
+def test_the_source_tells_the_correction_from_other_lines(form: str) -> None:
+    assert extract_correction(form.format(RIGHT), SOURCE) == RIGHT
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Note that he goes home .",
@@ -99,6 +110,7 @@ def test_what_a_chat_model_writes_around_it_goes(form: str) -> None:
         "He went home (changed house) .",
         "I added a note (see below).",
         "( Changed names . )",
+        '" He goes home . "',
         'He said "no".',
         '{"a": 1}',
         "{ a }",
@@ -113,14 +125,14 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
     ("source", "text"),
     [
         ("Answer: he go.", "Answer: he goes."),
-        ('" He go home . "', '" He goes home . "'),
+        ('"He go home."', '"He goes home."'),
+        ("He go .\nShe go too .", "He goes . She goes too ."),
         ('The correct sentence is "He go."', 'The correct sentence is "He goes."'),
         ("He leaved. Explanation: he is ill.", "He left. Explanation: he is ill."),
         ("It move (changed house)", "It moved (changed house)"),
     ],
 )
 def test_what_the_source_has_stays(source: str, text: str) -> None:
-    assert extract_correction(text) != text
     assert extract_correction(text, source) == text
 
 
