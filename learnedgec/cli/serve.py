@@ -206,10 +206,10 @@ def _open_study(options: Namespace) -> Study:
                     "with which it began; leave it out, or begin another study with --out."
                 )
         return study
-    if options.status or options.export:
+    if (options.status or options.export) and not (options.hyp or options.jsonl):
         raise InputError(
-            "--status and --export are for a study that exists; name its folder, such as learnedgec judge "
-            "mystudy --status."
+            "without --hyp, --status and --export are for a study that exists; name its folder, such as "
+            "learnedgec judge mystudy --status."
         )
     flags.require(options, out="mystudy")
     options["tokenise"] = "none"
