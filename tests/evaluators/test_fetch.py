@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from huggingface_hub import constants
 
 from learnedgec.cli.main import main
 from learnedgec.data.catalog import files
@@ -43,6 +44,7 @@ def release(
     released = Release(digest, 1, "LicenseRef-own-data", products=False)
     monkeypatch.setitem(RELEASES, "free", released)
     monkeypatch.setattr(requests, "get", get)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.delenv(files.MIRROR_VARIABLE, raising=False)
     monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
