@@ -282,7 +282,9 @@ def test_columns_hold_for_the_tables_to_compare_on() -> None:
     assert main([*command.split(), MIX]) == 0
 
 
-def test_tuning_on_choices_in_python_and_on_the_command_line() -> None:
+def test_tuning_on_choices_in_python_and_on_the_command_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     from learnedgec.cli.main import main
 
     choices = [
@@ -297,6 +299,10 @@ def test_tuning_on_choices_in_python_and_on_the_command_line() -> None:
     pandas.DataFrame(choices).to_csv("choices.csv", index=False)
     tuned = learnedgec.tune(MIX, choices, columns=NAMES, **SHORT, output=None)
     options = ["--benchmark", "choices.csv", "--columns", json.dumps(NAMES)]
+    assert main(["tune", "--metric", MIX, *options]) == 2
+    assert capsys.readouterr().err.endswith(
+        "kendall between systems needs three or more. Choose --objective sentence-accuracy.\n"
+    )
     objective = ["--objective", "sentence-accuracy", "--trials", "12"]
     assert main(["tune", "--metric", MIX, *objective, *options]) == 0
     assert learnedgec.load_metric("ensemble@choices+sentence-accuracy") == tuned.metric
