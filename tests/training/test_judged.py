@@ -55,9 +55,11 @@ def test_judgements_become_pairs(
 ) -> None:
     path = table(tmp_path / "judged.csv", f"src,a,b,c,ra,rb,rc\n{row}\n")
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         pairs = read_ranked_pairs(path, {**OUTPUTS, **columns})
-    told = ["1 of 1 judgements prefer no output, so no pair comes from them."]
-    assert [str(each.message).partition(": ")[2] for each in caught] == ([] if expected else told)
+    notices = [str(warning.message).partition(": ")[2] for warning in caught]
+    ties = "1 of 1 judgements prefer no output, so no pair comes from them."
+    assert notices == ([] if expected else [ties])
     assert pairs == [RankedPair("s", better, worse, m, "s") for better, worse, m in expected]
 
 

@@ -73,7 +73,7 @@ def test_two_processes_train_what_one_trains(
     monkeypatch.chdir(alone)
     assert main([*words, "--trainer.accumulate_grad_batches", str(batches)]) == 0
     out = capfd.readouterr().out
-    assert (out.count(" dev "), out.count(" test ")) == (7, 7)
+    assert out.count(" dev ") == 7
     with socket.create_server(("localhost", 0)) as free:
         port = free.getsockname()[1]
     # Copies of this process need not import torch again, but may not use a GPU.
@@ -88,7 +88,7 @@ def test_two_processes_train_what_one_trains(
     printed = capfd.readouterr()
     assert [process.exitcode for process in processes] == [0, 0], printed.err
     # The first process alone prints.
-    assert printed.out.count(" test ") == 7
+    assert printed.out.count(" test ") == out.count(" test ") >= 7
     check_package(together / "checkpoints" / "tiny")
     logs = []
     for folder in (alone, together):
