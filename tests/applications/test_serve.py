@@ -243,8 +243,11 @@ def test_a_body_that_is_not_json(content: bytes, message: str) -> None:
 
 
 def test_json_without_its_header_names_the_header() -> None:
+    # As `curl --data` sends it; old versions of FastAPI read a body without any header.
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    text = json.dumps(body("a")).encode()
     response = with_service(
-        lambda service: service.post("/score", content=json.dumps(body("a")).encode()), LENGTH
+        lambda service: service.post("/score", content=text, headers=form), LENGTH
     )
     assert response.status_code == 422
     assert response.json()["detail"].startswith(
