@@ -70,20 +70,20 @@ def undecided_rankings(
 ) -> dict[str, SystemRanking]:
     """Return the rankings by the metrics' own edits of the references, by label, where others are best.
 
-    The texts have been parsed for the notice about gold edits, so this takes little time.
+    The notice about gold edits has parsed a sample of the references; this parses the others.
 
     Args:
         rankings: metric -> its ranking of the systems.
         inputs: the texts.
         settings: those of the rankings (`rank_systems`).
     """
-    found = {}
+    undecided = {}
     for metric, ranking in rankings.items():
         if len(ranking.systems) > 1 and (anew := metric.reannotated(inputs.references)):
             own = rank_systems(anew, anew.compute(inputs), **settings)
             if _leading(own) != _leading(ranking):
-                found[metric.label] = own
-    return found
+                undecided[metric.label] = own
+    return undecided
 
 
 def leaders(

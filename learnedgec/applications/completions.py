@@ -77,17 +77,17 @@ def extract_correction(completion: str, source: str | None = None) -> str:
     elif fenced := _FENCED.findall(text):
         text = fenced[-1]
     text = text.strip()
-    found = [text]
+    candidates = [text]
     for start in [label.end() for label in _LABEL.finditer(text)] or [0]:
         announced = text[start:].strip()
         bare = _REMARK.sub("", announced).strip()
         lines = [] if source is None else announced.splitlines()
-        found += [announced, *map(_unwrapped, lines), bare, _unwrapped(bare)]
-    found = [" ".join(each.split()) for each in reversed(found)]
+        candidates += [announced, *map(_unwrapped, lines), bare, _unwrapped(bare)]
+    candidates = [" ".join(each.split()) for each in reversed(candidates)]
     if source is None:
-        return found[0]
+        return candidates[0]
     words = source.split()
-    return max(found, key=lambda each: Indel.normalized_similarity(words, each.split()))
+    return max(candidates, key=lambda each: Indel.normalized_similarity(words, each.split()))
 
 
 def _unwrapped(text: str) -> str:

@@ -140,18 +140,18 @@ class JudgedEdits:
             and row[second][1]
         ]
         while True:
-            kept = [
+            stays = [
                 [min(row[place][1] for place in group) > threshold for group in of_row]
                 for row, of_row in zip(self.edits, groups, strict=True)
             ]
             # Only pairs of which one edit would stay are read, once.
-            parted = [pair for pair in near if kept[pair[0]][pair[1]] != kept[pair[0]][pair[2]]]
+            parted = [pair for pair in near if stays[pair[0]][pair[1]] != stays[pair[0]][pair[2]]]
             if not parted:
                 break
-            near = [pair for pair in near if pair not in parted]
+            near = sorted({*near}.difference(parted))
             for number, first, second in self._needing_each_other(parted):
                 _join(groups[number], first, second)
-        sure = [list(compress(*row)) for row in zip(edits, kept, strict=True)]
+        sure = [list(compress(*row)) for row in zip(edits, stays, strict=True)]
         possible = is_correction(self.sources, list(map(apply_edits, self.sources, sure)))
         return [row if keep else [] for row, keep in zip(sure, possible, strict=True)]
 

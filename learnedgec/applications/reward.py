@@ -298,8 +298,8 @@ class Reward:
         if isinstance(self.metric.metric, Gated):
             rejected |= ~self.metric.metric.accepted(statistics["completions"])
         if self.floor is not None:
-            far = map(Indel.normalized_distance, sources, texts)
-            rewards[rejected] = self.floor - np.array(list(far))[rejected]
+            distances = np.array(list(map(Indel.normalized_distance, sources, texts)))
+            rewards[rejected] = self.floor - distances[rejected]
         watched = np.array([np.nan])
         if self.watch is not None:
             seen = self.watch.statistics(sources, {"": texts}, references)
