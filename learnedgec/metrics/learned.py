@@ -27,6 +27,7 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
+from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
@@ -40,6 +41,8 @@ GATE = 0.25
 
 # Similarities are not negative, so this threshold accepts everything.
 OPEN = -1.0
+
+CHARACTERS = "characters"
 
 # Only these first characters of a text are compared; encoders read fewer.
 _COMPARED = 10_000
@@ -95,8 +98,8 @@ class LearnedMetric(Metric):
 
     def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
         """Return the packages among the predictors."""
-        predictors = self.outputs(runtime)
-        return tuple(predictor for predictor in predictors if isinstance(predictor, Package))
+        predictors = [predictor for predictor, _ in self.output_sums(runtime)]
+        return tuple(dict.fromkeys([each for each in predictors if isinstance(each, Package)]))
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every predictor has its outputs; warn of heads that training does not trust."""
@@ -132,13 +135,9 @@ class GatedMetric(LearnedMetric):
     if TYPE_CHECKING:
         threshold: float | None
 
-    def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the threshold that `None` stands for; the statistics have it too."""
-        return GATE
-
-    def measure(self, runtime: Runtime) -> str:
-        """Return the name of the similarity in signatures."""
-        return "characters"
+    def gate(self, runtime: Runtime) -> tuple[str, float]:
+        """Return what measures similarity, an encoder or `characters`, and the default of `threshold`."""
+        return CHARACTERS, GATE
 
     def thresholds(self, statistics: Statistics) -> float | Floats:
         """Return the threshold in use: one for all sentences, or float64 (N,)."""
@@ -168,9 +167,15 @@ class GatedMetric(LearnedMetric):
         return {"rejected": float(np.mean(~self.accepted(statistics)))}
 
     def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the gate, or nothing if everything is accepted."""
-        threshold = self.usual_threshold(runtime) if self.threshold is None else self.threshold
-        return {"gate": f"{self.measure(runtime)}>{threshold:g}"} if threshold >= 0 else {}
+        """Return the gate with the encoder that it has, if any; nothing if everything is accepted."""
+        similarity, usual = self.gate(runtime)
+        threshold = usual if self.threshold is None else self.threshold
+        if threshold < 0:
+            return {}
+        if similarity == CHARACTERS:
+            return {"gate": f"{CHARACTERS}>{threshold:g}"}
+        digest = checkpoint_digest(similarity)
+        return {"gate": f"cosine>{threshold:g}", "encoder": similarity, "encoder-sha256": digest}
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor, predict
 from learnedgec.evaluators.inference import cosines, sentence_vectors
-from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import open_package
 from learnedgec.evaluators.released import RATED, RELEASED
 from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.learned import (
+    CHARACTERS,
     GATE,
     OPEN,
     GatedMetric,
@@ -133,7 +133,7 @@ class Some(GatedMetric):
             low, high = predictor.range(weights) or _RATINGS
             scaled[dimension] = (rating - low) / (high - low)
         scaled["similarity"] = character_similarities(sources, hypotheses)
-        scaled["threshold"] = np.full(len(sources), self.usual_threshold(runtime))
+        scaled["threshold"] = np.full(len(sources), self.gate(runtime)[1])
         return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -150,10 +150,10 @@ class Some(GatedMetric):
         """Return each dimension and the similarity."""
         return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
-    def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the default of `threshold`, by the gates with which the packages were trained."""
+    def gate(self, runtime: Runtime) -> tuple[str, float]:
+        """Return `characters`, and the default of `threshold` by the gates of the packages' training."""
         gates = {predictor.gate for predictor, _ in self.output_sums(runtime)}
-        return GATE if "characters" in gates else OPEN
+        return CHARACTERS, GATE if CHARACTERS in gates else OPEN
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return each dimension's predictor with the weights of its outputs."""
@@ -175,7 +175,8 @@ class Some(GatedMetric):
         return sums
 
 
-_CHARACTERS, _PAPER_THRESHOLD = "characters", 0.9
+# The threshold of the paper, for the cosine of an encoder.
+_PAPER_THRESHOLD = 0.9
 
 # As a raw output: the sigmoid of it is 0 to four digits.
 _LOWEST = -10.0
@@ -236,8 +237,8 @@ class Impara(GatedMetric):
         """
         runtime = runtime.bound()
         quality = predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
-        encoder = self._encoder(runtime)
-        if encoder == _CHARACTERS:
+        encoder, threshold = self.gate(runtime)
+        if encoder == CHARACTERS:
             similarity = character_similarities(sources, hypotheses)
         else:
             similarity = _encoder_similarities(encoder, sources, hypotheses, runtime)
@@ -245,8 +246,8 @@ class Impara(GatedMetric):
             {
                 **quality,
                 "similarity": similarity,
-                "characters": np.full(len(sources), encoder == _CHARACTERS),
-                "threshold": np.full(len(sources), self.usual_threshold(runtime)),
+                "characters": np.full(len(sources), encoder == CHARACTERS),
+                "threshold": np.full(len(sources), threshold),
             }
         )
 
@@ -274,32 +275,19 @@ class Impara(GatedMetric):
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""
         super().check(runtime)
-        if (encoder := self._encoder(runtime)) != _CHARACTERS:
+        if (encoder := self.gate(runtime)[0]) != CHARACTERS:
             need_model(self, "similarity", encoder)
 
-    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the gate and, if an encoder measures similarity, which one it is."""
-        rest, encoder = super().describe_processing(runtime), self._encoder(runtime)
-        if rest and encoder != _CHARACTERS:
-            rest |= {"encoder": encoder, "encoder-sha256": checkpoint_digest(encoder)}
-        return rest
-
-    def measure(self, runtime: Runtime) -> str:
-        """Return the name of the similarity in signatures."""
-        return _CHARACTERS if self._encoder(runtime) == _CHARACTERS else "cosine"
-
-    def _encoder(self, runtime: Runtime) -> str:
-        """Return the name of the encoder that measures similarity, or `characters`."""
-        if self.similarity:
-            return self.similarity
-        predictor = self.predictor(runtime)
-        return predictor.encoder if predictor.gate == "cosine" else _CHARACTERS
-
-    def usual_threshold(self, runtime: Runtime) -> float:
-        """Return the default of `threshold`, by the similarity and by the package's own gate."""
-        if self.similarity is None and self.predictor(runtime).gate == "none":
-            return OPEN
-        return GATE if self._encoder(runtime) == _CHARACTERS else _PAPER_THRESHOLD
+    def gate(self, runtime: Runtime) -> tuple[str, float]:
+        """Return the similarity and the default of `threshold`, which the package's own gate decides."""
+        similarity = self.similarity
+        if not similarity:
+            predictor = self.predictor(runtime)
+            gate = predictor.gate
+            if gate == "none":
+                return CHARACTERS, OPEN
+            similarity = predictor.encoder if gate == "cosine" else CHARACTERS
+        return similarity, GATE if similarity == CHARACTERS else _PAPER_THRESHOLD
 
 
 def _encoder_similarities(
