@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -170,7 +170,7 @@ def read_record(
         required: keys that the object must have.
     """
     place = f"{os.fspath(path)}:{number}"
-    record = _parse_json(line, path, number)
+    record = _parse_json(line, path, number, _without_repeated_keys)
     if not isinstance(record, dict):
         raise FormatError(f"{place}: a JSON object was expected, not {type(record).__name__}.")
     missing = [key for key in required if key not in record]
@@ -184,10 +184,15 @@ def read_json(path: PathLike) -> Any:
     return _parse_json(read_text(path), path)
 
 
-def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
-    """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`."""
+def _parse_json(
+    text: str, path: PathLike, first: int = 1, make: Callable[[Any], Any] | None = None
+) -> Any:
+    """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`.
+
+    `make` makes objects from the list of their keys and values.
+    """
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=make)
         if "\\u" in text:
             # Encoding fails for a lone surrogate, which no file can hold.
             json.dumps(value, ensure_ascii=False).encode()
@@ -201,7 +206,7 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object, or raise `ValueError` if two of its keys are the same."""
     content = dict(pairs)
     if len(content) < len(pairs):

@@ -21,7 +21,7 @@ from learnedgec.evaluators.loading import (
     load_tokenizer,
     locate,
 )
-from learnedgec.evaluators.packages import Package, find_evaluator, is_evaluator, open_package
+from learnedgec.evaluators.packages import Package, find_evaluator, find_package
 from learnedgec.evaluators.precision import Precision, model_precision
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
@@ -137,7 +137,7 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
         UnknownNameError: no model is named like this.
         PackageError: the package is damaged.
     """
-    return open_package(name) if is_evaluator(name) else PublishedClassifier(name, reads)
+    return find_package(name) or PublishedClassifier(name, reads)
 
 
 def predict(

@@ -36,6 +36,7 @@ from learnedgec.evaluators.packages import (
     MODEL_TYPE,
     Package,
     fetch_package,
+    open_folder,
     open_package,
     output_names,
 )
@@ -138,6 +139,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         self.dropout = torch.nn.Dropout(config.dropout)
         width = int(config.encoder["hidden_size"])
         self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
+        self.head_configs = {name: HeadConfig(**head) for name, head in config.heads.items()}
         self.post_init()
 
     @classmethod
@@ -197,7 +199,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             encoder: what computes the same in place of the model's encoder (`inference_encoder`).
         """
         encoder = encoder or self.encoder
-        lower = any(head.get("layer") is not None for head in self.config.heads.values())
+        lower = any(head.layer is not None for head in self.head_configs.values())
         with using_lora(self.config.uses_lora(kind)):
             return encoder(
                 **model_inputs(batch, encoder), output_hidden_states=True if lower else None
@@ -215,7 +217,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     def token_logits(self, output: Any, name: str) -> torch.Tensor:
         """Return a token head's logits that each token is wrong, or begins with a capital, (B, T)."""
-        layer = self.config.head(name).layer
+        layer = self.head_configs[name].layer
         states = output.last_hidden_state if layer is None else output.hidden_states[layer]
         return self._head(name, self.dropout(states))
 
@@ -234,19 +236,18 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         values = {}
         pooled: torch.Tensor | None = None
         for name in heads:
-            head = self.config.head(name)
-            marks = _marks_of(head)
-            if marks not in batch:
+            head = self.head_configs[name]
+            if head.marks not in batch:
                 raise InputError(
-                    f"the head {name} reads the marks {marks!r}, which the batch does not have; name other "
-                    "heads, or use Evaluator.predict."
+                    f"the head {name} reads the marks {head.marks!r}, which the batch does not have; name "
+                    "other heads, or use Evaluator.predict."
                 )
             if head.reads == "tokens":
                 right = logsigmoid(-self.token_logits(output, name).float())
-                value = (right * batch[marks]).sum(dim=1)
+                value = (right * batch[head.marks]).sum(dim=1)
             elif head.reads == "capitals":
                 logits = self.token_logits(output, name).float()
-                value = capitals_likelihood(logits, batch[marks])
+                value = capitals_likelihood(logits, batch[head.marks])
             else:
                 pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
                 value = self._head(name, pooled)
@@ -275,7 +276,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         """
         batch = dict(inputs) if batch is None else batch
         heads = list(self.config.heads) if heads is None else heads
-        kinds = {name: self.config.head(name).input for name in heads}
+        kinds = {name: self.head_configs[name].input for name in heads}
         values: dict[str, torch.Tensor] = {}
         for kind in dict.fromkeys(kinds.values()):
             names = [name for name in heads if kinds[name] == kind]
@@ -297,13 +298,6 @@ def capitals_likelihood(logits: torch.Tensor, marks: torch.Tensor) -> torch.Tens
     """
     terms = logsigmoid(torch.where(marks == CAPITAL, logits, -logits)).clamp(min=_LEAST_OF_WORD)
     return (terms * (marks != UNMARKED)).sum(dim=1).clamp(min=_LEAST_OF_TEXT)
-
-
-def _marks_of(head: HeadConfig) -> str:
-    """Return the column of a batch that says which tokens a head's value counts."""
-    if head.reads == "capitals":
-        return "capitals"
-    return "hypothesis" if head.reads == "tokens" and head.input == "pair" else "attention_mask"
 
 
 AutoConfig.register(MODEL_TYPE, EvaluatorConfig, exist_ok=True)
@@ -419,7 +413,7 @@ class Evaluator:
             raise UnknownNameError("output of the evaluator", name, self.outputs)
         sums = self.model.config.sums
         heads = {head for name in names for head in sums.get(name, (name,))}
-        kinds = {self.model.config.head(head).input for head in heads}
+        kinds = {self.model.head_configs[head].input for head in heads}
         values: dict[str, Floats] = {}
         if "hypothesis" in kinds:
             values |= self._values("hypothesis", hypotheses, runtime)
@@ -450,17 +444,16 @@ class Evaluator:
         Metrics that read different heads of one package, or the same systems again, need no further pass. A
         cache folder keeps the values for later runs.
         """
-        heads = self.model.config.heads
-        names = [name for name, head in heads.items() if head["input"] == kind]
+        heads = {name: h for name, h in self.model.head_configs.items() if h.input == kind}
         precision = evaluator_precision(runtime)
         key = (kind, precision)
         memory = self._memory.setdefault(key, {})
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
             memory = self._memory[key] = {}
-        depends_on = ["evaluator", self.digest, kind, precision, *names, __version__]
+        depends_on = ["evaluator", self.digest, kind, precision, *heads, __version__]
 
         def forward(batch: Batch) -> torch.Tensor:
-            values = self.model.values(self.encode(batch, kind, precision), batch, names)
+            values = self.model.values(self.encode(batch, kind, precision), batch, list(heads))
             return torch.stack(list(values.values()), dim=1)
 
         values = run(
@@ -470,12 +463,12 @@ class Evaluator:
             replace(runtime, dtype=precision),
             memory=memory,
             depends_on=depends_on if self.digest else (),
-            width=len(names),
+            width=len(heads),
             max_length=self.model.config.max_tokens,
-            marks={_marks_of(self.model.config.head(name)) for name in names},
+            marks={head.marks for head in heads.values()},
             description=self.name,
         )
-        return {name: values[:, column] for column, name in enumerate(names)}
+        return {name: values[:, column] for column, name in enumerate(heads)}
 
 
 @lru_cache(maxsize=8)
@@ -485,7 +478,7 @@ def _load(package: Package, device: str) -> Evaluator:
     with quiet_transformers():
         try:
             # The other work of `from_pretrained` takes most of a second.
-            config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
+            config = EvaluatorConfig.from_dict(package.config)
             with Uninitialised():
                 model = EvaluatorModel(config)
             model.load_state_dict(read_weights(path, package.digest), assign=True)
@@ -494,7 +487,7 @@ def _load(package: Package, device: str) -> Evaluator:
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
-    if open_package(str(path)) != package:
+    if open_folder(path, package.name) != package:
         raise PackageError(f"the evaluator {path} was replaced before it was loaded; run again.")
     model = model.eval().requires_grad_(False).to(device)
     return Evaluator(model, tokenizer, package.digest, package.manifest["name"], path)

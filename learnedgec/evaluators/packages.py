@@ -158,6 +158,13 @@ class HeadConfig:
             object.__setattr__(self, "range", (float(low), float(high)))
 
     @property
+    def marks(self) -> str:
+        """The column of a batch that says which tokens the head's value counts."""
+        if self.reads == "capitals":
+            return "capitals"
+        return "hypothesis" if self.reads == "tokens" and self.input == "pair" else "attention_mask"
+
+    @property
     def rated(self) -> bool:
         """Whether it learned from ratings rather than from ranked pairs."""
         if self.objective is None:
@@ -279,7 +286,17 @@ def open_package(name: str) -> Package:
         UnknownNameError: no evaluator has this name.
         PackageError: see `check_package`.
     """
-    path = find_evaluator(name)
+    return open_folder(find_evaluator(name), name)
+
+
+def find_package(name: str) -> Package | None:
+    """Return the package that a directory, name or hub ID denotes; `None` if there is none."""
+    path = _local_package(name) or (fetch_package(name) if _is_hub_package(name) else None)
+    return None if path is None else open_folder(path, name)
+
+
+def open_folder(path: Path, name: str) -> Package:
+    """Return the package in a folder, which was found by a name; see `open_package`."""
     return replace(_open(path, folder_state(path)), name=name)
 
 
@@ -349,12 +366,12 @@ def manifest_licence(manifest: Mapping[str, Any]) -> str:
 
 def is_package(path: Path) -> bool:
     """Return whether a directory looks like an evaluator package."""
-    return (path / MANIFEST).is_file()
+    return local_path(str(path / MANIFEST)) is not None
 
 
 def is_evaluator(name: str) -> bool:
     """Return whether a model's name is that of an evaluator package: a directory, a name or a hub ID."""
-    return _local_package(name) is not None or (is_hub_name(name) and _is_hub_package(name))
+    return _local_package(name) is not None or _is_hub_package(name)
 
 
 def _local_package(name: str) -> Path | None:
@@ -364,8 +381,7 @@ def _local_package(name: str) -> Path | None:
         return path
     if not name or os.path.basename(name) != name:  # noqa: PTH119 - a Path would drop a last slash
         return None
-    places = (local_path(str(place)) for place in _places(name))
-    return next((place for place in places if place is not None and is_package(place)), None)
+    return next(filter(is_package, _places(name)), None)
 
 
 def _places(name: str) -> Iterator[Path]:
@@ -405,7 +421,9 @@ def fetch_released(name: str) -> Path:
 
 
 def _is_hub_package(name: str) -> bool:
-    """Return whether a repository holds a package; `False` if the hub cannot be reached."""
+    """Return whether a name is that of a package on the hub; `False` if the hub cannot be reached."""
+    if not is_hub_name(name):
+        return False
     try:
         cached = cached_file(name, "config.json")
         config = read_json(cached or fetch_files(name, ["config.json"]) / "config.json")

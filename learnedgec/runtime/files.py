@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
@@ -60,7 +61,7 @@ def lookup_folders() -> list[Path]:
     here = Path(__file__).parents[1]
     first = os.environ.get("LEARNEDGEC_EVALUATORS")
     return [
-        *([Path(first)] if first else []),
+        *([Path(os.path.expanduser(first))] if first else []),  # noqa: PTH111 - as in local_path
         Path("checkpoints"),
         here.parent / "checkpoints",
         here / "checkpoints",
@@ -91,6 +92,10 @@ def key_of(*parts: str | Sequence[str]) -> str:
     return digest.hexdigest()
 
 
+# What changes whenever a file changes: its inode, size and times.
+_state_of = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+
+
 @lru_cache(maxsize=64)
 def _file_digest(path: str, *state: int) -> str:  # The state is only a part of the cache's key.
     digest = hashlib.sha256()
@@ -102,13 +107,7 @@ def _file_digest(path: str, *state: int) -> str:  # The state is only a part of 
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal, computed again only if the file changes."""
-    return _file_digest(os.fspath(path), *_file_state(path))
-
-
-def _file_state(path: Path) -> tuple[int, int, int, int]:
-    """Return the inode, size and times of a file, which change whenever the file changes."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return _file_digest(os.fspath(path), *_state_of(path.stat()))
 
 
 def files_digest(digests: Mapping[str, str]) -> str:
@@ -118,7 +117,7 @@ def files_digest(digests: Mapping[str, str]) -> str:
         >>> files_digest({"b": "2", "a": "1"}) == hashlib.sha256(b"1  a\n2  b\n").hexdigest()
         True
     """
-    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    lines = [f"{digests[name]}  {name}\n" for name in sorted(digests)]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -131,7 +130,7 @@ def folder_digest(folder: Path) -> str:
 def folder_state(folder: Path) -> FolderState:
     """Return a value that changes whenever a file in a folder or below it changes."""
     files = sorted(filter(Path.is_file, folder.rglob("*")))
-    return tuple([(file.relative_to(folder).as_posix(), *_file_state(file)) for file in files])
+    return tuple([(str(file.relative_to(folder)), *_state_of(file.stat())) for file in files])
 
 
 # -- files that are written whole --------------------------------------------------------------------

@@ -213,7 +213,9 @@ def origin(kind: type) -> dict[str, str]:
         >>> origin(Gleu)
         {}
     """
-    outside = [base for base in kind.__mro__ if not _is_own(base)]
+    # The versions of learnedgec and of the standard library are known.
+    known = {"learnedgec", *sys.stdlib_module_names}
+    outside = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in known]
     if not outside:
         return {}
     modules = {base.__module__.partition(".")[0] for base in outside}
@@ -225,12 +227,6 @@ def origin(kind: type) -> dict[str, str]:
     }
     package = {"package": "+".join(sorted(packages))} if packages else {}
     return package | {"code": key_of([_code_digest(base) for base in outside])[:12]}
-
-
-def _is_own(kind: type) -> bool:
-    """Return whether a class is learnedgec's or the standard library's, whose versions are known."""
-    top = kind.__module__.partition(".")[0]
-    return top == "learnedgec" or top in sys.stdlib_module_names
 
 
 def _code_digest(kind: type) -> str:
