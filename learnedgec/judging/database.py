@@ -89,8 +89,8 @@ def add_item(
     texts = database.execute(query, (question,)).fetchone()[0]
     cursor = database.execute(
         "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
-        "(?1, (SELECT count(*) FROM items WHERE rater = ?1), ?2, ?3, ?4)",
-        (rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
+        "(?, (SELECT count(*) FROM items WHERE rater = ?), ?, ?, ?)",
+        (rater, rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
     )
     return int(cursor.lastrowid or 0)
 
