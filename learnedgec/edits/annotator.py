@@ -34,6 +34,8 @@ from learnedgec.types import Texts
 
 # Pairs whose edits a bound runtime remembers, unless more are asked for at once.
 _MOST_REMEMBERED = 100_000
+# Sources whose parses a pipeline remembers, in some 20 MB, before it begins anew.
+_MOST_PARSED = 2_000
 
 
 def extract_edits(
@@ -120,10 +122,42 @@ def _extract_block(
     path: Path, types: bool, pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[Edit, ...]]:
     """Return the edits of some pairs from a pipeline."""
-    from learnedgec.edits.parsing import annotate, load_pipeline, parse_sentences
+    from learnedgec.edits.parsing import annotate, load_pipeline, parse_sentences, parsed_sources
 
-    parsed = parse_sentences(load_pipeline(path, types), (text for pair in pairs for text in pair))
-    return [annotate(parsed[source], parsed[target], types) for source, target in pairs]
+    edits = {} if types else {pair: edit for pair in pairs if (edit := _edit_of_one_token(*pair))}
+    unclear = [pair for pair in pairs if pair not in edits]
+    memory = parsed_sources(path, types)
+    texts = (text for pair in unclear for text in pair if text not in memory)
+    parsed = memory | parse_sentences(load_pipeline(path, types), texts)
+    if len(memory) > _MOST_PARSED:
+        memory.clear()
+    memory |= {source: parsed[source] for source, _ in unclear}
+    return [
+        (edits[source, target],)
+        if (source, target) in edits
+        else annotate(parsed[source], parsed[target], types)
+        for source, target in pairs
+    ]
+
+
+def _edit_of_one_token(source: str, target: str) -> Edit | None:
+    """Return the only edit if it has one token at most on each side, whatever a pipeline says of the tokens.
+
+    The alignment then costs less than any other, unless an inserted or deleted token is, but for its case,
+    the token before it.
+    """
+    words, other = source.split(), target.split()
+    while words and other and words[-1] == other[-1]:
+        del words[-1], other[-1]
+    start = 0
+    while words[start : start + 1] == other[start : start + 1] != []:
+        start += 1
+    old, new = words[start:], other[start:]
+    before = [word.lower() for word in words[start - 1 : start]]
+    repeated = len(old) != len(new) and before == [word.lower() for word in old + new]
+    if len(old) > 1 or len(new) > 1 or repeated:
+        return None
+    return Edit(start, start + len(old), " ".join(new))
 
 
 def edits_of_targets(

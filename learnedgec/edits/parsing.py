@@ -63,6 +63,16 @@ def _load_pipeline(path: Path, types: bool, state: object) -> Any:
     return pipeline
 
 
+def parsed_sources(path: Path, types: bool) -> dict[str, Sentence]:
+    """Return the parses of sources that a pipeline remembers, because other targets of these may follow."""
+    return _parsed_sources(path, types, folder_state(path))
+
+
+@lru_cache(maxsize=4)
+def _parsed_sources(path: Path, types: bool, state: object) -> dict[str, Sentence]:
+    return {}
+
+
 @dataclass(eq=False, slots=True)
 class Token:
     """A parsed token, with the attributes of spaCy's tokens that ERRANT reads, under the same names.

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits import annotator
+from learnedgec.edits import annotator, parsing
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import (
     describe_annotator,
@@ -53,6 +53,20 @@ def untyped(rows: Sequence[Found]) -> list[list[tuple[int, int, str]]]:
     return [[edit[:3] for edit in row] for row in rows]
 
 
+def record_parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list to which each sentence that is parsed from now on is added."""
+    parsed: list[str] = []
+    parse_sentences = parsing.parse_sentences
+
+    def recording(pipeline: Any, texts: Iterable[str]) -> dict[str, parsing.Sentence]:
+        sentences = parse_sentences(pipeline, texts)
+        parsed.extend(sentences)
+        return sentences
+
+    monkeypatch.setattr(parsing, "parse_sentences", recording)
+    return parsed
+
+
 @pytest.fixture(scope="module")
 def pairs(sample: Sample) -> list[tuple[str, str]]:
     return [
@@ -88,6 +102,34 @@ def test_scrambled_sentences_too(official: Any, sample: Sample) -> None:
                 words[place:end] = draw.sample(words[place:end], end - place)
         pairs.append((source, " ".join(words)))
     assert our_edits(pairs) == official_edits(official, pairs)
+
+
+def test_edits_of_one_token_are_found_without_a_parse(
+    official: Any, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token inserted, deleted or replaced, also beside a token that is the same or differs in case."""
+    draw = random.Random(7)
+    pairs = [("a A", "a A a"), ("a A b", "a A A b"), ("The the cat", "The cat"), ("b A a", "b a")]
+    for source in sample.sources:
+        words = source.split()
+        place = draw.randrange(len(words))
+        new = draw.choice([*words, words[place].swapcase(), words[place - 1].swapcase(), "cat"])
+        end = place + draw.randrange(2)
+        pairs.append((source, " ".join([*words[:place], new, *words[end:]])))
+        pairs.append((source, " ".join([*words[:place], *words[place + 1 :]])))
+    assert untyped(our_edits(pairs, types=False)) == untyped(official_edits(official, pairs))
+    parsed = record_parses(monkeypatch)
+    assert our_edits([("He go .", "He goes .")], types=False) == [[(1, 2, "goes", "")]]
+    assert parsed == []
+
+
+def test_a_source_is_parsed_once_for_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = record_parses(monkeypatch)
+    source, targets = "Five dog bark loud .", ["Five dogs bark loudly .", "The dog barks loudly ."]
+    first, second = (our_edits([(source, target)]) for target in targets)
+    assert parsed == [source, *targets]
+    assert [first, second] == [our_edits([(source, target)]) for target in targets]
+    assert parsed == [source, *targets, *targets]
 
 
 def test_a_bound_runtime_extracts_the_edits_of_a_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
