@@ -37,8 +37,14 @@ from learnedgec.scoring import bind
 
 _Fields = TypeVar("_Fields")
 
-# Option -> its other flag.
-_OTHER = {"src": "-s", "hyp": "-y", "ref": "-r", "metric": "-m", "jsonl": "--table"}
+# Fields whose flags are not only their names.
+_FLAGS = {
+    "src": ("-s", "--src"),
+    "hyp": ("-y", "--hyp"),
+    "ref": ("-r", "--ref"),
+    "metric": ("-m", "--metric"),
+    "jsonl": ("--jsonl", "--table"),
+}
 
 
 # The argument with which a command gives its parser instead of running.
@@ -79,27 +85,17 @@ class _Parser(ArgumentParser):
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
     def format_help(self, *arguments: Any) -> str:
-        if not self.common:
-            return super().format_help(*arguments)
-        groups = {group: (group.title, group.description) for group in self._action_groups}
-        helps = {action: action.help for action in self._actions}
-        seen = (*self.common, "help")
-        hidden = [a for a, text in helps.items() if a.dest not in seen and text != SUPPRESS]
-        self.epilog = f"--help-all lists {len(hidden)} more options."
-        for action in hidden:
-            action.help = SUPPRESS
-        for group in groups:
-            group.description = None
-            if not {action.dest for action in group._group_actions} & set(seen):
-                group.title = None
-        try:
-            return super().format_help(*arguments)
-        finally:
-            self.epilog = None
-            for action, text in helps.items():
-                action.help = text
-            for group, (title, description) in groups.items():
-                group.title, group.description = title, description
+        if self.common:
+            seen = (*self.common, "help")
+            hidden = [a for a in self._actions if a.dest not in seen and a.help != SUPPRESS]
+            self.epilog = f"--help-all lists {len(hidden)} more options."
+            for action in hidden:
+                action.help = SUPPRESS
+            # A group without a description is left out if all of its options are.
+            for group in self._action_groups:
+                group.description = None
+            self.common = ()
+        return super().format_help(*arguments)
 
 
 class _HelpFormatter(DefaultHelpFormatter):
@@ -158,38 +154,29 @@ def add_fields(
     """
     target = parser.add_argument_group(title, description) if title else parser
     for kind in kinds:
+        # The fields of a base class are described in its docstring.
         docs = [google.parse(base.__doc__ or "") for base in reversed(kind.mro())]
-        descriptions = {param.arg_name: param.description for doc in docs for param in doc.params}
+        descriptions = {param.arg_name: param.description or "" for d in docs for param in d.params}
         hints, defaults = get_type_hints(kind), kind()
         for name in [field.name for field in fields(kind) if field.name not in leave_out]:
-            text = " ".join((descriptions[name] or "").split()).removesuffix(".")
-            names = ["--" + name.replace("_", "-"), *filter(None, [_OTHER.get(name)])]
-            target.add_argument(
-                *sorted(names, key=lambda flag: flag.startswith("--")),
-                **_options_of(hints[name]),
-                help=re.sub(r"`(\S+)`", r"\1", text),
-                default=getattr(defaults, name),
-            )
-
-
-def _options_of(hint: Any) -> dict[str, Any]:
-    """Return what a parser needs to know of a field's type; what may be an object is given by its name."""
-    options: dict[str, Any] = {}
-    if NoneType in get_args(hint):
-        parts = [part for part in get_args(hint) if part is not NoneType]
-        hint = str if str in parts else parts[0]
-    if get_origin(hint) is list:
-        options["nargs"] = "+"
-        (hint,) = get_args(hint)
-    if hint is bool:
-        options["action"] = "store_true"
-    elif get_origin(hint) is Literal:
-        options["choices"] = get_args(hint)
-        if len(get_args(hint)) > 8:
-            options["metavar"] = "NAME"
-    else:
-        options["type"] = hint
-    return options
+            text = " ".join(descriptions[name].split()).removesuffix(".")
+            options: dict[str, Any] = {"help": re.sub(r"`(\S+)`", r"\1", text)}
+            options["default"] = getattr(defaults, name)
+            hint = hints[name]
+            if NoneType in get_args(hint):
+                hint = get_args(hint)[0]
+            if get_origin(hint) is list:
+                options["nargs"] = "+"
+                (hint,) = get_args(hint)
+            if hint is bool:
+                options["action"] = "store_true"
+            elif get_origin(hint) is Literal:
+                options["choices"] = get_args(hint)
+                if len(get_args(hint)) > 8:
+                    options["metavar"] = "NAME"
+            else:
+                options["type"] = hint
+            target.add_argument(*_FLAGS.get(name, ["--" + name.replace("_", "-")]), **options)
 
 
 def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fields:
