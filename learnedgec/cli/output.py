@@ -343,8 +343,8 @@ def format_table(
 
 
 def _fits(lines: Sequence[str], room: int) -> bool:
-    """Return whether a table leaves a space at the right."""
-    return max(map(display_width, lines)) < room
+    """Return whether a table, which is as wide as its rule, leaves a space at the right."""
+    return len(lines[1]) < room
 
 
 def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
@@ -381,27 +381,29 @@ def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
 def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines of a table; with widths of its columns, its cells wrap at words."""
     columns = columns_of(rows)
-    headings = [_heading(column) if widths else column for column in columns]
-    texts = [headings, *([cell(row.get(column)) for column in columns] for row in rows)]
-    sizes = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
+    above: list[Sequence[str]] = [columns]
+    below: list[Sequence[str]] = [[cell(row.get(column)) for column in columns] for row in rows]
     if widths:
-        sizes = [*widths.values()]
-    gap = 2 if widths else 3
-
-    def lines_of(text: str, width: int) -> list[str]:
-        lines = text.split("\n")
-        if widths:
-            lines = "\n".join(_wrapped(line, max(width, 1)) for line in lines).split("\n")
-        return lines
-
-    head, *body = [[*map(lines_of, row, sizes)] for row in texts]
-    # The last line of each heading is above the rule.
-    above = [*zip_longest(*(lines[::-1] for lines in head), fillvalue="")][::-1]
-    below = [line for cells in body for line in zip_longest(*cells, fillvalue="")]
+        # The last line of each heading is above the rule.
+        above = _cell_lines([*map(_heading, columns)], widths, last=True)
+        below = [line for cells in below for line in _cell_lines(cells, widths)]
     left = [any(isinstance(row.get(column), str) for row in rows) for column in columns]
-    lines = aligned([*above, *below], left, sizes, gap)
-    lines.insert(len(above), "─" * (sum(sizes) + gap * (len(sizes) - 1)))
+    sizes = [*widths.values()] if widths else None
+    lines = aligned([*above, *below], left, sizes, gap=2 if widths else 3, above=len(above))
     return [f" {line}" for line in lines]
+
+
+def _cell_lines(
+    cells: Sequence[str], widths: Mapping[str, int], *, last: bool = False
+) -> list[Sequence[str]]:
+    """Return the lines of a row whose cells wrap at words, from their first or up to their last lines."""
+    wrapped = [
+        [part for line in text.split("\n") for part in _wrapped(line, max(width, 1)).split("\n")]
+        for text, width in zip(cells, widths.values(), strict=True)
+    ]
+    if last:
+        return [*zip_longest(*(lines[::-1] for lines in wrapped), fillvalue="")][::-1]
+    return [*zip_longest(*wrapped, fillvalue="")]
 
 
 def _heading(column: str) -> str:

@@ -101,6 +101,7 @@ def aligned(
     left: Sequence[bool],
     widths: Sequence[int] | None = None,
     gap: int = 2,
+    above: int = 0,
 ) -> list[str]:
     """Return the lines of a table.
 
@@ -109,19 +110,24 @@ def aligned(
         left: for each column, whether its cells are at the left.
         widths: for each column, its width; `None` for that of its widest cell.
         gap: number of spaces between columns.
+        above: number of lines above a rule; without any, there is no rule.
 
     Example:
         >>> aligned([["system", "F"], ["ours", "0.5000"]], [True, False])
         ['system       F', 'ours    0.5000']
     """
-    widths = widths or [max(map(display_width, column)) for column in zip(*lines, strict=True)]
-
-    def padded(text: str, width: int, to_left: bool) -> str:
-        spaces = " " * (width - display_width(text))
-        return text + spaces if to_left else spaces + text
-
-    between = " " * gap
-    return [between.join(map(padded, cells, widths, left)).rstrip() for cells in lines]
+    taken = [[display_width(text) for text in cells] for cells in lines]
+    widths = widths or [max(column) for column in zip(*taken, strict=True)]
+    table = []
+    for cells, sizes in zip(lines, taken, strict=True):
+        padded = []
+        for text, size, width, to_left in zip(cells, sizes, widths, left, strict=True):
+            spaces = " " * (width - size)
+            padded.append(text + spaces if to_left else spaces + text)
+        table.append((" " * gap).join(padded).rstrip())
+    if above:
+        table.insert(above, "─" * (sum(widths) + gap * (len(widths) - 1)))
+    return table
 
 
 def display_width(text: str) -> int:
