@@ -30,7 +30,7 @@ from docstring_parser import parse as parse_docstring
 from sphinx.application import Sphinx
 
 import learnedgec
-from learnedgec.cli.main import COMMANDS, find_command, subcommands
+from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
 from learnedgec.metrics.registry import metric_class
@@ -218,9 +218,7 @@ def _shown(group: argparse._ArgumentGroup) -> list[argparse.Action]:
     return kept
 
 
-def parser_of(
-    main: Callable[[Sequence[str]], object], words: Sequence[str]
-) -> argparse.ArgumentParser:
+def parser_of(command: Callable[[Sequence[str]], object]) -> argparse.ArgumentParser:
     """Return the parser with which a command answers `--help-all`, or `--help` if it has no more."""
 
     def give(parser: argparse.ArgumentParser) -> str:
@@ -232,25 +230,25 @@ def parser_of(
     ):
         try:
             with redirect_stdout(io.StringIO()):
-                main(list(words))
+                command([*_HELP])
         except _Found as found:
             return found.parser
-    raise AssertionError(f"{main.__module__} printed no help")
+    raise AssertionError(f"{command.__name__} printed no help")
 
 
 def write_commands(pages: Pages) -> None:
     """Write a page for each command, with its subcommands."""
     rows = []
     for name, summary in COMMANDS.items():
-        command, inner = find_command(name), subcommands(name)
         rows.append(f"| [`learnedgec {name}`]({name}.md) | {escape(summary)} |\n")
         text = f"# `learnedgec {name}`\n\n"
-        if name in ("robust", "data"):
+        if name in GROUPS:
             text += f"{escape(summary[0].upper() + summary[1:])}.\n\n"
         else:
-            text += _command(parser_of(command, [*_HELP]), name, level=1)
-        for each in inner:
-            text += _command(parser_of(command, [each, *_HELP]), f"{name} {each}", level=2)
+            text += _command(parser_of(find_command(name)), name, level=1)
+        for each in SUBCOMMANDS.get(name, ()):
+            inner = f"{name} {each}"
+            text += _command(parser_of(find_command(inner)), inner, level=2)
         pages.write(f"cli/{name}.md", text)
     text = (
         "# Command line\n\n`learnedgec COMMAND --help-all` prints the same as these pages, which are made from "
@@ -332,11 +330,11 @@ def _default(action: argparse.Action) -> str:
 
 def write_configuration(pages: Pages) -> None:
     """Write the keys of a training configuration, and the pair sources."""
-    from learnedgec.cli.train import main
+    from learnedgec.cli.train import run_train
     from learnedgec.training.module import HeadOptions
     from learnedgec.training.pairs import REGISTRY, PairSource
 
-    parser = parser_of(main, [*_HELP])
+    parser = parser_of(run_train)
     text = (
         "# Training configuration\n\nThe keys of a YAML file for `learnedgec train --config FILE`. A dot is a level "
         "of the file: `model.encoder` is the key `encoder` below `model`. Any key can be given on the command line as "

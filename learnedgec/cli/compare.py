@@ -57,7 +57,7 @@ class _Comparison(inputs.Baseline):
     all_pairs: bool = False
 
 
-def main(arguments: Sequence[str]) -> int:
+def run_compare(arguments: Sequence[str]) -> int:
     """Run the command; return the exit code, which is that of the gate with `--fail-if-worse`."""
     about = "Compare systems with a baseline by one or more metrics."
     common = "src hyp ref gold metric baseline fail_if_worse margin format out"

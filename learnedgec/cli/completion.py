@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from learnedgec.cli.flags import PRINT_PARSER, FoundParser
-from learnedgec.cli.main import find_command, subcommands
+from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.errors import InputError, needs
 from learnedgec.metrics.registry import METRICS
@@ -21,12 +21,11 @@ _NAMES: dict[str, Iterable[str]] = {
 }
 
 
-def completion(shell: str, commands: Mapping[str, str]) -> str:
+def completion(shell: str) -> str:
     """Return the script for a shell.
 
     Args:
         shell: `bash`, `zsh` or another one that shtab knows.
-        commands: each command, with one line about it.
 
     Raises:
         MissingDependencyError: shtab is not installed.
@@ -39,7 +38,7 @@ def completion(shell: str, commands: Mapping[str, str]) -> str:
         raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")
     root = argparse.ArgumentParser(prog="learnedgec")
     parsers = root.add_subparsers()
-    for name, summary in commands.items():
+    for name, summary in COMMANDS.items():
         parsers.add_parser(name, help=summary)
         parsers.choices[name] = _parser(name)
     script: str = shtab.complete(root, shell)
@@ -50,28 +49,28 @@ def _parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command, with those of its own commands."""
     if name == "train":
         return _train()
-    command, inner = find_command(name), subcommands(name)
-    if name == "sweep":  # whose parser is not `flags.make_parser`'s
-        return _with_values(sys.modules[command.__module__].build_sweep_parser())
-    if not inner:
-        return _found(command, [])
+    if name not in SUBCOMMANDS:
+        return _found(name)
     # A parser of jsonargparse has no subparsers of argparse.
-    own = [] if name in ("data", "robust") else [_found(command, [])]
+    own = [] if name in GROUPS else [_found(name)]
     parser = argparse.ArgumentParser(parents=own, add_help=not own)
     parsers = parser.add_subparsers()
-    for word in inner:
+    for word in SUBCOMMANDS[name]:
         parsers.add_parser(word)
-        parsers.choices[word] = _found(command, [word])
+        parsers.choices[word] = _found(f"{name} {word}")
     return parser
 
 
-def _found(command: Callable[[Sequence[str]], object], words: list[str]) -> argparse.ArgumentParser:
+def _found(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command."""
+    command = find_command(name)
+    if name == "sweep":  # whose parser is not `flags.make_parser`'s
+        return _with_values(sys.modules[command.__module__].build_sweep_parser())
     try:
-        command([*words, PRINT_PARSER])
+        command([PRINT_PARSER])
     except FoundParser as found:
         return _with_values(found.parser)
-    raise AssertionError(f"{words} has no parser")
+    raise AssertionError(f"{name} has no parser")
 
 
 def _with_values(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

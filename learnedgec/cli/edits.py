@@ -59,7 +59,7 @@ class _Files(flags.Annotator):
     confidence: bool = False
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_edits(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "edits",
@@ -148,7 +148,7 @@ class _Filter(flags.Annotator):
     keep: ClosedUnitInterval = 0.6
 
 
-def filter_edits(arguments: Sequence[str]) -> None:
+def run_filter(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "filter",
@@ -215,7 +215,7 @@ class _Method:
     annotator: str | None = None
 
 
-def rerank_outputs(arguments: Sequence[str]) -> None:
+def run_rerank(arguments: Sequence[str]) -> None:
     """Run the command."""
     about = "Choose the best of several corrections of each sentence."
     common = "src hyp ref gold by threshold fallback format out"

@@ -9,13 +9,12 @@ import re
 import textwrap
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from learnedgec.cli import flags, output
-from learnedgec.cli.main import run_group
 from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
@@ -47,11 +46,8 @@ from learnedgec.runtime.progress import track
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
 
 
-def evaluators(arguments: Sequence[str]) -> None:
+def run_evaluators(arguments: Sequence[str]) -> None:
     """Run the command."""
-    if arguments and arguments[0] in COMMANDS["evaluators"]:
-        COMMANDS["evaluators"][arguments[0]][1](arguments[1:])
-        return
     parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
@@ -141,7 +137,7 @@ def _allowed(name: str, licence: str, permissive: bool) -> str:
     return f"{name}: {licence}; commercial use is {allowed}."
 
 
-def _fetch_evaluators(arguments: Sequence[str]) -> None:
+def run_evaluators_fetch(arguments: Sequence[str]) -> None:
     """Run `evaluators fetch`: print each evaluator's licence before, and its folder and digest after."""
     parser = flags.make_parser(
         "evaluators fetch", "Get released evaluators that are not part of the installation."
@@ -160,7 +156,7 @@ def _fetch_evaluators(arguments: Sequence[str]) -> None:
         output.notice(f"{name}: its scores have sha256:{digest} in their signatures.")
 
 
-def _push(arguments: Sequence[str]) -> None:
+def run_evaluators_push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
     from learnedgec.evaluators.sharing import push_evaluator
 
@@ -176,7 +172,7 @@ def _push(arguments: Sequence[str]) -> None:
     write_text("-", f"{pushed}\n")
 
 
-def _pull(arguments: Sequence[str]) -> None:
+def run_evaluators_pull(arguments: Sequence[str]) -> None:
     """Run `evaluators pull`, and print the evaluator's folder and the digest in its scores' signatures."""
     from learnedgec.evaluators.sharing import pull_evaluator
 
@@ -199,7 +195,7 @@ def _pull(arguments: Sequence[str]) -> None:
 _WIDTH = 100
 
 
-def metrics(arguments: Sequence[str]) -> None:
+def run_metrics(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser("metrics", "List the metrics, or explain those named.")
     flags.add_names(parser, "metrics to explain, such as gleu")
@@ -299,13 +295,8 @@ def _first(value: str) -> str:
 # -- learnedgec data COMMAND -------------------------------------------------------------------------
 
 
-def data(arguments: Sequence[str]) -> int:
-    """Run the command that the first argument names."""
-    about = "List, download and verify the public datasets of the catalog, and write their texts."
-    return run_group("data", about, COMMANDS["data"], arguments)
-
-
-def _list_data(arguments: Sequence[str]) -> None:
+def run_data_list(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "data list", "List the contents, size and licence of each dataset of the catalog."
     )
@@ -349,7 +340,8 @@ def _datasets() -> list[Dataset]:
     return datasets
 
 
-def _fetch_data(arguments: Sequence[str]) -> None:
+def run_data_fetch(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser("data fetch", "Download datasets into the cache.")
     flags.add_names(parser, "names of datasets, or all")
     flags.add_fields(parser, flags.Quiet)
@@ -369,7 +361,8 @@ def _fetch_data(arguments: Sequence[str]) -> None:
     write_text("-", "".join(lines))
 
 
-def _verify(arguments: Sequence[str]) -> None:
+def run_data_verify(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "data verify", "Verify local files against the checksums of the catalog."
     )
@@ -394,7 +387,8 @@ def _verify(arguments: Sequence[str]) -> None:
         )
 
 
-def _write(arguments: Sequence[str]) -> None:
+def run_data_write(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "data write",
         "Write the texts of a dataset into a new folder: source.txt, systems/NAME.txt for each system, and "
@@ -429,19 +423,3 @@ def _texts(
         return judged.sources, judged.systems, judged.references
     data = load_parallel(name)
     return data.sources, load_outputs(name) if name in OUTPUTS else {}, data.references
-
-
-COMMANDS: dict[str, dict[str, tuple[str, Callable[[Sequence[str]], None]]]] = {
-    "data": {
-        "list": ("list the contents, size and licence of each dataset", _list_data),
-        "fetch": ("download datasets into the cache", _fetch_data),
-        "verify": ("verify local files against the checksums of the catalog", _verify),
-        "write": ("write the texts of a dataset into a folder", _write),
-    },
-    "evaluators": {
-        "fetch": ("get released evaluators that the installation lacks", _fetch_evaluators),
-        "push": ("upload an evaluator to a hub", _push),
-        "pull": ("fetch an evaluator from a hub", _pull),
-    },
-}
-"""Command -> name of each of its own commands -> one line about it, and what runs it."""

@@ -43,16 +43,44 @@ COMMANDS = {
 }
 """Each command, with one line about it; its module is imported only when it runs."""
 
-# The commands whose module has another name -> module and function.
-_PLACES = {
-    "data": "inventory:data",
-    "evaluators": "inventory:evaluators",
-    "filter": "edits:filter_edits",
-    "judge": "serve:judge",
-    "metrics": "inventory:metrics",
-    "reproduce": "report:reproduce",
-    "rerank": "edits:rerank_outputs",
-    "sweep": "train:sweep_settings",
+SUBCOMMANDS = {
+    "data": {
+        "list": "list the contents, size and licence of each dataset",
+        "fetch": "download datasets into the cache",
+        "verify": "verify local files against the checksums of the catalog",
+        "write": "write the texts of a dataset into a folder",
+    },
+    "evaluators": {
+        "fetch": "get released evaluators that the installation lacks",
+        "push": "upload an evaluator to a hub",
+        "pull": "fetch an evaluator from a hub",
+    },
+    "robust": {
+        "systems": "evaluate whether a system's corrections stay the same when only the context changes",
+        "metrics": "evaluate whether a metric prefers the correction in every context",
+        "attack": "evaluate whether a metric prefers adversarial texts",
+        "perturb": "write variants of a parallel corpus in which only the context differs",
+        "cases": "describe sets of cases: their sentences, edits and changes of the context",
+    },
+}
+"""The commands that some commands have."""
+
+GROUPS = {
+    "data": "List, download and verify the public datasets of the catalog, and write their texts.",
+    "robust": "Evaluate robustness to changes of the context, and to attacks.",
+}
+"""The commands that do nothing without one of their own, with what these do."""
+
+# The modules of commands that have none of their own.
+_MODULES = {
+    "data": "inventory",
+    "evaluators": "inventory",
+    "filter": "edits",
+    "judge": "serve",
+    "metrics": "inventory",
+    "reproduce": "report",
+    "rerank": "edits",
+    "sweep": "train",
 }
 
 # What users of other tools type first, and the command that they mean.
@@ -106,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run_command(words: Sequence[str]) -> int:
+def _run_command(words: list[str]) -> int:
     """Find the command and run it."""
     if not words or words[0] in ("-h", "--help"):
         about = "Train, tune, evaluate and run learned evaluators for grammatical error correction."
@@ -118,11 +146,21 @@ def _run_command(words: Sequence[str]) -> int:
     if words[0] == "--print-completion":
         from learnedgec.cli.completion import completion
 
-        print(completion(words[1] if len(words) > 1 else "bash", COMMANDS))
+        print(completion(words[1] if len(words) > 1 else "bash"))
         return 0
-    if words[0] not in COMMANDS:
-        raise UnknownNameError("command", words[0], COMMANDS, meant=_meant(words[0]))
-    code = find_command(words[0])(words[1:])
+    command, *words = words
+    if command not in COMMANDS:
+        raise UnknownNameError("command", command, COMMANDS, meant=_meant(command))
+    inner = SUBCOMMANDS.get(command, {})
+    if words and words[0] in inner:
+        command, words = f"{command} {words[0]}", words[1:]
+    elif command in GROUPS:
+        if words and words[0] not in ("-h", "--help"):
+            raise UnknownNameError(f"command of {command}", words[0], inner)
+        about = f"  -h, --help  show this help; `learnedgec {command} COMMAND --help` explains a command"
+        print(_help(f"learnedgec {command}", GROUPS[command], inner, about))
+        return 0 if words else _USER_ERROR
+    code = find_command(command)(words)
     sys.stdout.flush()
     if PROFILE.wanted:
         print(*PROFILE.lines(), sep="\n", file=sys.stderr)
@@ -131,18 +169,13 @@ def _run_command(words: Sequence[str]) -> int:
 
 
 def find_command(name: str) -> Callable[[Sequence[str]], int | None]:
-    """Return the function that runs a command."""
-    module, _, function = _PLACES.get(name, f"{name}:main").partition(":")
+    """Return the function that runs a command, such as `run_robust_attack` of `robust attack`."""
+    first = name.partition(" ")[0]
+    module = importlib.import_module(f"learnedgec.cli.{_MODULES.get(first, first)}")
     command: Callable[[Sequence[str]], int | None] = getattr(
-        importlib.import_module(f"learnedgec.cli.{module}"), function
+        module, f"run_{name.replace(' ', '_')}"
     )
     return command
-
-
-def subcommands(name: str) -> list[str]:
-    """Return the names of a command's own commands, which its module has in `COMMANDS`."""
-    module = importlib.import_module(find_command(name).__module__)
-    return list(getattr(module, "COMMANDS", {}).get(name, ()))
 
 
 def _meant(word: str) -> str:
@@ -162,36 +195,6 @@ def run() -> None:
         encoding = None if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
     sys.exit(main())
-
-
-def run_group(
-    name: str,
-    about: str,
-    commands: Mapping[str, tuple[str, Callable[[Sequence[str]], object]]],
-    words: Sequence[str],
-) -> int:
-    """Run the command of a group that the first word names, or print the group's help; return the exit code.
-
-    Args:
-        name: the name of the group.
-        about: what its commands do.
-        commands: name -> one line about it, and what runs it.
-        words: the command and its arguments.
-
-    Raises:
-        UnknownNameError: the group has no such command.
-    """
-    if not words or words[0] in ("-h", "--help"):
-        summaries = {command: summary for command, (summary, _) in commands.items()}
-        options = (
-            f"  -h, --help  show this help; `learnedgec {name} COMMAND --help` explains a command"
-        )
-        print(_help(f"learnedgec {name}", about, summaries, options))
-        return 0 if words else _USER_ERROR
-    if words[0] not in commands:
-        raise UnknownNameError(f"command of {name}", words[0], commands)
-    commands[words[0]][1](words[1:])
-    return 0
 
 
 def _help(name: str, about: str, commands: Mapping[str, str], options: str) -> str:

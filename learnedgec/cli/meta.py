@@ -96,7 +96,7 @@ class _Evaluation:
     interval: Literal["systems", "sentences"] = "systems"
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_meta(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "meta",

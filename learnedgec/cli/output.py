@@ -381,8 +381,8 @@ def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
 def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines of a table; with widths of its columns, its cells wrap at words."""
     columns = columns_of(rows)
-    above: list[Sequence[str]] = [columns]
-    below: list[Sequence[str]] = [[cell(row.get(column)) for column in columns] for row in rows]
+    above: Sequence[Sequence[str]] = [columns]
+    below: Sequence[Sequence[str]] = [[cell(row.get(column)) for column in columns] for row in rows]
     if widths:
         # The last line of each heading is above the rule.
         above = _cell_lines([*map(_heading, columns)], widths, last=True)
@@ -395,7 +395,7 @@ def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list
 
 def _cell_lines(
     cells: Sequence[str], widths: Mapping[str, int], *, last: bool = False
-) -> list[Sequence[str]]:
+) -> Sequence[Sequence[str]]:
     """Return the lines of a row whose cells wrap at words, from their first or up to their last lines."""
     wrapped = [
         [part for line in text.split("\n") for part in _wrapped(line, max(width, 1)).split("\n")]

@@ -40,7 +40,7 @@ class _Ranking:
     significance: Significance = "paired-bootstrap"
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_rank(arguments: Sequence[str]) -> None:
     """Run the command."""
     about = "Rank systems by any metric, with intervals, clusters and significance."
     common = "src hyp ref gold metric baseline pool by format out"

@@ -62,7 +62,7 @@ class _Report(flags.Annotator, flags.Overwrite):
     out: str = "report.html"
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_report(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "report",
@@ -225,7 +225,7 @@ class _Figures:
     pages: str | None = None
 
 
-def reproduce(arguments: Sequence[str]) -> None:
+def run_reproduce(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "reproduce",

@@ -16,7 +16,6 @@ from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.cli import flags, inputs, output
-from learnedgec.cli.main import run_group
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import CASES, Case, Pair, load_cases, write_cases
@@ -38,12 +37,6 @@ from learnedgec.robustness.perturbation import ACTIONS, Action, Procedure, pertu
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.scoring import contamination
 from learnedgec.stats.resampling import Estimate
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the command that the first argument names."""
-    about = "Evaluate robustness to changes of the context, and to attacks."
-    return run_group("robust", about, COMMANDS["robust"], arguments)
 
 
 def _parser(command: str, about: str, kind: type, title: str) -> ArgumentParser:
@@ -111,7 +104,8 @@ def _read_settings(options: Namespace) -> dict[str, Any]:
     return {"occurrences": counts, **flags.read_resampling(options)}
 
 
-def _cases(arguments: Sequence[str]) -> None:
+def run_robust_cases(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "robust cases",
         "Describe sets of cases: their number, tokens and edits per sentence, and what the variants change.",
@@ -244,7 +238,8 @@ class _SystemCases(_CaseFlags):
     show: Literal["summary", "variants", "sources"] = "summary"
 
 
-def _systems(arguments: Sequence[str]) -> None:
+def run_robust_systems(arguments: Sequence[str]) -> None:
+    """Run the command."""
     about = (
         "Evaluate whether systems' corrections stay the same when only unrelated context changes."
     )
@@ -311,7 +306,8 @@ class _MetricCases(_CaseFlags):
     show: Literal["summary", "variants"] = "summary"
 
 
-def _metrics(arguments: Sequence[str]) -> None:
+def run_robust_metrics(arguments: Sequence[str]) -> None:
+    """Run the command."""
     about = "Evaluate whether metrics still prefer the correction when unrelated context changes."
     parser = _parser("metrics", about, _MetricCases, "cases")
     flags.add_evaluation(parser)
@@ -353,7 +349,8 @@ class _Attacks:
     show: Literal["summary", "systems"] = "summary"
 
 
-def _attack(arguments: Sequence[str]) -> None:
+def run_robust_attack(arguments: Sequence[str]) -> None:
+    """Run the command."""
     about = "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems."
     parser = _parser("attack", about, _Attacks, "attacks")
     inputs.add_inputs(parser)
@@ -424,7 +421,8 @@ class _Perturbation:
     seed: NonNegativeInt = 0
 
 
-def _perturb(arguments: Sequence[str]) -> None:
+def run_robust_perturb(arguments: Sequence[str]) -> None:
+    """Run the command."""
     parser = flags.make_parser(
         "robust perturb",
         "Write variants of sentences and their corrections in which only unrelated context differs.",
@@ -460,24 +458,3 @@ def _perturb(arguments: Sequence[str]) -> None:
         f"{len(cases) - len(changed)} sentences were left out, since they have none",
         options,
     )
-
-
-COMMANDS = {
-    "robust": {
-        "systems": (
-            "evaluate whether a system's corrections stay the same when only the context changes",
-            _systems,
-        ),
-        "metrics": ("evaluate whether a metric prefers the correction in every context", _metrics),
-        "attack": ("evaluate whether a metric prefers adversarial texts", _attack),
-        "perturb": (
-            "write variants of a parallel corpus in which only the context differs",
-            _perturb,
-        ),
-        "cases": (
-            "describe sets of cases: their sentences, edits and changes of the context",
-            _cases,
-        ),
-    }
-}
-"""Group -> name of each command -> one line about it, and what runs it."""

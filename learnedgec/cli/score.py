@@ -61,7 +61,7 @@ class _SingleMetrics(flags.Annotator):
     dry_run: bool = False
 
 
-def main(arguments: Sequence[str]) -> int:
+def run_score(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
     options = output.with_format(_build_parser().parse_args(arguments))
     if options.by and options.show:

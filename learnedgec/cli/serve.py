@@ -45,7 +45,7 @@ class _Service:
     waiting_requests: PositiveInt = 256
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_serve(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "serve",
@@ -108,7 +108,7 @@ class _Page(flags.Quiet):
     port: int = 8000
 
 
-def judge(arguments: Sequence[str]) -> None:
+def run_judge(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
         "judge",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _STARTS = ("ratings", "pairs", "parallel")
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_train(arguments: Sequence[str]) -> None:
     """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
     check_help(arguments, ["--data.columns"])
     words = [word for word in arguments if word != "--quiet"]
@@ -177,7 +177,7 @@ def build_sweep_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def sweep_settings(arguments: Sequence[str]) -> None:
+def run_sweep(arguments: Sequence[str]) -> None:
     """Run `sweep`."""
     check_help(arguments, ["--data.columns"])
     from learnedgec.plotting.scores import plot_sweep

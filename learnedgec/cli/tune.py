@@ -79,7 +79,7 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_tune(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(arguments))
     # Options and benchmarks are checked before models are loaded.
