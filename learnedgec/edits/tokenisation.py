@@ -1,4 +1,6 @@
-"""Tokenise raw text: `str.split()` reads `school.` as one token and `school .` as two.
+"""The tokens of texts: words between spaces, characters, or those of raw text.
+
+`str.split()` reads `school.` as one token and `school .` as two.
 
 Metrics compare tokens, so sources, hypotheses and references must be tokenised in the same way. `tokenise`
 uses spaCy's tokenizer for English, with which the BEA-2019 data were tokenised. `Runtime(tokenise='spacy')`
@@ -10,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from learnedgec.data.references import Reference, References
-from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.sentences import Sentences, as_sentences, check_length
 from learnedgec.types import Texts
 
 
@@ -84,3 +86,48 @@ def _cut(word: str) -> str:
         return word
     pieces = [token.text for token in _tokenizer()(word)]
     return word if len(pieces) < 2 else " ".join(map(_cut, pieces))
+
+
+# -- words or characters -------------------------------------------------------------------------
+
+
+Unit = Literal["word", "char"]
+"""The unit that metrics count; characters suit texts without spaces between words."""
+
+# Replaces a space where characters are tokens.
+_SPACE = "\u2423"
+
+
+def units(text: str, unit: Unit) -> list[str]:
+    """Return the tokens of a text, or its characters with the spaces between tokens.
+
+    Example:
+        >>> units("He go", "char")
+        ['H', 'e', ' ', 'g', 'o']
+    """
+    return text.split() if unit == "word" else list(text)
+
+
+def characters_apart(text: str) -> str:
+    """Return a text in which each character is a token; `␣` replaces white space.
+
+    Raises:
+        InputError: there are more characters than a sentence may have tokens.
+
+    Example:
+        >>> characters_apart("He go")
+        'H e ␣ g o'
+    """
+    apart = " ".join(_SPACE if character.isspace() else character for character in text)
+    check_length(apart, "a sentence, of characters,")
+    return apart
+
+
+def references_apart(references: References) -> References:
+    """Return the texts of references with each character as a token, without gold edits, which have words."""
+    return References(
+        tuple(
+            tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)
+            for row in references
+        )
+    )

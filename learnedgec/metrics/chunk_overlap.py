@@ -25,10 +25,10 @@ from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.annotators import default_annotator, describe_annotator
 from learnedgec.edits.max_match import reference_edits
+from learnedgec.edits.tokenisation import Unit, characters_apart, references_apart
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
-from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Array, Floats, Indices, Texts

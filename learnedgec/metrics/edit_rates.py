@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
+from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.errors import needs
 from learnedgec.metrics.base import ResampledMetric, Statistics
-from learnedgec.metrics.ngrams import Unit, units
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 

@@ -3,31 +3,112 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
+from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import ResampledMetric, Statistics
-from learnedgec.metrics.ngrams import (
-    RESAMPLES_AT_ONCE,
-    Unit,
-    resampled_totals,
-    shared_counts,
-)
 from learnedgec.metrics.reference_choice import count_references, first_best, real_references
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Array, Floats, Indices, Ints, Texts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
 
-# The number of sentences whose picks are multiplied at once, which bounds memory.
+# The numbers of sentences counted or picked, and of resamples summed, at a time bound memory.
 _SENTENCES_AT_ONCE = 10_000
+
+_RESAMPLES_AT_ONCE = 500
+
+
+# -- n-grams --------------------------------------------------------------------------------------
+
+
+class NgramCounts(NamedTuple):
+    """The n-gram counts of P pairs of a sentence and one of its references.
+
+    A count is that of one n-gram in one text: row p of the matrices belongs to pair p, and each column to an
+    n-gram. For texts a and b, `a.minimum(b)` counts the n-grams that both have.
+
+    Attributes:
+        rows: the sentence of each pair, int (P,).
+        columns: the number of the reference among those of its sentence, int (P,).
+        orders: for each order, the counts in source, reference and hypothesis, int (P, n-grams) each.
+    """
+
+    rows: Ints
+    columns: Ints
+    orders: list[tuple[csr_array, csr_array, csr_array]]
+
+
+def ngram_counts(
+    sources: Texts, hypotheses: Texts, references: References, unit: Unit, n: int
+) -> Iterator[NgramCounts]:
+    """Count the n-grams of the orders 1 to n, for some sentences at a time."""
+    sentences = enumerate(zip(sources, hypotheses, references, strict=True))
+    while some := list(islice(sentences, _SENTENCES_AT_ONCE)):
+        numbers: dict[str, int] = {}
+        pairs = [
+            (row, column, *(numbers.setdefault(text, len(numbers)) for text in texts))
+            for row, (source, hypothesis, choices) in some
+            for column, choice in enumerate(choices)
+            for texts in [(source, choice.text, hypothesis)]
+        ]
+        rows, columns, s, r, h = np.array(pairs, dtype=np.int64).T
+        tables = _ngram_tables(list(numbers), unit, n)
+        yield NgramCounts(rows, columns, [(table[s], table[r], table[h]) for table in tables])
+
+
+def _ngram_tables(texts: Texts, unit: Unit, n: int) -> Iterator[csr_array]:
+    """Yield, for each order, the number of times that each text has each n-gram, int (texts, n-grams)."""
+    from scipy.sparse import csr_array
+
+    tokens = [units(text, unit) for text in texts]
+    numbers: dict[str, int] = {}
+    flat = np.array(
+        [numbers.setdefault(token, len(numbers)) for words in tokens for token in words], dtype=int
+    )
+    sizes = np.array([len(words) for words in tokens], dtype=int)
+    owner = np.repeat(np.arange(len(texts)), sizes)
+    # The number of tokens of the same text from each token on.
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(flat))
+    grams, places = flat, np.arange(len(flat))
+    for order in range(1, n + 1):
+        if order > 1:
+            # An n-gram is its first n − 1 tokens, which have a number already, and its last one.
+            inside = left[places] >= order
+            grams, places = grams[inside], places[inside]
+            pairs = grams * len(numbers) + flat[places + order - 1]
+            grams = np.unique(pairs, return_inverse=True)[1]
+        ones = np.ones(len(grams), dtype=np.int64)
+        shape = len(texts), int(grams.max(initial=0)) + 1
+        yield csr_array((ones, (owner[places], grams)), shape=shape)
+
+
+def resampled_totals(values: Ints, samples: npt.NDArray[np.intp]) -> Ints:
+    """Return the sums of int (N, …) over each row of int (B, M) sentence numbers, int (B, …)."""
+    flat = values.reshape(len(values), -1).astype(np.float64)
+    totals = []
+    for start in range(0, len(samples), _RESAMPLES_AT_ONCE):
+        part = samples[start : start + _RESAMPLES_AT_ONCE]
+        totals.append(multiplicities(part, len(values)) @ flat)
+    stacked = np.rint(np.concatenate(totals)).astype(np.int64)
+    return stacked.reshape(len(samples), *values.shape[1:])
+
+
+# -- GLEU -----------------------------------------------------------------------------------------
 
 
 # Sentences differ in their number of references. The cache keeps the picks for up to 64 such numbers.
@@ -125,22 +206,24 @@ class Gleu(ResampledMetric):
         assert references is not None
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
-        for shared in shared_counts(sources, hypotheses, references, self.unit, self.n):
-            rows, ngrams = shared.rows, shared.ngrams
-            denominators[rows, 0] = ngrams.lengths[shared.hypothesis]
-            numerators[rows, shared.columns, 0] = ngrams.lengths[shared.reference]
-            for order in range(1, self.n + 1):
-                denominators[rows, order] = ngrams.sizes(shared.hypothesis, order)
-                position, count, (expected, unwanted) = ngrams.counts(
-                    order, shared.hypothesis, shared.reference, shared.source
-                )
-                right, wrong = np.minimum(count, expected), np.minimum(count, unwanted)
+        for rows, columns, orders in ngram_counts(
+            sources, hypotheses, references, self.unit, self.n
+        ):
+            for order, (source, reference, hypothesis) in enumerate(orders, 1):
+                sizes = hypothesis.sum(axis=1)
+                if order == 1:
+                    denominators[rows, 0] = sizes
+                    numerators[rows, columns, 0] = reference.sum(axis=1)
+                denominators[rows, order] = sizes
+                right, kept = hypothesis.minimum(reference), hypothesis.minimum(source)
                 if self.form == "official":
-                    numerator = shared.sum(position, right - np.where(expected > 0, 0, wrong))
-                    numerator = np.maximum(numerator, 0)
+                    wanted = kept.multiply(reference.sign())
                 else:
-                    numerator = shared.sum(position, right - np.maximum(wrong - expected, 0))
-                numerators[rows, shared.columns, order] = numerator
+                    wanted = kept.minimum(reference)
+                numerator = right.sum(axis=1) + wanted.sum(axis=1) - kept.sum(axis=1)
+                if self.form == "official":
+                    numerator = np.maximum(numerator, 0)
+                numerators[rows, columns, order] = numerator
         return Statistics(
             {
                 "hypothesis": denominators,
@@ -231,8 +314,8 @@ class Gleu(ResampledMetric):
                 for begin in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
                     sentences = slice(begin, begin + _SENTENCES_AT_ONCE)
                     chosen = (picks[:, sentences] == column).astype(dtype)
-                    for start in range(0, len(samples), RESAMPLES_AT_ONCE):
-                        resamples = slice(start, start + RESAMPLES_AT_ONCE)
+                    for start in range(0, len(samples), _RESAMPLES_AT_ONCE):
+                        resamples = slice(start, start + _RESAMPLES_AT_ONCE)
                         changes = difference.take(samples[resamples, sentences].T, axis=1)
                         totals[:, :, resamples] += chosen @ changes
         # Few iterations at once stay in the processor's cache.
@@ -299,27 +382,22 @@ class Green(ResampledMetric):
         """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
         assert references is not None
         counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
-        for shared in shared_counts(sources, hypotheses, references, self.unit, self.n):
-            source, reference, hypothesis = shared.source, shared.reference, shared.hypothesis
-            _, first, same = np.unique(
-                source * (reference.max() + 1) + reference, return_index=True, return_inverse=True
-            )
-            for order in range(1, self.n + 1):
-                s, r, h = (
-                    shared.ngrams.sizes(texts, order) for texts in (source, reference, hypothesis)
+        for rows, columns, orders in ngram_counts(
+            sources, hypotheses, references, self.unit, self.n
+        ):
+            for number, (source, reference, hypothesis) in enumerate(orders):
+                in_both = source.minimum(reference)
+                s, r, h, sr, sh, rh, srh = (
+                    table.sum(axis=1)
+                    for table in (
+                        *(source, reference, hypothesis, in_both),
+                        source.minimum(hypothesis),
+                        reference.minimum(hypothesis),
+                        in_both.minimum(hypothesis),
+                    )
                 )
-                position, count, (in_source,) = shared.ngrams.counts(
-                    order, reference[first], source[first]
-                )
-                sr = shared.sum(position, np.minimum(count, in_source))[same]
-                position, count, (in_source, in_reference) = shared.ngrams.counts(
-                    order, hypothesis, source, reference
-                )
-                sh = shared.sum(position, np.minimum(count, in_source))
-                rh = shared.sum(position, np.minimum(count, in_reference))
-                srh = shared.sum(position, np.minimum(count, np.minimum(in_source, in_reference)))
                 # The regions of the docstring, by inclusion and exclusion.
-                counts[shared.rows, shared.columns, order - 1] = np.stack(
+                counts[rows, columns, number] = np.stack(
                     [s - sr - sh + rh + srh, h + sr - sh - rh, r + sh - sr - rh], axis=1
                 )
         return Statistics({"counts": counts, "references": count_references(references)})

@@ -16,8 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from learnedgec.data.references import References
+from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.ngrams import Unit, units
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 
