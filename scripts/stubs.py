@@ -34,7 +34,7 @@ def main() -> None:
         ("learnedgec.errors", "LearnedgecError"),
     }
     metrics = {
-        (module, name) for module, _, name in (e.target.partition(":") for e in METRICS.values())
+        (module, name) for module, _, name in (target.partition(":") for target in METRICS.values())
     }
     stubs = {FOLDER / "__init__.pyi": package, FOLDER / "metrics" / "__init__.pyi": metrics}
     for path, places in stubs.items():

@@ -27,7 +27,7 @@ from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LearnedgecError, UnknownNameError, needs
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
-from learnedgec.metrics.registry import METRICS, REGISTRY
+from learnedgec.metrics.registry import METRICS, REGISTRY, alias_parameters
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics, shared_statistics
@@ -225,9 +225,9 @@ def _bare_names(metric: BoundMetric) -> list[str]:
     usual = {item.name: item.default for item in dataclasses.fields(kind)}
     return [
         name
-        for name, entry in METRICS.items()
-        if entry.target == f"{kind.__module__}:{kind.__qualname__}"
-        and values == {**usual, **entry.parameters}
+        for name, target in METRICS.items()
+        if target == f"{kind.__module__}:{kind.__qualname__}"
+        and values == {**usual, **alias_parameters(name)}
     ]
 
 

@@ -28,5 +28,5 @@ def _modules() -> dict[str, str]:
     """Return the module of each class in the registry."""
     from learnedgec.metrics.registry import METRICS
 
-    targets = (entry.target.partition(":") for entry in METRICS.values())
+    targets = (target.partition(":") for target in METRICS.values())
     return {name: module for module, _, name in targets}

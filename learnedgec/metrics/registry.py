@@ -31,7 +31,6 @@ import types
 import typing
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -41,21 +40,7 @@ from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.tuned import list_tuned, read_tuned
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
-
-@dataclass(frozen=True, slots=True)
-class MetricEntry:
-    """A row of the table of metrics.
-
-    Attributes:
-        target: `module:Class` of the metric.
-        parameters: parameters that an alias sets.
-    """
-
-    target: str
-    parameters: Mapping[str, Any]
-
-
-# The classes of this folder by the names of their metrics; `sent…` is the alias for the level of sentences.
+# The classes of this folder by the names of their metrics.
 _CLASSES = {
     "m2": "edit_overlap:M2",
     "sentm2": "edit_overlap:M2",
@@ -92,12 +77,8 @@ _CLASSES = {
     "asano": "asano:Asano",
 }
 
-METRICS: dict[str, MetricEntry] = {
-    name: MetricEntry(
-        f"learnedgec.metrics.{target}", {"level": "sentence"} if name.startswith("sent") else {}
-    )
-    for name, target in _CLASSES.items()
-}
+METRICS = {name: f"learnedgec.metrics.{target}" for name, target in _CLASSES.items()}
+"""The `module:Class` of each of learnedgec's metrics; `sent…` is an alias for the level of sentences."""
 
 # Metrics of translations and summaries that users of other tools ask for -> the nearest metrics here.
 _OF_OTHER_TASKS = {
@@ -125,15 +106,15 @@ _IN_WORDS = {
 }
 
 
-def _plugged(plugin: Plugin) -> MetricEntry:
-    """Return the row of a plug-in, whose class must have the plug-in's name."""
+def _plugged(plugin: Plugin) -> str:
+    """Return the `module:Class` of a plug-in, whose class must have the plug-in's name."""
     kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
     if kind.name != plugin.name:
         raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
-    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}", {})
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
-REGISTRY: Registry[MetricEntry] = Registry(
+REGISTRY: Registry[str] = Registry(
     "metric",
     "learnedgec.metrics",
     METRICS,
@@ -169,7 +150,7 @@ def metric_class(name: str) -> type[Metric]:
         )
     if meant := _TOOLS.get(name.lower()) or _tuned_by(name):
         raise UnknownNameError("metric", name, REGISTRY, meant=meant)
-    module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
+    module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
 
@@ -233,10 +214,15 @@ def read_name(name: str, /, **parameters: Any) -> NamedMetric:
     parameters = {**_with_evaluator(kind, base, evaluator, in_name), **parameters}
     if ":" not in base:
         base = REGISTRY.spelt(base)
-        parameters = {**REGISTRY.find(base).parameters, **kind.expand(parameters)}
+        parameters = {**alias_parameters(base), **kind.expand(parameters)}
     else:
         parameters = kind.expand(parameters)
     return NamedMetric(_build(base, kind, parameters))
+
+
+def alias_parameters(name: str) -> dict[str, Any]:
+    """Return the parameters that a name in the table sets: those of an alias such as `sentm2`."""
+    return {"level": "sentence"} if name.startswith("sent") and name in METRICS else {}
 
 
 def _with_evaluator(
@@ -278,8 +264,7 @@ def _imported(path: str) -> type[Metric]:
         raise BadNameError(
             f"{path}: the class has no name; give it one, such as name: ClassVar[str] = 'mine'."
         )
-    entry = METRICS.get(kind.name)
-    if entry is None or entry.target != f"{kind.__module__}:{kind.__qualname__}":
+    if METRICS.get(kind.name) != f"{kind.__module__}:{kind.__qualname__}":
         kind.import_path = path
     return kind
 
@@ -361,7 +346,7 @@ _NAME = re.compile(
     rf"(?:\[({EVALUATOR.pattern})\])?\s*(\(.*\))?\s*",
     re.DOTALL,
 )
-# The parts of a name that decide where a key ends: whole quoted texts, which are skipped, and single signs.
+# What decides where a parameter ends: whole quoted texts, which are skipped, and single signs.
 _SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 
@@ -394,64 +379,38 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
     """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
-    try:
-        # Each key, which may be a metric's name, is replaced by a valid Python keyword argument.
-        keys, text = _without_keys(f"_{arguments}")
-        call = ast.parse(text, mode="eval").body
-        # One call and nothing else: not the call of a call, and no comment after it.
-        if (
-            not isinstance(call, ast.Call)
-            or not isinstance(call.func, ast.Name)
-            or call.args
-            or ast.get_source_segment(text, call) != text
-        ):
-            raise ValueError
-        values = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
-        pairs = [(key and keys[key], value) for key, value in values]
-    # The parser runs out of memory or stack on input that is nested too deeply.
-    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
-        raise BadNameError(
-            f"the parameters of {shown(name + arguments)} cannot be read; write them as "
-            f"{shown(name)}(parameter=value, …) with texts in quotes."
-        ) from None
     parameters: dict[str, Any] = {}
-    for key, value in pairs:
-        if key is None or key in parameters:
+    pieces = _split(arguments[1:-1], ",")
+    if not pieces[-1].strip():  # There is no argument, or a comma after the last one.
+        pieces.pop()
+    for piece in pieces:
+        try:
+            key, value = (part.strip() for part in _split(piece, "="))
+            key = str(ast.literal_eval(key)) if key[:1] in ("'", '"') else key
+            parameter = ast.literal_eval(value)
+        # The parser runs out of memory or stack on input that is nested too deeply.
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             raise BadNameError(
-                f"{shown(name + arguments)} gives the parameter {shown(str(key))!r} twice or unnamed."
+                f"the parameters of {shown(name + arguments)} cannot be read; write them as "
+                f"{shown(name)}(parameter=value, …) with texts in quotes."
+            ) from None
+        if key in parameters:
+            raise BadNameError(
+                f"{shown(name + arguments)} gives the parameter {shown(repr(key))} twice."
             )
-        parameters[key] = value
+        parameters[key] = parameter
     return parameters
 
 
-def _without_keys(text: str) -> tuple[dict[str, str], str]:
-    """Return the keys of `_(key=value, …)` by placeholder, and the text with these placeholders.
-
-    Raises:
-        ValueError: a key is neither an identifier, nor a metric's name, nor a text in quotes.
-    """
-    keys: dict[str, str] = {}
-    pieces, depth, done, start = [], 0, 0, -1
+def _split(text: str, sign: str) -> list[str]:
+    """Return the parts of a text between signs that are neither in brackets nor in quotes."""
+    parts, depth, start = [], 0, 0
     for match in _SIGN.finditer(text):
-        sign, at = match[0], match.start()
-        if sign in "([{":
-            depth += 1
-            start = at + 1 if depth == 1 else start
-        elif sign in ")]}":
-            depth -= 1
-        elif depth == 1 and sign == ",":
-            start = at + 1
-        elif depth == 1 and sign == "=" and start >= 0:
-            key = text[start:at].strip()
-            if key[:1] in ("'", '"'):
-                key = str(ast.literal_eval(key))
-            elif not (key.isidentifier() or _NAME.fullmatch(key)):
-                raise ValueError(key)
-            word = f"key{len(keys)}"
-            keys[word] = key
-            pieces += [text[done:start], word]
-            done, start = at, -1
-    return keys, "".join([*pieces, text[done:]])
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if match[0] == sign and not depth:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [*parts, text[start:]]
 
 
 def shown(text: str) -> str:

@@ -12,7 +12,13 @@ import pytest
 
 from learnedgec import metrics
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.metrics.registry import METRICS, load_metric, metric_class, with_parameters
+from learnedgec.metrics.registry import (
+    METRICS,
+    alias_parameters,
+    load_metric,
+    metric_class,
+    with_parameters,
+)
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 
 
@@ -22,7 +28,7 @@ def test_every_row_is_that_of_a_metric(name: str) -> None:
     assert kind.__doc__
     assert kind.name in METRICS
     # An alias sets parameters of the metric that it stands for.
-    assert (kind.name == name) == (not METRICS[name].parameters)
+    assert (kind.name == name) == (not alias_parameters(name))
     assert kind.aggregate_parameters <= {field.name for field in dataclasses.fields(kind)}
     assert getattr(metrics, kind.__name__) is kind
     assert kind.__name__ in dir(metrics)
@@ -207,7 +213,10 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("ensemble(members=('gleu',), weights=(1, 2))", ParameterError, "2 weights for 1"),
         ("ensemble(length=1, scales=((0, 0),))", ParameterError, "positive deviation"),
         ("ensemble(glue=1.0)", ParameterError, "no metric is named 'glue'; did you mean 'gleu'?"),
-        ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
+        ("ensemble(**{'gleu': 1})", BadNameError, "cannot be read"),
+        ("gleu(n=4, , unit='word')", BadNameError, "cannot be read"),
+        ("gleu(n=4)(n=3)", BadNameError, "cannot be read"),
+        ("gleu(n=" + "(" * 4000 + ")" * 4000 + ")", BadNameError, "cannot be read"),
         ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
         ("head(model='m')", ParameterError, "such as head(model='m', name='quality')"),
         ("head(name='a', heads=('a',))", ParameterError, "name the outputs once"),

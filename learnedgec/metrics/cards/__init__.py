@@ -112,8 +112,7 @@ def card_name(name: str) -> str | None:
 
 def _names(card: str) -> list[str]:
     """Return the names of the metrics that a card is about: those of the same class."""
-    target = METRICS[card].target
-    return [name for name, entry in METRICS.items() if entry.target == target]
+    return [name for name, target in METRICS.items() if target == METRICS[card]]
 
 
 def load_card(name: str) -> MetricCard:
