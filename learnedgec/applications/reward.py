@@ -289,7 +289,7 @@ class Reward:
         unchanged = _sentence_scores(self.metric, statistics["sources"]) if self.centre else 0
         rewards = scores - unchanged
         if self.edit_penalty:
-            edits = EditCount().compute(sources, texts, None, Runtime())["score"]
+            edits = EditCount().compute(sources, texts, References(()), Runtime())["score"]
             sizes = np.array([max(len(source.split()), 1) for source in sources])
             rewards -= self.edit_penalty * edits / sizes
         if self.meaning is not None:

@@ -70,7 +70,7 @@ class Asano(PretrainedMetric):
         self.check_weights(self.weights)
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
         texts, ratings = _rated(self.ratings)

@@ -93,7 +93,7 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the statistics of N sentences.
 
@@ -103,7 +103,7 @@ class Metric(ABC):
         Args:
             sources: N sentences.
             hypotheses: their corrections by one or several systems.
-            references: references of the sentences; `None` if the metric needs none.
+            references: references of the sentences; there are none if the metric needs none.
             runtime: how to run.
         """
 

@@ -386,12 +386,11 @@ def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dic
     Raises:
         PluginError: `compute` does not return one row of an array for each sentence.
     """
-    sources, systems, references = inputs
+    sources, systems, given = inputs
+    references = given or References(((),) * len(sources))
     # The first sentence with the same references stands for the references of a row.
     first: dict[tuple[Reference, ...], int] = {}
-    reference_numbers = [0] * len(sources)
-    if references is not None:
-        reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
+    reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
     places: dict[tuple[str, str, int], int] = {}
     places_of = {
         system: [
@@ -405,7 +404,7 @@ def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dic
     computed = metric.compute(
         [source for source, _, _ in places],
         [hypothesis for _, hypothesis, _ in places],
-        None if references is None else references.select(number for _, _, number in places),
+        references.select(number for _, _, number in places),
         runtime,
     )
     arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]

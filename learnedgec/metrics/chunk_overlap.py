@@ -234,13 +234,12 @@ class ChunkOverlap(ChoosingMetric):
         return metric if self.weights == "similarity" else replace(metric, weights="length")
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the counts of chunks of every sentence and reference; see `compare`.
 
         For chunks of characters, each character is a token.
         """
-        assert references is not None
         if self.unit == "char":
             sources, hypotheses = (
                 [characters_apart(text) for text in texts] for texts in (sources, hypotheses)

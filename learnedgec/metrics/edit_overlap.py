@@ -229,10 +229,9 @@ class TypedOverlap(EditOverlap):
         return self.types
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
-        assert references is not None
         extract = partial(
             extract_edits, annotator=self.annotator, types=self.has_types, runtime=runtime
         )
@@ -403,10 +402,9 @@ class M2(EditOverlap):
             raise ParameterError(f"{self}: max_unchanged_words must be at least 0.")
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and annotator, with the edits as records."""
-        assert references is not None
         work = partial(_max_match_row, self.max_unchanged_words, self.ignore_whitespace_casing)
         rows = list(zip(sources, hypotheses, references, strict=True))
         return overlap_statistics(parallel_map(work, rows, "m2", runtime), references)

@@ -50,12 +50,11 @@ class Hter(ResampledMetric):
     unit: Unit = "word"
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `edits` int (N,) and `length` float (N,)."""
         from rapidfuzz.distance import Levenshtein
 
-        assert references is not None
         edits, lengths = [], []
         for hypothesis, row in zip(hypotheses, references, strict=True):
             texts = [units(reference.text, self.unit) for reference in row]
@@ -113,7 +112,7 @@ class Ter(ResampledMetric):
     case_sensitive: bool = False
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `edits` int (N,) and `length` float (N,).
 
@@ -122,7 +121,6 @@ class Ter(ResampledMetric):
         """
         with needs("ter", "the metric ter"):
             from sacrebleu.metrics.ter import TER
-        assert references is not None
         ter = TER(case_sensitive=self.case_sensitive)
         scores = [
             ter.sentence_score(hypothesis, [reference.text for reference in row])

@@ -145,7 +145,7 @@ class Ensemble(ResampledMetric):
         return dataclasses.replace(self, scales=tuple(scales))
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
         return self.compute_systems(Inputs(sources, {"": hypotheses}, references), runtime)[""]

@@ -156,10 +156,10 @@ class Errant(TypedOverlap):
         ]
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
-        if references is not None and self.reannotate:
+        if self.reannotate:
             references = references.without_edits()
         return super().compute(sources, hypotheses, references, runtime)
 

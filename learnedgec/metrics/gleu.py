@@ -196,14 +196,13 @@ class Gleu(ResampledMetric):
             raise ParameterError(f"{self}: n and iterations must be at least 1.")
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return int arrays: `hypothesis` (N, 1+n), `reference` (N, R, 1+n), `references` (N,): their number.
 
         A row of the first two has a length, then the precisions' denominators (hypothesis) or numerators
         (reference).
         """
-        assert references is not None
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
         for rows, columns, orders in ngram_counts(
@@ -377,10 +376,9 @@ class Green(ResampledMetric):
             raise ParameterError(f"{self}: n must be at least 1 and beta at least 0.")
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
-        assert references is not None
         counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
         for rows, columns, orders in ngram_counts(
             sources, hypotheses, references, self.unit, self.n

@@ -198,7 +198,7 @@ class GotoScorer(EditOverlap):
         }
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
         inputs = Inputs(sources, {"": hypotheses}, references)

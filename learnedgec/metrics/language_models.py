@@ -134,7 +134,7 @@ class Likelihood(PretrainedMetric):
     written: bool = True
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `log_probability` float64, `character`, `token` and `word` int64; (N,) each."""
         texts = [" ".join(text.split()) for text in hypotheses]
@@ -235,7 +235,7 @@ class Scribendi(PretrainedMetric):
             raise ParameterError(f"{self}: threshold must be from 0 to 1.")
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
         unchanged = [s == h for s, h in zip(sources, hypotheses, strict=True)]

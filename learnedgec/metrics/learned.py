@@ -245,7 +245,7 @@ class Head(LearnedMetric):
         return f"{self.name}(model={self.model!r}, weights={self._head_weights!r})"
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
         return Statistics(
@@ -310,7 +310,7 @@ class Preference(GatedMetric):
     threshold: float = GATE
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
         preference = np.zeros(len(sources))
@@ -384,7 +384,7 @@ class Classifier(LearnedMetric):
     max_tokens: int = MAX_LENGTH
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:

@@ -193,7 +193,7 @@ class LlmS(Metric):
     # -- the contract ----------------------------------------------------------------------------
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `rating` float64, `answered` bool, and a row's share of its request's tokens; (N,) each.
 

@@ -90,14 +90,13 @@ class WeightedOverlap(EditOverlap):
         return BartScore(model=encoder)
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the sums of weights, and the sums with equal weights.
 
         The arrays are those of the unweighted metric, and `alike`, float (N, R, 3). In the records every
         edit has a `change` and a `weight` too.
         """
-        assert references is not None
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         edits = record_edits(counted.records)
         changes = edit_changes(sources, edits, references, self.weigher, runtime)
@@ -191,7 +190,7 @@ def _pair_scores(weigher: Metric, pairs: Sequence[TextPair], runtime: Runtime) -
     if isinstance(weigher, Similarity):
         return weigher.pair_scores(pairs, runtime)
     texts, sources = zip(*pairs, strict=True)
-    return weigher.sentence_scores(weigher.compute(sources, texts, None, runtime.bound()))
+    return weigher.sentence_scores(weigher.compute(sources, texts, References(()), runtime.bound()))
 
 
 def record_edits(records: Sequence[Sequence[Record]]) -> list[list[list[Edit]]]:

@@ -33,7 +33,7 @@ class _Sentinel(Metric):
         """Return the score of a sentence."""
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `score`, float64 (N,)."""
         scores = [self.measure(*pair) for pair in zip(sources, hypotheses, strict=True)]

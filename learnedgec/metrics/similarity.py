@@ -73,10 +73,9 @@ class Similarity(PretrainedMetric):
         return self.chosen(self.compare(pairs, runtime)) if pairs else np.zeros(0)
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return each similarity of `compare`, float64 (N, R)."""
-        assert references is not None
         counts = count_references(references)
         real = np.arange(references.most) < counts[:, None]
         pairs = [

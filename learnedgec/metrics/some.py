@@ -112,7 +112,7 @@ class Some(GatedMetric):
         return super().printed(name, usual)
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning` from 0 to 1, and `similarity`, float64 (N,).
 
@@ -228,7 +228,7 @@ class Impara(GatedMetric):
     activation: Literal["sigmoid", "none"] = "sigmoid"
 
     def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return `quality`, the raw output, and `similarity`, both float64 (N,).
 

@@ -16,6 +16,7 @@ from learnedgec import Metric, References, Score, Scores
 from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
+from learnedgec.metrics.scores import Statistics
 from learnedgec.scoring import bind_one
 
 
@@ -47,6 +48,20 @@ def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
     for name, scores in of_all.items():
         assert list(scores) == list(sample.systems)
         assert scores["weak"].value == of_one[name].value
+
+
+def test_a_metric_without_references_gets_rows_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[References] = []
+    compute = Length.compute
+
+    def record(self: Length, *inputs: Any) -> Statistics:
+        given.append(inputs[2])
+        return compute(self, *inputs)
+
+    monkeypatch.setattr(Length, "compute", record)
+    for references in (None, [["He goes ."], ["Yes ."]]):
+        Length().score(["He go .", "Yes ."], ["He goes .", "Yes ."], references)
+    assert given == [References(((), ()))] * 2
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Parts(Metric):
         self,
         sources: Sequence[str],
         hypotheses: Sequence[str],
-        references: References | None,
+        references: References,
         runtime: Runtime,
     ) -> Statistics:
         self.computed.append(len(hypotheses))

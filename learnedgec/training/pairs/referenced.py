@@ -399,7 +399,7 @@ class DistilledPairs(PairSource):
 
         def score(rows: Sequence[tuple[str, str]]) -> list[float]:
             sources, texts = zip(*rows, strict=True)
-            known = None
+            known = References(())
             if references:
                 pooled = (references[" ".join(source.split())] for source in sources)
                 known = References(tuple(pooled))
