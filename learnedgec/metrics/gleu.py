@@ -36,7 +36,7 @@ _RESAMPLES_AT_ONCE = 500
 # -- n-grams --------------------------------------------------------------------------------------
 
 
-class NgramCounts(NamedTuple):
+class _NgramCounts(NamedTuple):
     """The n-gram counts of P pairs of a sentence and one of its references.
 
     A count is that of one n-gram in one text: row p of the matrices belongs to pair p, and each column to an
@@ -53,9 +53,9 @@ class NgramCounts(NamedTuple):
     orders: list[tuple[csr_array, csr_array, csr_array]]
 
 
-def ngram_counts(
+def _ngram_counts(
     sources: Texts, hypotheses: Texts, references: References, unit: Unit, n: int
-) -> Iterator[NgramCounts]:
+) -> Iterator[_NgramCounts]:
     """Count the n-grams of the orders 1 to n, for some sentences at a time."""
     sentences = enumerate(zip(sources, hypotheses, references, strict=True))
     while some := list(islice(sentences, _SENTENCES_AT_ONCE)):
@@ -68,7 +68,7 @@ def ngram_counts(
         ]
         rows, columns, s, r, h = np.array(pairs, dtype=np.int64).T
         tables = _ngram_tables(list(numbers), unit, n)
-        yield NgramCounts(rows, columns, [(table[s], table[r], table[h]) for table in tables])
+        yield _NgramCounts(rows, columns, [(table[s], table[r], table[h]) for table in tables])
 
 
 def _ngram_tables(texts: Texts, unit: Unit, n: int) -> Iterator[csr_array]:
@@ -205,7 +205,7 @@ class Gleu(ResampledMetric):
         """
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
-        for rows, columns, orders in ngram_counts(
+        for rows, columns, orders in _ngram_counts(
             sources, hypotheses, references, self.unit, self.n
         ):
             for order, (source, reference, hypothesis) in enumerate(orders, 1):
@@ -380,7 +380,7 @@ class Green(ResampledMetric):
     ) -> Statistics:
         """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
         counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
-        for rows, columns, orders in ngram_counts(
+        for rows, columns, orders in _ngram_counts(
             sources, hypotheses, references, self.unit, self.n
         ):
             for number, (source, reference, hypothesis) in enumerate(orders):
