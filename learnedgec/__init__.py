@@ -36,7 +36,8 @@ _NAMES = {
     "scoring": ["bind", "score"],
     "training.run": ["TrainingResult"],
     "training.tables": ["train"],
-    "tuning.task": ["TuningResult", "tune"],
+    "tuning.result": ["TuningResult"],
+    "tuning.task": ["tune"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -16,8 +16,9 @@ from learnedgec.plotting.scores import plot_tuning
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.task import TuningResult, check_tuning, gain_cell, load_compared
-from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning.result import TuningResult, gain_cell
+from learnedgec.tuning.search import SearchPlan
+from learnedgec.tuning.task import check_tuning, load_compared, run_task
 
 
 @dataclass
@@ -117,12 +118,7 @@ def run_tune(arguments: Sequence[str]) -> None:
     flags.introduce_evaluator([metric], options)
     output.notice(*dict.fromkeys(message for task in tasks for message in task.notices))
     results = [
-        task.run(
-            metric,
-            resamples=options.resamples,
-            level=options.confidence,
-            runtime=runtime,
-        )
+        run_task(task, metric, resamples=options.resamples, level=options.confidence)
         for task in tasks
     ]
     _emit(results, options)
@@ -133,13 +129,12 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
     payloads = []
     for result in results:
         if options.plot:
-            output.tell_written(plot_tuning(result.tuning, options.plot, result.name), options)
-        record = result.tuning.record(result.comparisons)
-        payloads.append({"name": result.name, "file": str(result.file), **asdict(record)})
+            output.tell_written(plot_tuning(result, options.plot), options)
+        payloads.append({"name": result.name, "file": str(result.file), **asdict(result.record)})
     rows = [(result, row) for result in results for row in result.rows()]
     several = len(results) > 1
-    trials = len(results[0].tuning.trials)
-    judgements = " and ".join(result.tuning.judgements for result in results)
+    trials = len(results[0].trials)
+    judgements = " and ".join(result.judgements for result in results)
     output.emit(
         [row for _, row in rows],
         options,
@@ -168,12 +163,12 @@ def _row_for_readers(result: TuningResult, row: Mapping[str, Any], several: bool
         bounded = not math.isnan(row["low"])
         cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]" if bounded else "–"
     elif mean is not None and not math.isnan(mean):
-        held_out = "systems" if result.tuning.plan.validation == "systems" else "folds"
+        held_out = "systems" if result.task.plan.validation == "systems" else "folds"
         cells[f"held-out {held_out}"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}"
     gain = Estimate(*(row.get(key, math.nan) for key in ("gain", "gain_low", "gain_high")))
     if row["metric"] != "tuned" and not math.isnan(gain.value):
         # The gain on held-out judgements is evidence even where the value is not.
         overlaps = row["tuned_here"] and "low" in row
         cells["gain of the tuned"] = gain_cell(gain) + (output.TUNED_MARK if overlaps else "")
-    parameters = result.tuning.candidates[row["metric"]].parameters
+    parameters = result.candidates[row["metric"]].parameters
     return cells | {name: str(value) for name, value in parameters.items()}

@@ -28,7 +28,7 @@ from learnedgec.plotting.style import (
     two_digits,
 )
 from learnedgec.stats.correlation import ranks
-from learnedgec.tuning.search import Tuning
+from learnedgec.tuning.result import TuningResult
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
@@ -275,13 +275,12 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
     return figure
 
 
-def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
+def plot_tuning(result: TuningResult, folder: str | Path) -> list[Path]:
     """Write the history of a search.
 
     Args:
-        tuning: the search.
+        result: the tuned metric, whose name begins the files' names.
         folder: the folder of the files; it is created if it does not exist.
-        stem: the start of the files' names.
 
     Returns:
         The files.
@@ -292,16 +291,17 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
     """
     with style():
         figure, axis = new_figure(COLUMN, 2.4)
-        numbers = np.array([trial.number for trial in tuning.trials])
-        values = np.array([trial.value for trial in tuning.trials])
+        task = result.task
+        numbers = np.array([trial.number for trial in result.trials])
+        values = np.array([trial.value for trial in result.trials])
         valid = ~np.isnan(values)
         axis.plot(numbers[valid], values[valid], "o", color=GREY, markersize=2, label="trial")
         look = {"color": COLOURS[0], "linewidth": 1.2, "label": "best so far"}
         axis.step(numbers[valid], np.maximum.accumulate(values[valid]), where="post", **look)
-        untuned = tuning.references["given"].value
+        untuned = result.candidates["given"].value
         if not math.isnan(untuned):
             axis.axhline(untuned, color=COLOURS[1], linewidth=0.8, linestyle="--", label="given")
-        mean, deviation = tuning.held_out
+        mean, deviation = result.held_out
         if not math.isnan(mean):
             look = {"fmt": "s", "color": COLOURS[2], "markersize": 3.5, "capsize": 2}
             right = numbers.max() * 1.06 + 1
@@ -311,9 +311,9 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
         high = np.nanmax([values[valid].max(), untuned, mean + deviation])
         axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
         axis.set_xlabel("trial")
-        axis.set_ylabel(f"{tuning.goal.objective.replace('-', ' ')}\non {tuning.benchmark}")
+        axis.set_ylabel(f"{task.goal.objective.replace('-', ' ')}\non {task.benchmark.name}")
         add_legend(figure, axis, 2)
-        return save_figures({f"{stem}.history": figure}, folder)
+        return save_figures({f"{result.name}.history": figure}, folder)
 
 
 def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:

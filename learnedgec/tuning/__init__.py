@@ -2,8 +2,8 @@
 
 - `space`: what is tuned: weights on the simplex, numbers, choices
 - `objective`: what is maximised: agreement with human judgements on one benchmark
-- `trials`: trials in Optuna, which several processes may share; those of a metric, from statistics that are
-  computed once, and held-out folds
-- `search`: all of it: trials, the tuned metric and its comparison
+- `search`: trials of a metric, from statistics that are computed once, held-out folds, and comparisons
+- `result`: the tuned metric with its gain, and sentences about it
+- `task`: all of it in one call
 - `sweep`: training runs with other settings
 """

@@ -1,51 +1,366 @@
-"""The search for a metric's parameters, in trials that take milliseconds, with an estimate of the gain.
+"""The search for a metric's parameters: trials that take milliseconds, held-out folds, and comparisons.
 
-The objective on the tuning data overestimates the gain. The same search is therefore run on parts of the
-judgements, and its choice is evaluated on the others (`cross_validate`). On another benchmark, if one is
-named, the tuned metric is compared with the given one (`compare`).
+`MetricTrials` computes the metric's statistics once, so that a trial takes milliseconds. The objective on the
+tuning data overestimates the gain. `cross_validate` therefore repeats the search on a part of the judgements
+and evaluates its choice on the rest, which are of other sentences or of another system. `compare` evaluates
+the tuned metric on another benchmark, next to the given one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import optuna
+from jsonargparse.typing import PositiveInt
+from optuna.samplers import BaseSampler
+from optuna.trial import TrialState
 
-from learnedgec._version import __version__
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.catalog.leakage import fingerprint
-from learnedgec.data.tables import plain
-from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
-from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind_one, contamination
+from learnedgec.errors import ConfigError, InputError, check_choice
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.runtime.progress import track
 from learnedgec.stats.resampling import (
     Estimate,
     interval_of_correlation,
     interval_over_sentences,
     resample,
 )
-from learnedgec.tuning.objective import Goal, Target, check_tuning_data
-from learnedgec.tuning.space import Simplex, Space, read_space
-from learnedgec.tuning.trials import (
-    Fold,
-    MetricTrials,
-    SearchPlan,
-    TriedMetric,
-    best_trial,
-    check_validation,
-    cross_validate,
-    run_trials,
-)
+from learnedgec.tuning.objective import Goal, Target
+from learnedgec.tuning.space import Space
+from learnedgec.types import Floats, Indices
+
+# The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
+_HELD = 32
+
+
+Validation = Literal["k-fold", "systems", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """The settings of a search.
+
+    Attributes:
+        trials: number of trials.
+        seed: the seed of the trials, the folds and every resample.
+        validation: the judgements to hold out when the search is repeated for evaluation: `k-fold` for those
+            of a fold of the sentences, `systems` for those of each system in turn, or `none`.
+        folds: number of folds over sentences.
+    """
+
+    trials: PositiveInt = 200
+    seed: int = 0
+    validation: Validation = "k-fold"
+    folds: int = 5
+
+    def __post_init__(self) -> None:
+        check_choice("validation", self.validation, get_args(Validation))
+        if self.trials < 1:
+            raise ConfigError(f"trials is {self.trials}; a number of at least 1 was expected.")
+
+    @property
+    def sentences_needed(self) -> int:
+        """The number of held-out sentences from which the gain has an interval (docs/lab/levels.md)."""
+        return max(8, 3 * self.folds) if self.validation == "k-fold" else 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """A search that can begin, with checked options and without any loaded model.
+
+    Attributes:
+        name: the name of the tuned metric.
+        file: the file for the tuned metric; `None` to write none.
+        benchmark: the tuning data, with only the systems that were judged.
+        goal: the goal to maximise.
+        plan: the settings of the search.
+        others: name -> a benchmark on which the tuned metric is compared with the given one.
+        space: parameter -> range, as `read_space` reads it.
+        tuned_on_test: whether the benchmark, or what a member was tuned on before, is test data.
+        caveat: a sentence about the benchmark, if there is one.
+    """
+
+    name: str
+    file: Path | None
+    benchmark: Benchmark
+    goal: Goal
+    plan: SearchPlan
+    others: Mapping[str, Benchmark]
+    space: Mapping[str, Any] | None
+    tuned_on_test: bool
+    caveat: str
+
+    @property
+    def notices(self) -> list[str]:
+        """Caveats before the search: other objectives, and sentences shared with the tuning data."""
+        notices = []
+        for name, other in self.others.items():
+            if (objective := self.goal.on(other).objective) != self.goal.objective:
+                notices.append(
+                    f"{name}: compared by {objective}, since its outputs were ranked, not rated."
+                )
+            if shared := len(set(self.benchmark.sources) & set(other.sources)):
+                notices.append(
+                    f"{name}: {shared} of its {len(other.sources):,} sentences are in "
+                    f"{self.benchmark.name}, so its results are no evidence of a gain; tables mark them "
+                    "with *."
+                )
+        return notices
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMetric:
+    """A metric with parameters that were tried.
+
+    Attributes:
+        metric: the metric.
+        parameters: the tuned parameters.
+        value: the objective on the tuning data; NaN if it does not exist.
+        number: the number of the trial; -1 for a metric that was evaluated outside the study.
+    """
+
+    metric: Metric
+    parameters: Mapping[str, Any]
+    value: float
+    number: int = -1
+
+
+class MetricTrials:
+    """A metric on a benchmark, with other parameters at each trial; statistics are computed once."""
+
+    def __init__(self, bound: BoundMetric, benchmark: Benchmark) -> None:
+        """Compute nothing yet.
+
+        Args:
+            bound: the metric with its given parameters.
+            benchmark: the human judgements.
+        """
+        self.bound, self.metric, self.benchmark = bound, bound.metric, benchmark
+        self._held: dict[Metric, list[Statistics]] = {}
+
+    def statistics(self, metric: Metric) -> list[Statistics]:
+        """Return the statistics of every system, from memory if another metric shares them."""
+        key = metric.for_statistics
+        if key not in self._held:
+            if len(self._held) >= _HELD:
+                del self._held[next(iter(self._held))]
+            self._held[key] = benchmark_statistics(self.bound.replaced(metric), self.benchmark)
+        return self._held[key]
+
+    def values(self, metric: Metric, target: Target) -> Floats:
+        """Return the objective of the metric with other parameters, on each sample of the target."""
+        return target.values(metric, self.statistics(metric))
+
+    def tried(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
+        """Return the metric with some parameters, and its value on the target's first sample."""
+        metric = dataclasses.replace(self.metric, **parameters)
+        return TriedMetric(metric, parameters, float(self.values(metric, target)[0]))
+
+
+def sampler_of(seed: int, number: int) -> BaseSampler:
+    """Return the sampler of one trial: tree-structured Parzen estimators.
+
+    Its seed comes from the study's seed and the trial's number, so that a study that was stopped continues as
+    if it had never stopped.
+    """
+    seed = (seed * 1_000_003 + number) % 2**32
+    # With `constant_liar`, processes keep away from the points that others are trying.
+    return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def run_trials(
+    trials_of: MetricTrials,
+    target: Target,
+    space: Space,
+    plan: SearchPlan,
+    *,
+    progress: bool = False,
+) -> list[TriedMetric]:
+    """Return the trials of a search.
+
+    Args:
+        trials_of: the metric on the benchmark.
+        target: the target to maximise.
+        space: the ranges of the tuned parameters.
+        plan: the settings of the search.
+        progress: show a bar on stderr.
+
+    Raises:
+        InputError: the objective does not exist for any of the parameters tried.
+    """
+    tried = []
+    with quiet():
+        study = optuna.create_study(direction="maximize", pruner=optuna.pruners.NopPruner())
+        for point in space.starts():
+            study.enqueue_trial(point, skip_if_exists=True)
+        for number in track(range(plan.trials), "trials", show=progress):
+            study.sampler = sampler_of(plan.seed, number)
+            trial = study.ask()
+            made = trials_of.tried(space.suggest(trial), target)
+            tried.append(dataclasses.replace(made, number=number))
+            if math.isnan(made.value):
+                study.tell(trial, state=TrialState.PRUNED)
+            else:
+                study.tell(trial, made.value)
+    if all(math.isnan(trial.value) for trial in tried):
+        raise InputError(
+            f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
+            "of the parameters tried: it gives everything compared the same score, or all human judgements "
+            "are equal. Choose another metric or benchmark."
+        )
+    return tried
+
+
+def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
+    """Return the trial with the largest value, the first of equals."""
+    return max(trials, key=lambda trial: -math.inf if math.isnan(trial.value) else trial.value)
+
+
+# -- held-out judgements ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One search on a part of the judgements.
+
+    Attributes:
+        parameters: the chosen parameters.
+        value: the objective on the judgements that the search used.
+        held_out: the objective on the other judgements; NaN if it does not exist there.
+        given: the objective of the given metric on the other judgements.
+        system: the system whose judgements were held out; empty if those of sentences were.
+    """
+
+    parameters: Mapping[str, Any]
+    value: float
+    held_out: float
+    given: float
+    system: str = ""
+
+
+def check_validation(goal: Goal, benchmark: Benchmark, plan: SearchPlan) -> None:
+    """Raise `ConfigError` unless the judgements can be held out as the plan says.
+
+    Args:
+        goal: the goal of the search.
+        benchmark: the human judgements.
+        plan: the settings of the search, with its validation.
+    """
+    if plan.validation == "systems" and (
+        benchmark.anonymous
+        or len(benchmark.systems) < 3
+        or not goal.objective.startswith(("sentence-", "segment-"))
+    ):
+        raise ConfigError(
+            f"validation: {goal.objective} on {benchmark.name} cannot be evaluated on a system that is left "
+            "out; that needs three systems and an objective that begins with sentence- or segment-. Hold "
+            "out sentences (k-fold)."
+        )
+    size = len(benchmark.sources)
+    if plan.validation == "k-fold" and not 2 <= plan.folds <= size:
+        if size < 8:
+            few = f"{size} sentence{'s are' if size > 1 else ' is'} too few to tune on"
+            raise ConfigError(f"folds: {few}; judge {plan.sentences_needed} or more.")
+        raise ConfigError(f"folds: {plan.folds} of {size} sentences; give 2 or more, up to {size}.")
+
+
+def cross_validate(
+    trials_of: MetricTrials,
+    goal: Goal,
+    space: Space,
+    plan: SearchPlan,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> tuple[list[Fold], Estimate, int]:
+    """Search on parts of the judgements; return folds, mean gain, and number of sentences that count.
+
+    Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
+    held-out sentences, and over the systems if these are held out; below `SearchPlan.sentences_needed`, there
+    is none. It is paired: both metrics are evaluated on the same resamples. It does not include the variation
+    between searches.
+
+    Args:
+        trials_of: the metric on the benchmark.
+        goal: the goal to maximise.
+        space: the ranges of the tuned parameters.
+        plan: the settings of the search, with its validation.
+        resamples: number of bootstrap resamples of the held-out judgements.
+        level: level of the interval.
+    """
+    benchmark = trials_of.benchmark
+    folds, gains, counted = [], [], []
+    for number, (system, seen, held_out) in enumerate(_splits(benchmark, plan)):
+        search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
+        # The first sample has all held-out sentences; the others are resamples of it. Systems share their
+        # resamples; each fold of sentences has draws of its own.
+        numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
+        drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
+        others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
+        try:
+            best = best_trial(run_trials(trials_of, search, space, plan))
+        except InputError:
+            continue
+        tuned, given = (
+            trials_of.values(metric, others) for metric in (best.metric, trials_of.metric)
+        )
+        folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
+        if not math.isnan(tuned[0] - given[0]):
+            gains.append(tuned - given)
+            counted.append(np.intersect1d(others.counted, held_out))
+    if not gains:
+        return folds, Estimate(math.nan, math.nan, math.nan), 0
+    whole, resampled = np.split(np.array(gains), [1], axis=1)
+    if plan.validation == "systems":
+        systems = resample(len(gains), resamples, plan.seed + 1)
+        resampled = np.take_along_axis(resampled, systems.T, axis=0)
+    with np.errstate(invalid="ignore"):
+        means = np.nansum(resampled, axis=0) / (~np.isnan(resampled)).sum(axis=0)
+    sentences = len(np.unique(np.concatenate(counted)))
+    # Folds that keep the given parameters add nothing to the variation.
+    parts = [len(part) for part, gain in zip(counted, gains, strict=True) if np.nanstd(gain)]
+    parts = [sentences] if plan.validation == "systems" else parts
+    enough = sentences >= plan.sentences_needed
+    bounds = interval_over_sentences(means, parts if enough else [], level)
+    return folds, Estimate(float(whole.mean()), *bounds), sentences
+
+
+def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:
+    """Return each fold's held-out system, if any, the sentences of the search, and the held-out ones."""
+    everything = np.arange(len(benchmark.sources))
+    if plan.validation == "systems":
+        return [(system, everything, everything) for system in benchmark.systems]
+    if plan.validation == "none":
+        return []
+    shuffled = np.random.default_rng(plan.seed).permutation(everything)
+    parts = np.array_split(shuffled, plan.folds)
+    return [("", np.setdiff1d(everything, part), np.sort(part)) for part in parts]
+
+
+# -- another benchmark -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,362 +369,56 @@ class Comparison:
 
     Attributes:
         label: `tuned`, `given` or `uniform`.
-        value: the objective.
-        bounds: the interval of the value, by bootstrap over sentences.
-        gain: the tuned metric's value minus this value.
-        gain_bounds: the interval of the gain, on the same resamples.
+        value: the objective, with its interval by bootstrap over sentences.
+        gain: the tuned metric's value minus this value, with its interval on the same resamples.
     """
 
     label: str
-    value: float
-    bounds: tuple[float, float]
-    gain: float
-    gain_bounds: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """The result of a search.
-
-    Attributes:
-        best: the tuned metric. Of equals, it is the one tried first, so the given metric if none is better.
-        references: `given`, the metric before tuning, and `uniform`, the metric with equal weights, if
-            weights were tuned.
-        trials: every finished trial by number.
-        folds: the same search on parts of the judgements, each evaluated on the others.
-        gain: the gain over the given metric on the held-out judgements of the folds; without an interval if
-            they are too few or no resample differs.
-        held_out_sentences: the number of held-out sentences whose judgements count.
-        benchmark: name of the tuning data.
-        judgements: how many of its judgements count, in words.
-        notices: caveats about these data, one sentence each.
-        goal: the goal that was maximised.
-        plan: the settings of the search.
-        settings: the settings and the benchmark as the tuned metric's file describes them.
-        tuned_on_test: whether the tuning data are test data.
-        sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
-    """
-
-    best: TriedMetric
-    references: Mapping[str, TriedMetric]
-    trials: tuple[TriedMetric, ...]
-    folds: tuple[Fold, ...]
+    value: Estimate
     gain: Estimate
-    held_out_sentences: int
-    benchmark: str
-    judgements: str
-    notices: tuple[str, ...]
-    goal: Goal
-    plan: SearchPlan
-    settings: Mapping[str, Any]
-    tuned_on_test: bool
-    sentences: frozenset[bytes]
-
-    @property
-    def candidates(self) -> dict[str, TriedMetric]:
-        """The best metric as `tuned`, then the references."""
-        return {"tuned": self.best, **self.references}
-
-    @property
-    def held_out(self) -> tuple[float, float]:
-        """The mean and the standard deviation of the folds' held-out values; NaN without folds."""
-        return _mean_and_deviation([fold.held_out for fold in self.folds])
-
-    @property
-    def given_held_out(self) -> tuple[float, float]:
-        """The mean and the standard deviation of the given metric's values on the same judgements."""
-        return _mean_and_deviation([fold.given for fold in self.folds])
-
-    def record(self, comparisons: Mapping[str, Sequence[Comparison]] | None = None) -> TunedMetric:
-        """Return the content of the tuned metric's file.
-
-        Args:
-            comparisons: benchmark -> the result of `compare` there.
-        """
-        held_out, untuned = self.held_out, self.given_held_out
-        study = {
-            **self.settings,
-            "value": self.best.value,
-            "parameters": self.best.parameters,
-            "references": {
-                label: {"value": candidate.value, "parameters": candidate.parameters}
-                for label, candidate in self.references.items()
-            },
-            "held_out": held_out[0],
-            "held_out_deviation": held_out[1],
-            "given_held_out": untuned[0],
-            "given_held_out_deviation": untuned[1],
-            "gain": asdict(self.gain),
-            "folds": [asdict(fold) for fold in self.folds],
-            "comparisons": {
-                benchmark: [asdict(row) for row in rows]
-                for benchmark, rows in (comparisons or {}).items()
-            },
-            "sentences": sorted(key.hex() for key in self.sentences),
-            "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
-            "trials": [
-                {"number": trial.number, "value": trial.value, "parameters": trial.parameters}
-                for trial in self.trials
-            ],
-        }
-        return TunedMetric(str(self.best.metric), plain(study), self.tuned_on_test)
-
-
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    values = [value for value in values if not math.isnan(value)]
-    return (float(np.mean(values)), float(np.std(values))) if values else (math.nan, math.nan)
-
-
-def tune(
-    metric: AnyMetric,
-    benchmark: Benchmark,
-    goal: Goal = Goal(),
-    plan: SearchPlan = SearchPlan(),
-    *,
-    space: Mapping[str, Any] | None = None,
-    tuned_on_test: bool = False,
-    resamples: int = 1000,
-    level: float = 0.95,
-    runtime: Runtime = Runtime(),
-) -> Tuning:
-    """Find the parameters with which a metric agrees best with human judgements on a benchmark.
-
-    The first trials are the given parameters, then the corners and the centre of weights and the ends
-    and the middle of numbers. The statistics are computed once if they do not depend on the tuned parameters
-    (`Metric.aggregate_parameters`), otherwise once for each of their values. An ensemble without scales gets
-    those of its members on the benchmark.
-
-    Args:
-        metric: the metric to tune, or its name.
-        benchmark: a benchmark with human judgements.
-        goal: the goal to maximise.
-        plan: the settings of the search.
-        space: parameter -> range, as `read_space` reads it; by default, weights on the simplex.
-        tuned_on_test: allow tuning on test data, and mark the result.
-        resamples: bootstrap resamples of the held-out sentences.
-        level: the level of the interval of the gain.
-        runtime: how to run.
-
-    Raises:
-        LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
-        ConfigError: the space or the plan cannot be used.
-        InputError: the benchmark lacks the judgements that the goal needs, or the metric gives everything the
-            same score.
-
-    Example:
-        >>> from learnedgec import load_metric
-        >>> from learnedgec.data.benchmarks import load_benchmark
-        >>> both = load_metric("ensemble(length=0.5, random=0.5)")
-        >>> tuning = tune(both, load_benchmark("sample"), Goal("sentence-accuracy"), SearchPlan(trials=20))
-        >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())
-        True
-    """
-    bound = bind_one(metric, runtime)
-    caveat, on_test = check_task(
-        bound, benchmark, goal, plan, space=space, tuned_on_test=tuned_on_test
-    )
-    # The metric or its members may already have been tuned, possibly on test data.
-    marked, seen = on_test or bound.tuned_on_test, tuned_on(bound.tuned_names)
-    # The parameters of a tuned metric are kept, but not its name.
-    bound = BoundMetric(bound.metric, runtime=bound.runtime)
-    benchmark = goal.judged(benchmark)
-    target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
-    trials_of = MetricTrials(bound, benchmark)
-    value = bound.metric
-    if isinstance(value, Ensemble) and value.scales is None:
-        value = trials_of.metric = value.scaled_by(trials_of.statistics(value))
-    ranges = read_space(value, space)
-
-    settings = {
-        "benchmark": benchmark.name,
-        "objective": goal.objective,
-        "aggregation": goal.aggregation,
-        "human": goal.human_on(benchmark),
-        "sampler": "tpe",
-        "seed": plan.seed,
-    }
-    trials = run_trials(trials_of, target, ranges, plan, progress=runtime.progress)
-    best = best_trial(trials)
-    folds, gain, held_out_sentences = cross_validate(
-        trials_of, goal, ranges, plan, resamples=resamples, level=level
-    )
-    return Tuning(
-        best=best,
-        references=_references(trials_of, ranges, target),
-        trials=tuple(trials),
-        folds=tuple(folds),
-        gain=gain,
-        held_out_sentences=held_out_sentences,
-        benchmark=benchmark.name,
-        judgements=target.judgements,
-        notices=(
-            *benchmark.notices,
-            *contamination(bound, benchmark.name, benchmark.sources),
-            *filter(None, [caveat]),
-        ),
-        goal=goal,
-        plan=plan,
-        settings={
-            **settings,
-            "space": {parameter: str(range_) for parameter, range_ in ranges.ranges.items()},
-            "validation": plan.validation,
-            "signature": bound.replaced(best.metric).signature(benchmark.references),
-        },
-        tuned_on_test=marked,
-        sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},
-    )
-
-
-def _references(trials_of: MetricTrials, ranges: Space, target: Target) -> dict[str, TriedMetric]:
-    """Return what the tuned metric is compared with: the given parameters and, of weights, equal ones."""
-    references = {"given": trials_of.tried(ranges.given, target)}
-    for parameter, range_ in ranges.ranges.items():
-        if isinstance(range_, Simplex) and "uniform" not in references:
-            references["uniform"] = trials_of.tried({parameter: range_.starts()[0]}, target)
-    return references
-
-
-def check_task(
-    metric: NamedMetric,
-    benchmark: Benchmark,
-    goal: Goal,
-    plan: SearchPlan,
-    *,
-    space: Mapping[str, Any] | None = None,
-    tuned_on_test: bool = False,
-) -> tuple[str, bool]:
-    """Raise unless `tune` can begin; return a caveat about the data, and whether they are test data.
-
-    Args:
-        metric: the metric to tune.
-        benchmark: a benchmark with human judgements.
-        goal: the goal to maximise.
-        plan: the settings of the search.
-        space: parameter -> range, as for `tune`.
-        tuned_on_test: allow test data.
-
-    Raises:
-        LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
-        ConfigError: the space or the plan cannot be used.
-        InputError: the benchmark lacks the judgements that the goal needs.
-    """
-    caveat, on_test = "", False
-    try:
-        caveat = check_tuning_data(benchmark, goal)
-    except LeakageError:
-        if not tuned_on_test:
-            raise
-        on_test = True
-    read_space(metric.metric, space)
-    benchmark = goal.judged(benchmark)
-    check_validation(goal, benchmark, plan)
-    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
-    Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
-    return caveat, on_test
 
 
 def compare(
-    tuning: Tuning,
+    bound: BoundMetric,
+    metrics: Mapping[str, Metric],
+    goal: Goal,
     benchmark: Benchmark,
     *,
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    runtime: Runtime = Runtime(),
 ) -> list[Comparison]:
-    """Evaluate the tuned metric on another benchmark, next to the given metric and equal weights.
-
-    The objective is that of the search (`Goal.on`).
+    """Evaluate a tuned metric on another benchmark, next to the given metric and equal weights.
 
     Args:
-        tuning: the result of a search.
+        bound: the given metric.
+        metrics: label -> the metric with some parameters; one is labelled `tuned`.
+        goal: the goal of the search, whose objective is evaluated (`Goal.on`).
         benchmark: another benchmark, such as `gjg15:test90` after `gjg15:dev10`.
         resamples: bootstrap resamples of the sentences; all metrics share them.
         level: the level of the intervals.
         seed: the seed of the resamples.
-        runtime: how to run.
 
     Raises:
         InputError: the benchmark lacks the judgements that the goal needs.
     """
-    goal = tuning.goal.on(benchmark)
-    benchmark = goal.judged(benchmark)
-    samples = resample(len(benchmark.sources), resamples, seed)
-    whole = Target(goal, benchmark, seed=seed, cache_dir=runtime.cache_dir)
-    parts = Target(goal, benchmark, samples, seed=seed, cache_dir=runtime.cache_dir)
-    metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
-    bound = bind_one(tuning.best.metric, runtime)
-    trials_of = MetricTrials(bound, benchmark)
-    of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
+    goal = goal.on(benchmark)
+    trials_of = MetricTrials(bound, goal.judged(benchmark))
+    draws = resample(len(benchmark.sources), resamples, seed)
+    whole, parts = (
+        Target(goal, trials_of.benchmark, samples, seed=seed, cache_dir=bound.runtime.cache_dir)
+        for samples in (None, draws)
+    )
     values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
+    of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
     sentences = [len(whole.counted)]
-    return [
-        Comparison(
-            label,
-            values[label],
-            interval_over_sentences(many, sentences, level)
-            if goal.of_sentences or goal.of_segments
-            else interval_of_correlation(values[label], many, level),
-            values["tuned"] - values[label],
-            interval_over_sentences(of_resamples["tuned"] - many, sentences, level),
-        )
-        for label, many in of_resamples.items()
-    ]
-
-
-def tuned_name(
-    metric: NamedMetric,
-    benchmark: str,
-    name: str = "",
-    *,
-    goal: Goal = Goal(),
-    tuned_on_test: bool = False,
-) -> str:
-    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
-
-    The objective follows as `+OBJECTIVE` unless it is the default. A given word becomes `METRIC@WORD`, and a
-    given name gets `+BENCHMARK` unless it names the benchmark. If the tuning data are test data, every name
-    gets `+test`, so that every table shows it.
-
-    Args:
-        metric: the metric to tune.
-        benchmark: the tuning data's name, as the user wrote it.
-        name: the name of the tuned metric, if one is given.
-        goal: the goal that was maximised.
-        tuned_on_test: whether the tuning data are test data.
-
-    Example:
-        >>> from learnedgec.scoring import as_named
-        >>> tuned_name(as_named("length"), "gjg15:dev10")
-        'length@gjg15-dev10'
-        >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))
-        'length@sample+pearson'
-    """
-    head = benchmark.partition(":")[0]
-    if head.lower() == "jfleg":
-        benchmark = head
-    # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
-    words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
-    if name and "@" not in name:
-        name = f"{metric.metric.name}@{name}"
-    if not name:
-        name = f"{metric.metric.name}@{words}"
-        name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
-    elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
-        name += f"+{words}"
-    return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name
-
-
-def _words(place: Path) -> str:
-    """Return the last part of a benchmark's name or path, without a table's suffix, as a metric's word."""
-    name = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?(?=:|$)", "", place.name)
-    return re.sub("[^A-Za-z0-9_.+]+", "-", name).strip("-.")
-
-
-def check_name(name: str) -> None:
-    """Raise `ConfigError` unless a tuned metric can have this name, or this word after `@`."""
-    if not re.fullmatch(r"([A-Za-z][\w.+-]*@)?[\w.+-]+", name):
-        raise ConfigError(
-            f"name: {name!r} cannot be the name of the tuned metric, by which it is found; write "
-            "METRIC@WORD, or WORD, with letters, digits and ._+- such as some@mine."
-        )
+    rows = []
+    for label, many in of_resamples.items():
+        if goal.of_sentences or goal.of_segments:
+            bounds = interval_over_sentences(many, sentences, level)
+        else:
+            bounds = interval_of_correlation(values[label], many, level)
+        gains = interval_over_sentences(of_resamples["tuned"] - many, sentences, level)
+        gain = Estimate(values["tuned"] - values[label], *gains)
+        rows.append(Comparison(label, Estimate(values[label], *bounds), gain))
+    return rows

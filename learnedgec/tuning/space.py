@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 import yaml
@@ -187,6 +188,12 @@ class Space:
         for name, range_ in self.ranges.items():
             points += [self.encode({**self.given, name: value}) for value in range_.starts()]
         return list({repr(sorted(point.items())): point for point in points}.values())
+
+    @property
+    def equal_weights(self) -> dict[str, Any]:
+        """The first parameter that is on the simplex, with equal weights; empty if none is."""
+        found = ((name, each) for name, each in self.ranges.items() if isinstance(each, Simplex))
+        return {name: simplex.starts()[0] for name, simplex in islice(found, 1)}
 
     def __str__(self) -> str:
         return "; ".join(f"{name}: {range_}" for name, range_ in self.ranges.items())

@@ -24,8 +24,8 @@ from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.training.fit import parse
 from learnedgec.training.run import Run, quiet_lightning
+from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Range, Space, parse_range
-from learnedgec.tuning.trials import quiet, sampler_of
 
 # The name of the study's file in the folder of the run.
 _JOURNAL = "sweep.journal"

@@ -1,260 +1,46 @@
-"""Tuning of a metric: checks before models are loaded, the search, the comparisons and the file."""
+"""Tuning of a metric: checks before models are loaded, the search, its result and the file."""
 
 from __future__ import annotations
 
-import math
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
-from learnedgec.data.tables import as_html
-from learnedgec.errors import InputError, OutputError
-from learnedgec.metrics.base import Metric
+from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.tuned import tuned_file, write_tuned
+from learnedgec.metrics.ensemble import Ensemble
+from learnedgec.metrics.tuned import TEST_MARK, tuned_file, tuned_on, write_tuned
 from learnedgec.runtime.files import PathLike, check_writable, local_path
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one, count_shared
-from learnedgec.stats.resampling import Estimate
-from learnedgec.tuning import search
-from learnedgec.tuning.objective import Goal, Objective
-from learnedgec.tuning.search import Comparison, Tuning
-from learnedgec.tuning.trials import SearchPlan, Validation
-
-
-@dataclass(frozen=True, repr=False)
-class TuningResult:
-    """A tuned metric with its gain, and the search that found it.
-
-    Attributes:
-        name: the name of the tuned metric, under which every command and `load_metric` find it in
-            `checkpoints`.
-        file: the file of the tuned metric; `None` if it was not written.
-        tuning: the search, with its trials and the values on the tuning data and on held-out folds.
-        comparisons: benchmark -> the results of the tuned metric and of the references there.
-        shared: benchmark -> number of its sentences that are among the tuning data.
-
-    Example: `tune("ensemble(gleu=0.5, length=0.5)", "mine").metric.score(sources, hypotheses, references)`
-    """
-
-    name: str
-    file: Path | None
-    tuning: Tuning
-    comparisons: Mapping[str, Sequence[Comparison]]
-    shared: Mapping[str, int]
-
-    @property
-    def metric(self) -> Metric:
-        """The tuned metric."""
-        return self.tuning.best.metric
-
-    @property
-    def gain(self) -> Estimate:
-        """The gain over the given metric on held-out judgements, with its interval."""
-        return self.tuning.gain
-
-    @property
-    def history(self) -> list[dict[str, Any]]:
-        """The number, value and parameters of each trial."""
-        return [
-            {"number": trial.number, "value": trial.value, **trial.parameters}
-            for trial in self.tuning.trials
-        ]
-
-    @property
-    def conclusions(self) -> list[str]:
-        """Sentences about the expected gain of the tuned metric and the scale of its scores.
-
-        The gain is that on other data, if it was compared on sentences that had no part in the search.
-        """
-        tuning = self.tuning
-        if unseen := [name for name in self.comparisons if not self.shared[name]]:
-            return [*map(self._gain_on, unseen), *about_scale(self.name, self.metric)]
-        elsewhere = f" on data like {tuning.benchmark}" if self.comparisons else ""
-        follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
-        gain = (
-            f"On held-out judgements of {tuning.benchmark}, the tuned metric's gain over the given one is "
-            f"{gain_cell(self.gain)}{follows}."
-        )
-        count, needed = tuning.held_out_sentences, tuning.plan.sentences_needed
-        if tuning.plan.validation == "none":
-            return about_scale(self.name, self.metric)
-        if count < needed:
-            gain = (
-                f"The judgements of {tuning.benchmark} are too few to tell whether the tuned metric is "
-                f"better: {count} held-out sentences have judgements that count, and {needed} are needed."
-            )
-        return [gain, *about_scale(self.name, self.metric)]
-
-    def _gain_on(self, benchmark: str) -> str:
-        """Return the gain on a benchmark of `comparisons` in a sentence."""
-        [given] = [each for each in self.comparisons[benchmark] if each.label == "given"]
-        gain = Estimate(given.gain, *given.gain_bounds)
-        follows = "" if gain.low > 0 else f": expect no gain on data like {benchmark}"
-        return (
-            f"On {benchmark}, which had no part in the search, the tuned metric's gain over the given one is "
-            f"{gain_cell(gain)}{follows}."
-        )
-
-    @property
-    def notices(self) -> list[str]:
-        """Caveats about the result, one sentence each."""
-        tuning = self.tuning
-        notices = [f"{tuning.benchmark}: {message}" for message in tuning.notices]
-        if tuning.tuned_on_test:
-            notices.append(
-                f"{self.name} was tuned on test data: its held-out folds are sound evidence there, its other "
-                "results are not."
-            )
-        return notices
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric and benchmark: value, held-out value or interval, gain, parameters."""
-        tuning = self.tuning
-        held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
-        rows: list[dict[str, Any]] = []
-        for label, candidate in tuning.candidates.items():
-            mean, deviation = held_out.get(label, (None, None))
-            row: dict[str, Any] = {"benchmark": tuning.benchmark, "metric": label}
-            row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
-            gain = _gain_columns(tuning.gain) if label == "given" else {}
-            rows.append({**row, **gain, **candidate.parameters})
-        for benchmark, comparisons in self.comparisons.items():
-            for comparison in comparisons:
-                low, high = comparison.bounds
-                row = {"benchmark": benchmark, "metric": comparison.label}
-                row |= {"value": comparison.value, "low": low, "high": high}
-                gain = _gain_columns(Estimate(comparison.gain, *comparison.gain_bounds))
-                rows.append({**row, **gain})
-        return [
-            {"name": self.name, **row, "tuned_here": self.shared[row["benchmark"]]} for row in rows
-        ]
-
-    def __repr__(self) -> str:
-        held_out, given = self.tuning.held_out[0], self.tuning.given_held_out[0]
-        lines = [
-            f"{self.name}: {self.metric.label}",
-            f"  {self.tuning.goal.objective} on held-out judgements of {self.tuning.benchmark}: "
-            f"{held_out:.4f}, given metric {given:.4f}, gain {gain_cell(self.gain)}",
-        ]
-        for benchmark, comparisons in self.comparisons.items():
-            of = {comparison.label: comparison for comparison in comparisons}
-            gain = Estimate(of["given"].gain, *of["given"].gain_bounds)
-            lines.append(
-                f"  on {benchmark}: {of['tuned'].value:.4f}, given metric {of['given'].value:.4f}, gain "
-                f"{gain_cell(gain)}"
-            )
-        return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
-
-    def _repr_html_(self) -> str:
-        return as_html(
-            self.rows(), caption=self.name, note=" ".join([*self.conclusions, *self.notices])
-        )
-
-
-def gain_cell(gain: Estimate) -> str:
-    """Return a gain with its interval, if it has one, in brackets."""
-    bounds = "" if math.isnan(gain.low) else f" [{gain.low:+.4f}, {gain.high:+.4f}]"
-    return f"{gain.value:+.4f}{bounds}"
-
-
-def _gain_columns(gain: Estimate) -> dict[str, float]:
-    return {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
-
-
-@dataclass(frozen=True)
-class Task:
-    """A search that can begin, with checked options and without any loaded model.
-
-    Attributes:
-        name: the name of the tuned metric.
-        file: the file for the tuned metric; `None` to write none.
-        benchmark: the tuning data.
-        goal: the goal to maximise.
-        plan: the settings of the search.
-        others: name -> a benchmark on which the tuned metric is compared with the given one.
-        space: parameter -> range, as `read_space` reads it.
-        tuned_on_test: whether test data are allowed.
-    """
-
-    name: str
-    file: Path | None
-    benchmark: Benchmark
-    goal: Goal
-    plan: SearchPlan
-    others: Mapping[str, Benchmark]
-    space: Mapping[str, Any] | None
-    tuned_on_test: bool
-
-    @property
-    def notices(self) -> list[str]:
-        """Caveats before the search: other objectives, and sentences shared with the tuning data."""
-        notices = []
-        for name, other in self.others.items():
-            if (objective := self.goal.on(other).objective) != self.goal.objective:
-                notices.append(
-                    f"{name}: compared by {objective}, since its outputs were ranked, not rated."
-                )
-            if shared := len(set(self.benchmark.sources) & set(other.sources)):
-                notices.append(
-                    f"{name}: {shared} of its {len(other.sources):,} sentences are in "
-                    f"{self.benchmark.name}, so its results are no evidence of a gain; tables mark them "
-                    "with *."
-                )
-        return notices
-
-    def run(
-        self,
-        metric: BoundMetric,
-        *,
-        resamples: int | None = None,
-        level: float = 0.95,
-        runtime: Runtime = Runtime(),
-    ) -> TuningResult:
-        """Search, compare, and write the file of the tuned metric; arguments are those of `tune`."""
-        resamples = resamples or 1000
-        tuning = search.tune(
-            metric,
-            self.benchmark,
-            self.goal,
-            self.plan,
-            space=self.space,
-            tuned_on_test=self.tuned_on_test,
-            resamples=resamples,
-            level=level,
-            runtime=runtime,
-        )
-        comparisons = {
-            name: search.compare(
-                tuning,
-                other,
-                resamples=resamples,
-                level=level,
-                seed=self.plan.seed,
-                runtime=runtime,
-            )
-            for name, other in self.others.items()
-        }
-        shared = {
-            name: count_shared(tuning.sentences, tested.sources)
-            for name, tested in {tuning.benchmark: self.benchmark, **self.others}.items()
-        }
-        if self.file is not None:
-            write_tuned(self.file.parent, self.name, tuning.record(comparisons))
-        return TuningResult(self.name, self.file, tuning, comparisons, shared)
+from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination
+from learnedgec.tuning.objective import Goal, Objective, Target, check_tuning_data
+from learnedgec.tuning.result import TuningResult
+from learnedgec.tuning.search import (
+    MetricTrials,
+    SearchPlan,
+    Task,
+    Validation,
+    best_trial,
+    check_validation,
+    compare,
+    cross_validate,
+    run_trials,
+)
+from learnedgec.tuning.space import read_space
 
 
 def check_tuning(
     metric: NamedMetric,
     benchmark: Benchmark,
-    goal: Goal,
-    plan: SearchPlan,
+    goal: Goal = Goal(),
+    plan: SearchPlan = SearchPlan(),
     *,
     typed: str = "",
     space: Mapping[str, Any] | None = None,
@@ -283,13 +69,22 @@ def check_tuning(
         OutputError: the tuned metric's file exists or cannot be written.
     """
     if name:
-        search.check_name(name)
-    _, on_test = search.check_task(
-        metric, benchmark, goal, plan, space=space, tuned_on_test=tuned_on_test
-    )
+        check_name(name)
+    caveat, on_test = "", False
+    try:
+        caveat = check_tuning_data(benchmark, goal)
+    except LeakageError:
+        if not tuned_on_test:
+            raise
+        on_test = True
+    read_space(metric.metric, space)
+    benchmark = goal.judged(benchmark)
+    check_validation(goal, benchmark, plan)
+    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
+    Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
     marked = on_test or metric.tuned_on_test
     typed = typed or benchmark.name
-    name = search.tuned_name(metric, typed, name or "", goal=goal, tuned_on_test=marked)
+    name = tuned_name(metric, typed, name or "", goal=goal, tuned_on_test=marked)
     file = None if output is None else tuned_file(Path(output), name)
     if file is not None:
         check_writable(file)
@@ -299,7 +94,125 @@ def check_tuning(
                 hint="overwrite=True.",
                 flag="--overwrite.",
             )
-    return Task(name, file, benchmark, goal, plan, others or {}, space, tuned_on_test)
+    return Task(name, file, benchmark, goal, plan, others or {}, space, marked, caveat)
+
+
+def tuned_name(
+    metric: NamedMetric,
+    benchmark: str,
+    name: str = "",
+    *,
+    goal: Goal = Goal(),
+    tuned_on_test: bool = False,
+) -> str:
+    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
+
+    The objective follows as `+OBJECTIVE` unless it is the default. A given word becomes `METRIC@WORD`, and a
+    given name gets `+BENCHMARK` unless it names the benchmark. If the tuning data are test data, every name
+    gets `+test`, so that every table shows it.
+
+    Args:
+        metric: the metric to tune.
+        benchmark: the tuning data's name, as the user wrote it.
+        name: the name of the tuned metric, if one is given.
+        goal: the goal that was maximised.
+        tuned_on_test: whether the tuning data are test data.
+
+    Example:
+        >>> from learnedgec.scoring import as_named
+        >>> tuned_name(as_named("length"), "gjg15:dev10")
+        'length@gjg15-dev10'
+        >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))
+        'length@sample+pearson'
+    """
+    head = benchmark.partition(":")[0]
+    if head.lower() == "jfleg":
+        benchmark = head
+    # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
+    words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
+    if name and "@" not in name:
+        name = f"{metric.metric.name}@{name}"
+    if not name:
+        name = f"{metric.metric.name}@{words}"
+        name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
+    elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
+        name += f"+{words}"
+    return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name
+
+
+def _words(place: Path) -> str:
+    """Return the last part of a benchmark's name or path, without a table's suffix, as a metric's word."""
+    name = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?(?=:|$)", "", place.name)
+    return re.sub("[^A-Za-z0-9_.+]+", "-", name).strip("-.")
+
+
+def check_name(name: str) -> None:
+    """Raise `ConfigError` unless a tuned metric can have this name, or this word after `@`."""
+    if not re.fullmatch(r"([A-Za-z][\w.+-]*@)?[\w.+-]+", name):
+        raise ConfigError(
+            f"name: {name!r} cannot be the name of the tuned metric, by which it is found; write "
+            "METRIC@WORD, or WORD, with letters, digits and ._+- such as some@mine."
+        )
+
+
+def run_task(
+    task: Task, metric: BoundMetric, *, resamples: int | None = None, level: float = 0.95
+) -> TuningResult:
+    """Search, compare, and write the file of the tuned metric.
+
+    The first trials are the given parameters, then the corners and the centre of weights and the ends
+    and the middle of numbers. The statistics are computed once if they do not depend on the tuned
+    parameters (`Metric.aggregate_parameters`), otherwise once for each of their values. An ensemble
+    without scales gets those of its members on the benchmark.
+
+    Args:
+        task: the search, from `check_tuning`.
+        metric: the metric to tune.
+        resamples: bootstrap resamples of the sentences, 1,000 by default.
+        level: the level of the intervals.
+    """
+    benchmark, goal, plan, runtime = task.benchmark, task.goal, task.plan, metric.runtime
+    resamples = resamples or 1000
+    # The parameters of a tuned metric are kept, but not its name.
+    bound = BoundMetric(metric.metric, runtime=runtime)
+    trials_of = MetricTrials(bound, benchmark)
+    if isinstance(bound.metric, Ensemble) and bound.metric.scales is None:
+        trials_of.metric = bound.metric.scaled_by(trials_of.statistics(bound.metric))
+    target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
+    space = read_space(trials_of.metric, task.space)
+    trials = run_trials(trials_of, target, space, plan, progress=runtime.progress)
+    folds, gain, held_out_sentences = cross_validate(
+        trials_of, goal, space, plan, resamples=resamples, level=level
+    )
+    candidates = {"tuned": best_trial(trials), "given": trials_of.tried(space.given, target)}
+    if equal := space.equal_weights:
+        candidates["uniform"] = trials_of.tried(equal, target)
+    metrics = {label: candidate.metric for label, candidate in candidates.items()}
+    trained = contamination(bound, benchmark.name, benchmark.sources)
+    result = TuningResult(
+        task=task,
+        candidates=candidates,
+        trials=trials,
+        folds=folds,
+        gain=gain,
+        held_out_sentences=held_out_sentences,
+        judgements=target.judgements,
+        caveats=list(filter(None, [*benchmark.notices, *trained, task.caveat])),
+        space=space,
+        signature=bound.replaced(metrics["tuned"]).signature(benchmark.references),
+        # The metric or its members may have been tuned before.
+        sentences=frozenset(filter(None, map(fingerprint, benchmark.sources)))
+        | tuned_on(metric.tuned_names),
+        comparisons={
+            name: compare(
+                bound, metrics, goal, other, resamples=resamples, level=level, seed=plan.seed
+            )
+            for name, other in task.others.items()
+        },
+    )
+    if task.file is not None:
+        write_tuned(task.file.parent, task.name, result.record)
+    return result
 
 
 def tune(
@@ -368,7 +281,7 @@ def tune(
         ...              trials=20, folds=2, output=None)
         >>> tuned.name
         'ensemble@sample+sentence-accuracy'
-        >>> round(tuned.tuning.held_out[0], 1)
+        >>> round(tuned.held_out[0], 1)
         0.5
     """
     goal = Goal(objective, aggregation, human)
@@ -396,8 +309,7 @@ def tune(
         overwrite=overwrite,
         tuned_on_test=tuned_on_test,
     )
-    bound = bind_one(named, runtime)
-    return task.run(bound, resamples=resamples, level=level, runtime=runtime)
+    return run_task(task, bind_one(named, runtime), resamples=resamples, level=level)
 
 
 def load_compared(name: str, columns: Columns | None) -> Benchmark:

@@ -34,9 +34,7 @@ from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.training.evaluate import HeadTest, main_figure
-from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.search import compare, tune
-from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning.task import tune
 from learnedgec.types import Floats
 
 
@@ -345,19 +343,28 @@ def of_tune(count: int) -> Iterator[Row]:
         return float(w @ weights / np.sqrt(w @ w * (weights @ weights + 4)))
 
     for number in range(count):
-        goal = Goal("segment-pearson", human="quality")
-        tuning = tune(Numbers((0.9, 0.1)), drawn(60), goal, SearchPlan(trials=12, seed=number))
+        tuning = tune(
+            Numbers((0.9, 0.1)),
+            drawn(60),
+            objective="segment-pearson",
+            human="quality",
+            trials=12,
+            compare=[drawn(60)],
+            resamples=200,
+            seed=number,
+            output=None,
+        )
         best = tuning.best
         truths = [correlation(fold.parameters["weights"]) for fold in tuning.folds]
         mean, deviation = tuning.held_out
         gaps["held-out"].append(mean - float(np.mean(truths)))
         gaps["tuning data"].append(best.value - correlation(best.parameters["weights"]))
         folds.append((mean - deviation - np.mean(truths), mean + deviation - np.mean(truths)))
-        tuned, untuned = compare(tuning, drawn(60), resamples=200, seed=number)[:2]
+        tuned, untuned = tuning.comparisons["drawn"][:2]
         truth = correlation(best.parameters["weights"])
-        value_bounds.append((tuned.bounds[0] - truth, tuned.bounds[1] - truth))
+        value_bounds.append((tuned.value.low - truth, tuned.value.high - truth))
         gain = truth - correlation((0.9, 0.1))
-        gain_bounds.append((untuned.gain_bounds[0] - gain, untuned.gain_bounds[1] - gain))
+        gain_bounds.append((untuned.gain.low - gain, untuned.gain.high - gain))
     for name, gap in gaps.items():
         yield f"`tune`, {name} value", "mean excess over the truth", 0.0, share(gap), count
     what, no_level = "holds the truth (no nominal level)", float("nan")

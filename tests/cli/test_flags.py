@@ -13,7 +13,7 @@ from learnedgec.cli.flags import read_fields, read_runtime
 from learnedgec.cli.main import COMMANDS, main
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning.search import SearchPlan
 
 
 def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:

@@ -50,7 +50,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     )
     assert learnedgec.load_metric(tuned.name) == tuned.metric
     assert len(tuned.history) == 12
-    assert tuned.gain == tuned.tuning.gain
+    assert tuned.metric == tuned.best.metric
     assert [row["metric"] for row in tuned.rows()] == ["tuned", "given", "uniform"] * 2
     assert "expect no gain" in tuned.conclusions[0]
     lines = repr(tuned).splitlines()
@@ -261,11 +261,9 @@ def test_the_gain_on_other_data_is_the_conclusion(validation: Any) -> None:
     )
     gain = {each.label: each.gain for each in tuned.comparisons["compare[0]"]}["given"]
     said = "On compare[0], which had no part in the search, the tuned metric's gain over the given one is "
-    assert tuned.conclusions[0].startswith(f"{said}{gain:+.4f} [")
+    assert tuned.conclusions[0].startswith(f"{said}{gain.value:+.4f} [")
     assert not any("held-out" in text for text in tuned.conclusions)
-    expected = tuned.comparisons["compare[0]"]
-    low = {each.label: each.gain_bounds[0] for each in expected}["given"]
-    assert ("expect no gain" in tuned.conclusions[0]) == (low <= 0)
+    assert ("expect no gain" in tuned.conclusions[0]) == (gain.low <= 0)
 
 
 def test_columns_hold_for_the_tables_to_compare_on() -> None:

@@ -20,11 +20,12 @@ from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import as_named
+from learnedgec.scoring import as_named, bind_one
 from learnedgec.stats.resampling import resample
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
-from learnedgec.tuning.search import Tuning, compare, tune, tuned_name
-from learnedgec.tuning.trials import SearchPlan, _splits
+from learnedgec.tuning.result import TuningResult
+from learnedgec.tuning.search import SearchPlan, _splits, compare
+from learnedgec.tuning.task import check_tuning, run_task, tuned_name
 from learnedgec.types import Floats
 
 PLANTED = (0.2, 0.5, 0.3)
@@ -81,7 +82,15 @@ def planted() -> Benchmark:
     return Benchmark("planted", sources, systems, ratings={"quality": scores}, rankings=rankings)
 
 
-def weights_of(tuning: Tuning) -> tuple[float, ...]:
+def tune(
+    metric: Metric, benchmark: Benchmark, *settings: Any, resamples: int = 1000, **options: Any
+) -> TuningResult:
+    """Return the result of a search with a goal and a plan, without a file."""
+    task = check_tuning(as_named(metric), benchmark, *settings, **options)
+    return run_task(task, bind_one(metric), resamples=resamples)
+
+
+def weights_of(tuning: TuningResult) -> tuple[float, ...]:
     weights: tuple[float, ...] = tuning.best.parameters["weights"]
     return weights
 
@@ -91,7 +100,7 @@ def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> No
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
     tuning = tune(Parts(), planted, goal, SearchPlan(trials=150, validation="none"))
     assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.03)
-    assert tuning.best.value > tuning.references["given"].value
+    assert tuning.best.value > tuning.candidates["given"].value
 
 
 def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> None:
@@ -224,7 +233,7 @@ def test_folds_have_draws_of_their_own_and_systems_share_their_sentences(
         drawn.append(resample(size, count, seed))
         return drawn[-1]
 
-    monkeypatch.setattr("learnedgec.tuning.trials.resample", recorded)
+    monkeypatch.setattr("learnedgec.tuning.search.resample", recorded)
     plan = SearchPlan(trials=2, validation=validation, folds=5)
     tune(Parts(), planted, Goal("sentence-accuracy"), plan, resamples=20)
     assert len({draws.tobytes() for draws in drawn[:5]}) == different
@@ -243,7 +252,7 @@ def test_gain_is_paired(planted: Benchmark) -> None:
         resamples=50,
     )
     assert 0 < tuning.gain.low < tuning.gain.value < tuning.gain.high
-    assert tuning.record().study["gain"]["low"] == tuning.gain.low
+    assert tuning.record.study["gain"]["low"] == tuning.gain.low
 
 
 def test_one_judged_sentence_in_each_fold_is_too_few_for_an_interval(planted: Benchmark) -> None:
@@ -291,22 +300,23 @@ def test_ensembles_are_scaled_on_the_benchmark() -> None:
     tuning = tune(metric, sample, Goal("sentence-accuracy"), FAST)
     assert "scales=((" in str(tuning.best.metric)
     assert load_metric(str(tuning.best.metric)) == tuning.best.metric
-    assert "scales=((" in str(tuning.references["given"].metric)
+    assert "scales=((" in str(tuning.candidates["given"].metric)
 
 
 def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
     goal = Goal("sentence-accuracy")
     tuning = tune(Parts(), planted, goal, SearchPlan(trials=40, validation="none"))
-    rows = compare(tuning, planted, resamples=50)
+    metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
+    rows = compare(bind_one(Parts()), metrics, goal, planted, resamples=50)
     assert [row.label for row in rows] == ["tuned", "given", "uniform"]
-    assert rows[0].value == tuning.best.value
-    assert rows[0].gain == 0
-    assert np.isnan(rows[0].gain_bounds).all()
+    assert rows[0].value.value == tuning.best.value
+    assert rows[0].gain.value == 0
+    assert np.isnan([rows[0].gain.low, rows[0].gain.high]).all()
     for row in rows[1:]:
-        assert row.value == tuning.references[row.label].value
-        assert row.gain == pytest.approx(rows[0].value - row.value)
-        assert row.bounds[0] <= row.value <= row.bounds[1]
-        assert row.gain_bounds[0] <= row.gain <= row.gain_bounds[1]
+        assert row.value.value == tuning.candidates[row.label].value
+        assert row.gain.value == pytest.approx(rows[0].value.value - row.value.value)
+        assert row.value.low <= row.value.value <= row.value.high
+        assert row.gain.low <= row.gain.value <= row.gain.high
 
 
 def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
@@ -375,7 +385,7 @@ def test_a_metric_that_is_tuned_again_keeps_what_it_was_tuned_on(
     sample = load_benchmark("sample")
     tuning = tune(mixed, sample, Goal("sentence-accuracy"), FAST)
     assert tuning.sentences > {first}
-    assert tuning.record().study["sentences"] == sorted(map(bytes.hex, tuning.sentences))
+    assert tuning.record.study["sentences"] == sorted(map(bytes.hex, tuning.sentences))
     assert len(tuning.sentences) == 71
 
 
@@ -404,10 +414,8 @@ def test_tuned_on_test_is_marked(mirror: Path) -> None:
     with pytest.raises(LeakageError, match="tuned_on_test=True"):
         tune(metric, seeda, Goal("sentence-accuracy"), FAST)
     tuning = tune(metric, seeda, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
-    assert tuning.tuned_on_test
-    assert tuning.record().tuned_on_test
+    assert tuning.record.tuned_on_test
     # The flag marks only what deserves it.
     sample = load_benchmark("sample")
-    assert not tune(
-        metric, sample, Goal("sentence-accuracy"), FAST, tuned_on_test=True
-    ).tuned_on_test
+    tuning = tune(metric, sample, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
+    assert not tuning.record.tuned_on_test
