@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
-from learnedgec.data.catalog.parallel import read_swedish
+from learnedgec.data.catalog.ratings import read_swedish
 from learnedgec.data.catalog.registry import Kind, dataset
 from learnedgec.data.m2 import apply_edits, read_m2
 from learnedgec.data.tables import NO_RANK, read_table, whole_number
@@ -130,7 +130,10 @@ def _pillars(part: str) -> Outputs:
 
 @OUTPUTS.reader("swedish")
 def _swedish() -> Outputs:
-    return {name: tuple(output.text for output in rows) for name, rows in read_swedish().items()}
+    return {
+        name: tuple(output.rating.hypothesis for output in rows)
+        for name, rows in read_swedish().items()
+    }
 
 
 @OUTPUTS.reader("sample")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
-from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.catalog.sentences import CASES, Case, read_labelled
+from learnedgec.data.catalog.ratings import read_swedish
+from learnedgec.data.catalog.registry import Kind, dataset
+from learnedgec.data.catalog.sentences import CASES, read_labelled
 from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
 from learnedgec.data.references import References
 from learnedgec.data.sentences import check_sentence_record, has_objects, read_records, suffix
-from learnedgec.data.text import check_lengths, read_json, read_jsonl, read_lines, read_text
+from learnedgec.data.text import check_lengths, read_jsonl, read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.files import PathLike
 
@@ -43,7 +44,50 @@ def _joined(parts: Sequence[Parallel]) -> Parallel:
     )
 
 
-PARALLEL: Kind[Parallel] = Kind("parallel", "parallel dataset", join=_joined)
+def read_parallel(path: PathLike) -> Parallel:
+    """Read sentences and their references from a file.
+
+    An `.m2` file gives the gold edits of each annotator. A `.jsonl` or `.parquet` file, or a dataset on the
+    Hugging Face hub (`hf:OWNER/NAME`, see `read_records`), has `source` and `references` (texts, `null` where
+    an annotator has none) in each record. Any other file has lines of a source and its references, separated
+    by tabs.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    if suffix(path) == ".m2":
+        return _of_m2(path)
+    rows = list(_read_objects(path) if has_objects(path) else _read_tabs(path))
+    references = References.from_lists(texts for _, texts in rows)
+    return Parallel(tuple(source for source, _ in rows), references)
+
+
+def _read_objects(path: PathLike) -> Iterator[tuple[str, Sequence[str | None]]]:
+    """Yield the source and the references of each object."""
+    for place, record in read_records(path, ("source", "references")):
+        check_sentence_record(record, place, ("source",))
+        yield record["source"], record["references"]
+
+
+def _read_tabs(path: PathLike) -> Iterator[tuple[str, Sequence[str | None]]]:
+    """Yield the source and the references of each line, which tabs separate."""
+    for number, line in enumerate(read_lines(path), 1):
+        source, *references = line.split("\t")
+        if not references:
+            raise FormatError(
+                f"{os.fspath(path)}:{number}: a source and its references, separated by tabs, were "
+                f"expected, not {line[:60]!r}."
+            )
+        yield source, references
+
+
+PARALLEL: Kind[Parallel] = Kind(
+    "parallel",
+    "parallel dataset",
+    join=_joined,
+    read=read_parallel,
+    hint="A path to an .m2, .jsonl or .tsv file is also accepted.",
+)
 
 
 def load_parallel(name: str) -> Parallel:
@@ -76,7 +120,8 @@ def load_parallel(name: str) -> Parallel:
               sources, and an editor's corrections of these as references;
             - `swedish`: 192 Swedish learner sentences; annotator 0 is the learner corpus's reference, 1 to 5
               are the post-edits of the five systems' outputs, in alphabetical order of the systems;
-            - `sample`: the embedded sample with the gold edits of two annotators.
+            - `sample`: the embedded sample with the gold edits of two annotators;
+            - a file as for `read_parallel`.
 
             `jfleg`, `gmeg`, `peet` and `wiki-split` without a part load all their parts in turn.
 
@@ -225,7 +270,8 @@ def _without_spaces(lines: Sequence[str]) -> list[str]:
 def _swedish() -> Parallel:
     sentences = list(zip(*read_swedish().values(), strict=True))
     rows = [(row[0].reference, *(output.post_edit for output in row)) for row in sentences]
-    return Parallel(tuple(row[0].source for row in sentences), References.from_rows(rows))
+    sources = tuple(row[0].rating.source for row in sentences)
+    return Parallel(sources, References.from_rows(rows))
 
 
 # -- the essays of FCE as sentences with gold edits ----------------------------------------------
@@ -319,54 +365,6 @@ class Correction:
     group: str
 
 
-def read_corrections(path: PathLike) -> list[Correction]:
-    """Read corrections from a file.
-
-    An `.m2` file gives the gold edits of each annotator. A `.jsonl` or `.parquet` file, or a dataset on the
-    Hugging Face hub (`hf:OWNER/NAME`, see `read_records`), has `source` and `references` (texts, `null` where
-    an annotator has none) in each record. Any other file has lines of a source and its references, separated
-    by tabs.
-
-    Raises:
-        FormatError: a line cannot be used; the message names it.
-    """
-    if suffix(path) == ".m2":
-        return _of_parallel(Parallel.from_annotated(read_m2(path)))
-    rows = _read_objects(path) if has_objects(path) else _read_tabs(path)
-    return [Correction(source, text, None, source) for source, texts in rows for text in texts]
-
-
-def _of_parallel(data: Parallel) -> list[Correction]:
-    return [
-        Correction(
-            source,
-            reference.text,
-            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
-            source,
-        )
-        for source, row in zip(data.sources, data.references, strict=True)
-        for reference in row
-    ]
-
-
-def _of_cases(cases: list[Case]) -> list[Correction]:
-    return [
-        Correction(pair.source, pair.target, None, case.original.source)
-        for case in cases
-        for pair in case.pairs
-    ]
-
-
-CORRECTIONS: Kind[list[Correction]] = Kind(
-    "corrections",
-    "dataset with corrections",
-    join=concatenated,
-    read=read_corrections,
-    hint="A path to an .m2, .jsonl or .tsv file is also accepted.",
-    converted={PARALLEL: _of_parallel, CASES: _of_cases},
-)
-
-
 def load_corrections(name: str) -> list[Correction]:
     """Return every correction of a catalog dataset, of the embedded sample, or of a file.
 
@@ -377,7 +375,7 @@ def load_corrections(name: str) -> list[Correction]:
               source;
             - a dataset of `load_cases` (`robustgec:bea19`, …): the original and the variants of each case,
               which form one group;
-            - a file as for `read_corrections`.
+            - a file as for `read_parallel`.
 
     Raises:
         UnknownNameError, DataError, PluginError: as for `Kind.load`.
@@ -386,91 +384,21 @@ def load_corrections(name: str) -> list[Correction]:
         >>> load_corrections("sample")[0].source == load_corrections("sample")[1].source
         True
     """
-    return CORRECTIONS.load(name)
-
-
-def _read_objects(path: PathLike) -> Iterator[tuple[str, list[str]]]:
-    """Yield the source and the present references of each object."""
-    for place, record in read_records(path, ("source", "references")):
-        check_sentence_record(record, place, ("source",))
-        yield record["source"], [text for text in record["references"] or () if text is not None]
-
-
-def _read_tabs(path: PathLike) -> Iterator[tuple[str, list[str]]]:
-    """Yield the source and the references of each line, which tabs separate."""
-    for number, line in enumerate(read_lines(path), 1):
-        source, *references = line.split("\t")
-        if not references:
-            raise FormatError(
-                f"{os.fspath(path)}:{number}: a source and its references, separated by tabs, were "
-                f"expected, not {line[:60]!r}."
-            )
-        yield source, references
-
-
-# -- rated and post-edited outputs: Östling et al. (2024) ----------------------------------------
-
-_PARTS = ("balanced_A", "balanced_B", "balanced_C")
-# The first annotator rated everything and wrote the post-edits.
-_ANNOTATORS = ("katarina", "robert")
-_DIMENSIONS = {
-    "grammaticality": "Grammaticality",
-    "fluency": "Fluency",
-    "meaning": "Meaning Preservation",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SwedishOutput:
-    """A system's output for a learner's sentence, with its post-edit and its ratings.
-
-    Attributes:
-        source: the learner's sentence.
-        reference: the learner corpus's correction of it.
-        system: the system.
-        text: the output.
-        post_edit: the annotator's correction of the output.
-        raters: dimension -> the rating, 1 to 4, of the first annotator and, for 55 outputs, that of the
-            second; 0 says "cannot be judged".
-    """
-
-    source: str
-    reference: str
-    system: str
-    text: str
-    post_edit: str
-    raters: Mapping[str, tuple[float, ...]]
-
-
-def read_swedish() -> dict[str, list[SwedishOutput]]:
-    """Return each system's outputs by its name, in the order of the files.
-
-    Each of the 192 sentences has a reference of the learner corpus (SweLL) and the outputs of five systems.
-    One annotator rated every output and corrected it with as few edits as possible; a second annotator rated
-    55 of them. The two pilot rounds, which have other systems, are not read. White space becomes single
-    spaces.
-
-    Source: Östling, Gillholm, Kurfalı, Mattson and Wirén, "Evaluation of Really Good Grammatical Error
-    Correction" (LREC-COLING 2024).
-    """
-    outputs: dict[str, list[SwedishOutput]] = {}
-    for part in _PARTS:
-        first, second = (
-            read_json(dataset_file("swedish", f"annotations/{part}/{name}.json"))["data"]
-            for name in _ANNOTATORS
+    head = name.partition(":")[0]
+    if CASES.names_of(head) and not PARALLEL.names_of(head):
+        return [
+            Correction(pair.source, pair.target, None, case.original.source)
+            for case in CASES.load(name)
+            for pair in case.pairs
+        ]
+    data = PARALLEL.load(name)
+    return [
+        Correction(
+            source,
+            reference.text,
+            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
+            source,
         )
-        for row, second_row in zip(first, second, strict=True):
-            for system, output in sorted(row["systems"].items()):
-                by_annotator = output["annotators"] | second_row["systems"][system]["annotators"]
-                judgements = [by_annotator[name] for name in _ANNOTATORS if name in by_annotator]
-                texts = [row["original"], row["reference"], output["output"]]
-                texts.append(judgements[0]["corrected"])
-                source, reference, text, post_edit = (" ".join(text.split()) for text in texts)
-                raters = {
-                    dimension: tuple(float(judgement[column]) for judgement in judgements)
-                    for dimension, column in _DIMENSIONS.items()
-                }
-                outputs.setdefault(system, []).append(
-                    SwedishOutput(source, reference, system, text, post_edit, raters)
-                )
-    return outputs
+        for source, row in zip(data.sources, data.references, strict=True)
+        for reference in row
+    ]

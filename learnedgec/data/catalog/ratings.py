@@ -9,17 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
-from learnedgec.data.catalog.parallel import read_swedish
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
 from learnedgec.data.sentences import Columns, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
-from learnedgec.data.text import check_lengths, check_sentence, read_lines
+from learnedgec.data.text import check_lengths, check_sentence, read_json, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.files import PathLike
 
@@ -381,20 +380,62 @@ def _cola(part: str) -> list[Rating]:
     ]
 
 
+_SWEDISH_PARTS = ("balanced_A", "balanced_B", "balanced_C")
+# The first annotator rated everything and wrote the post-edits.
+_SWEDISH_ANNOTATORS = ("katarina", "robert")
+_SWEDISH_DIMENSIONS = {
+    "grammaticality": "Grammaticality",
+    "fluency": "Fluency",
+    "meaning": "Meaning Preservation",
+}
+
+
+class PostEdited(NamedTuple):
+    """The rating of an output, the learner corpus's reference, and a correction of the output."""
+
+    rating: Rating
+    reference: str
+    post_edit: str
+
+
+def read_swedish() -> dict[str, list[PostEdited]]:
+    """Return each system's outputs by its name, in the order of the files.
+
+    Each of the 192 sentences has a reference of the learner corpus (SweLL) and the outputs of five systems.
+    One annotator rated every output and corrected it with as few edits as possible; a second annotator rated
+    55 of them. The two pilot rounds, which have other systems, are not read. White space becomes single
+    spaces.
+
+    Source: Östling, Gillholm, Kurfalı, Mattson and Wirén, "Evaluation of Really Good Grammatical Error
+    Correction" (LREC-COLING 2024).
+    """
+    outputs: dict[str, list[PostEdited]] = {}
+    for part in _SWEDISH_PARTS:
+        first, second = (
+            read_json(dataset_file("swedish", f"annotations/{part}/{name}.json"))["data"]
+            for name in _SWEDISH_ANNOTATORS
+        )
+        for row, second_row in zip(first, second, strict=True):
+            for system, output in sorted(row["systems"].items()):
+                by_name = output["annotators"] | second_row["systems"][system]["annotators"]
+                judgements = [by_name[name] for name in _SWEDISH_ANNOTATORS if name in by_name]
+                texts = [row["original"], row["reference"], output["output"]]
+                texts.append(judgements[0]["corrected"])
+                source, reference, text, post_edit = (" ".join(text.split()) for text in texts)
+                raters = {
+                    dimension: tuple(float(judgement[column]) for judgement in judgements)
+                    for dimension, column in _SWEDISH_DIMENSIONS.items()
+                }
+                values = {name: ratings[0] for name, ratings in raters.items() if ratings[0]}
+                rating = Rating(source, text, values, system, source, raters)
+                outputs.setdefault(system, []).append(PostEdited(rating, reference, post_edit))
+    return outputs
+
+
 @RATINGS.reader("swedish")
 def _swedish() -> list[Rating]:
-    return [
-        Rating(
-            output.source,
-            output.text,
-            {name: values[0] for name, values in output.raters.items() if values[0]},
-            output.system,
-            output.source,
-            output.raters,
-        )
-        for outputs in zip(*read_swedish().values(), strict=True)
-        for output in outputs
-    ]
+    by_sentence = zip(*read_swedish().values(), strict=True)
+    return [output.rating for outputs in by_sentence for output in outputs]
 
 
 @RATINGS.reader("sample")

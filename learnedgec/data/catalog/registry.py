@@ -163,8 +163,6 @@ class Kind(Generic[T]):
         join: combines the parts that one name denotes; without it, no name denotes several.
         read: reads a user's file or folder; without it, only datasets can be loaded.
         hint: which files `read` takes, for messages.
-        converted: other kinds whose datasets are also of this kind -> the function that converts their
-            data; the kind's own readers take precedence.
         readers: dataset -> its reader.
 
     Example:
@@ -180,7 +178,6 @@ class Kind(Generic[T]):
     join: Callable[[Sequence[T]], T] | None = None
     read: Callable[[str], T] | None = None
     hint: str = ""
-    converted: Mapping[Kind[Any], Callable[[Any], T]] = field(default_factory=dict)
     readers: dict[str, Reader[T]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -265,9 +262,6 @@ class Kind(Generic[T]):
         """Return the reader of a dataset, loading the plug-in that it may be."""
         if head not in self.readers and head not in DATASETS.builtin and head in DATASETS:
             DATASETS.find(head)  # Its module registers its readers.
-        for kind, convert in self.converted.items():
-            if head not in self.readers and head in kind.readers:
-                return _converted(kind.readers[head], convert)
         return self.readers.get(head)
 
     def _unknown(self, name: str) -> UnknownNameError:
@@ -281,14 +275,8 @@ class Kind(Generic[T]):
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             # This loads plug-ins, whose names are then suggested too.
             list(DATASETS.entries())
-            heads = {head for kind in (self, *self.converted) for head in kind.readers}
-            names = tuple(n for h in sorted(heads) for n in self.names_of(h) if "/" not in n)
+            names = tuple(n for h in sorted(self.readers) for n in self.names_of(h) if "/" not in n)
         return UnknownNameError(self.noun, name, names, hint=hint)
-
-
-def _converted(reader: Reader[Any], convert: Callable[[Any], T]) -> Reader[T]:
-    """Return a reader of the converted data."""
-    return Reader(lambda part: convert(reader.read(part)), reader.parts)
 
 
 def concatenated(lists: Sequence[list[T]]) -> list[T]:
