@@ -21,13 +21,13 @@ import torch
 from jsonargparse.typing import PositiveInt, register_type
 from torch.utils.data import DataLoader
 
-from learnedgec.data.catalog.judgements import JUDGEMENTS
 from learnedgec.data.catalog.leakage import (
     check_leakage,
     check_reserved,
     fingerprint,
     without_reserved,
 )
+from learnedgec.data.catalog.outputs import JUDGEMENTS
 from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from learnedgec.data.catalog.judgements import JUDGEMENTS
+from learnedgec.data.catalog.outputs import JUDGEMENTS
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.sentences import Columns, Rows, is_row, rows_of

@@ -10,8 +10,7 @@ import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.judgements import JudgementRow
-from learnedgec.data.catalog.outputs import Ranking, load_outputs
+from learnedgec.data.catalog.outputs import JudgementRow, Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings, rating_of, read_ratings
 from learnedgec.data.sentences import Columns, Rows, flat, read_records, renamed, rows_of

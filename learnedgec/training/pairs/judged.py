@@ -13,8 +13,14 @@ from statistics import fmean
 from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from learnedgec.data.benchmarks import REGISTRY, load_benchmark
-from learnedgec.data.catalog.judgements import JUDGEMENTS, JudgementRow
-from learnedgec.data.catalog.outputs import RANKINGS, Ranking, load_outputs, load_rankings
+from learnedgec.data.catalog.outputs import (
+    JUDGEMENTS,
+    RANKINGS,
+    JudgementRow,
+    Ranking,
+    load_outputs,
+    load_rankings,
+)
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
 from learnedgec.data.sentences import Columns, read_records
