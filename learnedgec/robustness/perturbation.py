@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -261,7 +261,8 @@ def plan_sites(
         random: random generator.
     """
     tokens = tuple(target.split())
-    context = dict(_context(reference_edits(source, target), len(source.split())))
+    # Words next to a correction stay as they are.
+    context = dict(chain.from_iterable(_unchanged(source, target, margin=1)))
     by_action: dict[Action, list[Site]] = {action: [] for action in actions}
     for place, position in context.items():
         for action, sites in by_action.items():
@@ -295,15 +296,14 @@ def _take_turns(
     return chosen
 
 
-def _context(edits: Iterable[Edit], size: int) -> list[tuple[int, int]]:
-    """Return the source tokens neither in an edit nor next to one, each with its place in the target."""
-    shift, start = 0, 0
-    free: list[tuple[int, int]] = []
-    for edit in [*edits, Edit(size + 1, size + 1, "")]:
-        free += [(place, place + shift) for place in range(start, min(edit.start - 1, size))]
-        start = edit.end + 1
+def _unchanged(source: str, target: str, margin: int = 0) -> Iterator[list[tuple[int, int]]]:
+    """Yield each run of source tokens outside corrections and their margins, with places in the target."""
+    size = len(source.split())
+    start = shift = 0
+    for edit in [*reference_edits(source, target), Edit(size + margin, size + margin, "")]:
+        yield [(place, place + shift) for place in range(start, min(edit.start - margin, size))]
+        start = edit.end + margin
         shift += len(edit.correction.split()) - (edit.end - edit.start)
-    return free
 
 
 def _changeable(site: Site) -> bool:
@@ -395,16 +395,8 @@ def _sites_outside_errors(
 ) -> dict[Action, list[Site]]:
     """Return the places outside errors for each action; an insertion has no error on either side."""
     tokens = tuple(target.split())
-    words: list[tuple[int, int]] = []
-    gaps: list[tuple[int, int]] = []
-    start = shift = 0
-    size = len(source.split())
-    for edit in [*reference_edits(source, target), Edit(size, size, "")]:
-        region = [(place, place + shift) for place in range(start, edit.start)]
-        words += region
-        gaps += region if start == 0 else region[1:]
-        start = edit.end
-        shift += len(edit.correction.split()) - (edit.end - edit.start)
+    first, *others = _unchanged(source, target)
+    words, gaps = ([*first, *chain(*runs)] for runs in (others, (run[1:] for run in others)))
     return {
         action: [
             Site(action, place, position, tokens, ())

@@ -110,6 +110,19 @@ def tiny_masked_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny._save(tmp_path_factory.mktemp("models") / "masked", model, tokenizer))
 
 
+def test_no_word_is_inserted_next_to_an_error(tiny_masked_model: str) -> None:
+    (case,) = perturb(
+        ["went home ."],
+        ["I went home ."],
+        variants=2,
+        actions=["insert"],
+        procedure="zhang2023",
+        encoder=tiny_masked_model,
+    )
+    assert len(case.variants) == 2
+    assert {variant.source.split()[0] for variant in case.variants} == {"went"}
+
+
 def test_the_paper_s_procedure(sample: Sample, targets: list[str], tiny_masked_model: str) -> None:
     sources, targets = list(sample.sources[:40]), targets[:40]
     cases = perturb(sources, targets, procedure="zhang2023", encoder=tiny_masked_model)
