@@ -296,26 +296,39 @@ def is_saved_dataset(path: PathLike) -> bool:
 
 
 def read_records(
-    path: PathLike,
+    table: PathLike | Rows,
     required: Sequence[str] = (),
     columns: Columns | None = None,
     known: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (`file:line`, column -> value) of each record, with its columns renamed; one at a time.
+    """Yield the place and the columns of each record of a file or a table, renamed; one at a time.
+
+    The place is `file:line`, or the type of a table in memory with the number of a row.
 
     Args:
-        path: as for `_records`.
+        table: a table in memory, as for `rows_of`; a `.jsonl`, `.tsv` or CSV file (`read_table`), which may
+            be compressed (`.gz`); a `.parquet` file; a folder that the library `datasets` saved; or
+            `hf:OWNER/NAME`, the split `train` of a dataset on the Hugging Face hub or in its cache.
+            `hf:OWNER/NAME:SPLIT` names another split.
         required: our names of the columns that every record must have.
         columns: our name of a column -> its name in the file, which must have it.
         known: our names of further columns that are read; a notice names all others. By default, every
             column is read.
 
     Raises:
-        InputError, FormatError, DataError: as for `_records`.
+        InputError: the file is missing, a directory, unreadable or empty.
+        FormatError: a line cannot be used; the message names it.
+        DataError: the hub has no such dataset or split, or cannot be reached.
     """
     columns = columns or {}
     needed = [*flat(columns), *(name for name in required if name not in columns)]
-    for place, record in _records(path, needed, known):
+    if isinstance(table, str | os.PathLike):
+        records = _records(table, needed, known)
+    else:
+        kind = type(table).__name__
+        rows = enumerate(rows_of(table, kind), 1)
+        records = _checked(((f"{kind}, row {number}", row) for number, row in rows), needed)
+    for place, record in records:
         yield place, renamed(record, columns)
 
 
@@ -344,31 +357,26 @@ def flat(columns: Columns) -> list[str]:
 def _records(
     path: PathLike, required: Sequence[str], known: Sequence[str] | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (`file:line`, column -> value) of each record of a file, or of a dataset on the hub.
-
-    Args:
-        path: a `.jsonl`, `.tsv` or CSV file (`read_table`), which may be compressed (`.gz`); a `.parquet`
-            file; a folder that the library `datasets` saved; or `hf:OWNER/NAME`, the split `train` of a
-            dataset on the Hugging Face hub or in its cache. `hf:OWNER/NAME:SPLIT` names another split.
-        required: columns that every record must have.
-        known: as for `read_table`.
-
-    Raises:
-        InputError: the file is missing, a directory, unreadable or empty.
-        FormatError: a line cannot be used; the message names it.
-        DataError: the hub has no such dataset or split, or cannot be reached.
-    """
+    """Yield (`file:line`, column -> value) of each record of a file or a dataset; see `read_records`."""
     name = os.fspath(path)
     if suffix(path) == ".jsonl":
-        for line, record in enumerate(iterate_jsonl(path), 1):
-            check_required(f"{name}:{line}", record, required)
-            yield f"{name}:{line}", record
+        lines = enumerate(iterate_jsonl(path), 1)
+        yield from _checked(((f"{name}:{line}", record) for line, record in lines), required)
     elif has_objects(path):
         table = (_parquet_table if suffix(path) == ".parquet" else _dataset)(name)
         check_columns(name, table.column_names, required, known)
         yield from ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
     else:
         yield from read_table(path, required=required, known=known)
+
+
+def _checked(
+    records: Iterable[tuple[str, dict[str, Any]]], required: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield records, each of which must have these columns."""
+    for place, record in records:
+        check_required(place, record, required)
+        yield place, record
 
 
 def _parquet_table(name: str) -> datasets.Dataset:

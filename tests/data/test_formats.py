@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import datasets
+import numpy as np
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
 
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog import Case, Pair, Ranking, Rating, load_ratings
 from learnedgec.data.catalog.outputs import read_appraise, read_pairs
 from learnedgec.data.catalog.sentences import read_cases, write_cases
@@ -167,3 +170,23 @@ def test_a_folder_has_the_rated_lines(tmp_path: Path) -> None:
         write(tmp_path / "ratings.csv", f"id,system,meaning\n{row}\n")
         with pytest.raises(InputError):
             load_ratings(str(tmp_path))
+
+
+def test_a_table_is_the_same_benchmark_in_a_file_and_in_memory(tmp_path: Path) -> None:
+    rows = [
+        {"source": f"He go {n} .", "hypothesis": f"{text} {n} .", "system": name, "fluency": value}
+        for n in range(4)
+        for name, text, value in (("a", "He goes", n % 3), ("b", "He going", None if n == 1 else 1))
+    ]
+    pandas.DataFrame(rows).to_csv(tmp_path / "rated.csv", index=False)
+    of_file = load_benchmark(str(tmp_path / "rated.csv"))
+    in_memory = load_benchmark(rows)
+    # An output that nobody rated is still an output.
+    assert of_file.sources == in_memory.sources == tuple(f"He go {n} ." for n in range(4))
+    assert of_file.systems == in_memory.systems
+    for benchmark in (of_file, in_memory):
+        np.testing.assert_array_equal(benchmark.ratings["fluency"]["b"], [1, np.nan, 1, 1])
+    for number, row in enumerate(rows):
+        row["number"] = number
+    with pytest.raises(FormatError, match=r"^list: the column 'number' counts the rows"):
+        load_benchmark(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -12,9 +12,9 @@ from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import JudgementRow, Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.ratings import Rating, load_ratings, rating_of, read_ratings
-from learnedgec.data.sentences import Columns, Rows, flat, read_records, renamed, rows_of
-from learnedgec.data.tables import check_required, read_table
+from learnedgec.data.catalog.ratings import Rating, load_ratings, read_rows
+from learnedgec.data.sentences import Columns, Rows, read_records
+from learnedgec.data.tables import read_table
 from learnedgec.errors import InputError
 
 
@@ -76,10 +76,9 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
     """
     columns = columns or {}
     name = table if isinstance(table, str) else type(table).__name__
-    rows = table if isinstance(table, str) else list(rows_of(table, name))
-    _, first = next(_records(name, rows, (), {}), ("", {}))
+    _, first = next(read_records(table), ("", {}))
     if "outputs" in first or not columns.keys().isdisjoint(("outputs", "ranks", "best", "worst")):
-        judged = _records(name, rows, ("source",), columns)
+        judged = read_records(table, ("source",), columns)
         judgements = (JudgementRow(row, place, columns) for place, row in judged)
         return _of_judgements(name, judgements, columns)
     given = columns.keys() | first.keys()
@@ -88,24 +87,7 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
             f"{name}: pairs of a better and a worse text do not say which systems wrote them; a row for each "
             "output, with system and rank, or columns of outputs and one for the best were expected."
         )
-    if isinstance(rows, str):
-        return of_ratings(name, read_ratings(name, columns))
-    records = _records(name, rows, ("source", "hypothesis", "system"), columns)
-    return of_ratings(name, [rating_of(row, place, columns) for place, row in records])
-
-
-def _records(
-    name: str, rows: str | list[dict[str, Any]], required: Sequence[str], columns: Columns
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the renamed columns of each row of a file, or of a table of this name."""
-    if isinstance(rows, str):
-        yield from read_records(rows, required, columns)
-        return
-    needed = flat({**{column: column for column in required}, **columns})
-    for number, row in enumerate(rows, 1):
-        place = f"{name}, row {number}"
-        check_required(place, row, needed)
-        yield place, renamed(row, columns)
+    return of_ratings(name, read_rows(table, columns, ("source", "hypothesis", "system")))
 
 
 def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) -> Benchmark:

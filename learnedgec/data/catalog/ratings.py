@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +16,7 @@ import numpy as np
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.sentences import Columns, is_saved_dataset, read_records
+from learnedgec.data.sentences import Columns, Rows, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_json, read_lines
 from learnedgec.errors import FormatError
@@ -77,19 +77,12 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
         FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
             rating them; or no row has a rating.
     """
-    columns = columns or {}
-    if Path(path).is_dir() and not is_saved_dataset(path):
-        rows = _read_folder(Path(path))
-    else:
-        records = read_records(path, ("hypothesis",), columns)
-        rows = (rating_of(record, place, columns) for place, record in records)
-    rated, counts = False, RowCounts()
-    for rating in rows:
-        counts.add(rating.values)
+    of_benchmark = Path(path).is_dir() and not is_saved_dataset(path)
+    rated = False
+    for rating in _read_folder(Path(path)) if of_benchmark else read_rows(path, columns):
         if rating.values:
             rated = True
             yield rating
-    counts.check(os.fspath(path))
     if not rated:
         raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
 
@@ -163,17 +156,31 @@ def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Ratin
         yield from read_ratings(path, columns)
 
 
-def rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
-    """Return the rating that one row of a user's table holds.
+def read_rows(
+    table: PathLike | Rows,
+    columns: Columns | None = None,
+    required: Sequence[str] = ("hypothesis",),
+) -> Iterator[Rating]:
+    """Yield the rating of each row of a table, which has no values if the row has none.
 
     Args:
-        record: the row.
-        place: what messages call it, such as `file:line`.
+        table: a file, a dataset or a table in memory; see `read_records`.
         columns: as for `read_ratings`.
+        required: our names of the columns that the table must have.
 
     Raises:
-        FormatError: a cell cannot be used.
+        FormatError: a cell cannot be used, or a column numbers the rows instead of rating them.
     """
+    counts = RowCounts()
+    for place, record in read_records(table, required, columns):
+        rating = _rating_of(record, place, columns or {})
+        counts.add(rating.values)
+        yield rating
+    counts.check(os.fspath(table) if isinstance(table, str | os.PathLike) else type(table).__name__)
+
+
+def _rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:
+    """Return the rating that one row of a user's table holds."""
     texts = {
         name: check_sentence(record.get(name) or "", place, str(columns.get(name, name)))
         for name in ("source", "hypothesis", "system", "group")
