@@ -127,18 +127,14 @@ def classify(assumption: str, chunk: Chunk) -> list[str]:
         ['fp_un']
     """
     (text, *references), (changed, *edited) = chunk.texts, chunk.changed
-
-    def kind(same: bool, necessary: bool, missed: bool) -> str:
-        if not changed:
-            return "fn" if missed else "tn"
-        if same:
-            return "tp"
-        return "fp_ne" if necessary else "fp_un"
-
     same = [text == reference for reference in references]
     if assumption == "independent":
-        return [kind(any(same), any(edited), all(edited))] * len(references)
-    return [kind(one, other, not one) for one, other in zip(same, edited, strict=True)]
+        cases = [(any(same), any(edited), all(edited))] * len(references)
+    else:
+        cases = [(one, other, not one) for one, other in zip(same, edited, strict=True)]
+    if changed:
+        return ["tp" if right else "fp_ne" if needed else "fp_un" for right, needed, _ in cases]
+    return ["fn" if missed else "tn" for _, _, missed in cases]
 
 
 # -- counts and weights of chunks -------------------------------------------------------------------

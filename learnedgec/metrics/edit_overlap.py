@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -151,17 +150,22 @@ class EditOverlap(ChoosingMetric):
             >>> m2.by_type(score.statistics)
             {'R:VERB:SVA': {'tp': 1, 'gold': 1, 'recall': 1.0}}
         """
-        gold: Counter[str] = Counter()
-        tp: Counter[str] = Counter()
+        sums: dict[str, list[float]] = {}
         for record in self.chosen_records(statistics):
-            for edit in record["gold"]:
-                kind = at_tier(edit["type"], tier)
-                gold[kind] += 1
-                tp[kind] += bool(edit["matched"])
-        return {
-            kind: {"tp": tp[kind], "gold": count, "recall": tp[kind] / count}
-            for kind, count in sorted(gold.items(), key=lambda item: (-item[1], item[0]))
-        }
+            for kind, counts in self.type_counts(record):
+                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
+                total[:] = map(sum, zip(total, counts, strict=True))
+        frequent = sorted(sums.items(), key=lambda row: (-row[1][0] - row[1][2], row[0]))
+        return {kind: self.type_figures(*counts) for kind, counts in frequent}
+
+    def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:
+        """Yield types with their tp, fp and fn in a sentence and reference; a type may come repeatedly."""
+        for edit in record["gold"]:
+            yield edit["type"], (1, 0, 0) if edit["matched"] else (0, 0, 1)
+
+    def type_figures(self, tp: float, fp: float, fn: float) -> dict[str, float]:
+        """Return what a table shows of the counts of a type."""
+        return {"tp": tp, "gold": tp + fn, "recall": tp / (tp + fn)}
 
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
         """Return one row per edit; gold edits are those of the chosen annotator.
@@ -219,10 +223,6 @@ class TypedOverlap(EditOverlap):
             InputError: a reference has no edits.
         """
 
-    @abstractmethod
-    def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:
-        """Yield types with their tp, fp and fn in a sentence and reference; a type may come repeatedly."""
-
     @property
     def has_types(self) -> bool:
         """Whether a system's edits get types."""
@@ -267,19 +267,13 @@ class TypedOverlap(EditOverlap):
             raise InputError(
                 f"the edits of {self.label} have no types; score with {self.name}(types=True)."
             )
-        sums: dict[str, list[float]] = {}
-        for record in self.chosen_records(statistics):
-            for kind, counts in self.type_counts(record):
-                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
-                total[:] = map(sum, zip(total, counts, strict=True))
-        table: dict[str, dict[str, float]] = {}
-        for kind, (tp, fp, fn) in sorted(
-            sums.items(), key=lambda row: (-row[1][0] - row[1][2], row[0])
-        ):
-            figures = self.figures(np.array([tp, tp + fp, tp + fn]))
-            shares = {name: float(figure) for name, figure in figures.items()}
-            table[kind] = {"tp": tp, "fp": fp, "fn": fn, **shares}
-        return table
+        return super().by_type(statistics, tier)
+
+    def type_figures(self, tp: float, fp: float, fn: float) -> dict[str, float]:
+        """Return tp, fp, fn, precision, recall and F."""
+        figures = self.figures(np.array([tp, tp + fp, tp + fn]))
+        shares = {name: float(figure) for name, figure in figures.items()}
+        return {"tp": tp, "fp": fp, "fn": fn, **shares}
 
 
 def gold_edits(reference: Reference) -> Sequence[Edit]:

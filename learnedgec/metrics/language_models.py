@@ -299,9 +299,5 @@ def token_sort_ratio(first: str, second: str) -> float:
         " ".join(sorted(re.sub(r"\W", " ", text.translate(_DROPPED)).lower().split()))
         for text in (first, second)
     )
-    if left == right:
-        return 1.0
-    if not left or not right:
-        return 0.0
-    total = len(left) + len(right)
+    total = len(left) + len(right) or 1
     return round(100 * ((total - Indel.distance(left, right)) / total)) / 100
