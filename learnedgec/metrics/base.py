@@ -42,7 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.sentences import Sentences, are_systems, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score
@@ -292,7 +292,7 @@ class Metric(ABC):
             >>> score.sentences.tolist()
             [1.0]
         """
-        several = isinstance(hypotheses, Mapping)
+        several = are_systems(hypotheses)
         systems: Any = (
             hypotheses if several else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         )

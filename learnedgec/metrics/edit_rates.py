@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -114,14 +114,8 @@ class Ter(ResampledMetric):
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
-        """Return `edits` int (N,) and `length` float (N,).
-
-        Raises:
-            MissingDependencyError: sacreBLEU is not installed.
-        """
-        with needs("ter", "the metric ter"):
-            from sacrebleu.metrics.ter import TER
-        ter = TER(case_sensitive=self.case_sensitive)
+        """Return `edits` int (N,) and `length` float (N,)."""
+        ter = _sacrebleu_ter()(case_sensitive=self.case_sensitive)
         scores = [
             ter.sentence_score(hypothesis, [reference.text for reference in row])
             for hypothesis, row in zip(hypotheses, references, strict=True)
@@ -147,6 +141,17 @@ class Ter(ResampledMetric):
         edits, length = (float(statistics[name].sum()) for name in ("edits", "length"))
         rate = _rate(np.array(edits), np.array(length))
         return {"ter": 100 * float(rate), "edits": edits, "length": length}
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise `MissingDependencyError` unless sacreBLEU is installed."""
+        _sacrebleu_ter()
+
+
+def _sacrebleu_ter() -> Any:
+    """Return sacreBLEU's class of TER."""
+    with needs("ter", "the metric ter"):
+        from sacrebleu.metrics.ter import TER
+    return TER
 
 
 def _rate(edits: Floats, lengths: Floats) -> Floats:

@@ -199,6 +199,10 @@ class Ensemble(ResampledMetric):
         labels = [member.label for member in self.named]
         return dict(zip(labels, self._sentences(statistics), strict=True))
 
+    def doubts(self, statistics: Statistics) -> list[str]:
+        """Return why the corpus score of a member may mislead."""
+        return [text for metric, part in self._parts(statistics) for text in metric.doubts(part)]
+
     def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
         """Return the packages of all members."""
         packages = (package for metric in self.metrics for package in metric.packages(runtime))

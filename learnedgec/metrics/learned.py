@@ -404,6 +404,12 @@ class Classifier(LearnedMetric):
         model = runtime.open(PublishedClassifier, *names)
         return [OutputSum(model, {"quality": 1.0})]
 
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless the model, and the detokeniser if it is used, are available."""
+        if self.detokenised:
+            _moses()
+        super().check(runtime)
+
     def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the version of the detokeniser."""
         return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
@@ -425,13 +431,18 @@ def detokenise(sentences: Texts) -> list[str]:
         >>> detokenise(["She did n't ( I 'm sure ) , he said ."])
         ["She didn't (I'm sure), he said."]
     """
-    with needs("published", "detokenised input"):
-        from sacremoses import MosesDetokenizer
-    rules = MosesDetokenizer(lang="en")
+    rules = _moses()(lang="en")
     return [
         str(rules.detokenize(_CONTRACTED.sub(r"\1", sentence).split(), unescape=False))
         for sentence in sentences
     ]
+
+
+def _moses() -> Any:
+    """Return the detokeniser's class."""
+    with needs("published", "detokenised input"):
+        from sacremoses import MosesDetokenizer
+    return MosesDetokenizer
 
 
 # -- the similarity of source and hypothesis --------------------------------------------------------

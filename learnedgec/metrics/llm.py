@@ -242,6 +242,13 @@ class LlmS(Metric):
         """Return whether each sentence was refused."""
         return {"refused": ~statistics["answered"]}
 
+    @property
+    def statistics_depend_on_others(self) -> str:
+        """Why ratings depend on others: the corrections in a request are rated together."""
+        if self.group_size == 1:
+            return ""
+        return "the corrections of a sentence are rated in groups; give group_size=1"
+
     def check(self, runtime: Runtime) -> None:
         """Raise unless the annotator and the client of the endpoint are available."""
         import_openai()

@@ -274,6 +274,13 @@ class BertScore(Similarity):
         f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
         return {"p": precision, "r": recall, "f": f}
 
+    @property
+    def statistics_depend_on_others(self) -> str:
+        """Why similarities depend on others: the references of all sentences decide the weight of a token."""
+        if self.idf == "none":
+            return ""
+        return "the weight of a token depends on the references of all sentences; give idf='none'"
+
     def chosen(self, similarities: dict[str, Array]) -> Floats:
         """Return F."""
         return similarities["f"]

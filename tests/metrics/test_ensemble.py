@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, TextWarning
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.registry import load_metric
@@ -28,6 +28,12 @@ def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
     assert whole.sentences == pytest.approx(combined(of_gleu.sentences, of_length.sentences))
     assert whole.details == pytest.approx({"gleu": of_gleu.value, "length": of_length.value})
     assert whole.sentence_details["gleu"] == pytest.approx(of_gleu.sentences)
+
+
+def test_it_passes_on_why_a_member_s_corpus_score_may_mislead() -> None:
+    both = load_metric("ensemble(gleu=0.5, length=0.5)")
+    with pytest.warns(TextWarning, match="gleu: texts without any 4-gram have the corpus score 0"):
+        both.score(["He go ."], ["He goes ."], [["He goes ."]])
 
 
 def test_the_signature_says_what_the_members_say_of_references(sample: Sample) -> None:

@@ -50,6 +50,31 @@ def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
         assert scores["weak"].value == of_one[name].value
 
 
+def test_a_metric_scores_the_systems_of_a_data_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    systems = pandas.DataFrame({"a": ["He goes ."], "b": ["He go home ."]})
+    scores = Length().score(["He go ."], systems)
+    assert {name: score.value for name, score in scores.items()} == {"a": 3.0, "b": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("metric", "package"),
+    [
+        ("ter", "sacrebleu"),
+        ("asano", "snowballstemmer"),
+        ("classifier(model='nowhere', detokenised=True)", "sacremoses"),
+    ],
+)
+def test_a_missing_package_is_named_before_anything_is_computed(
+    metric: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=f"the package '{package}"):
+        bind_one(metric)
+
+
 def test_a_metric_without_references_gets_rows_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[References] = []
     compute = Length.compute
