@@ -26,7 +26,7 @@ from learnedgec.data.references import References, references_of_record
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated, Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
-from learnedgec.metrics.learned import kept_shares
+from learnedgec.metrics.gated import kept_shares
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one

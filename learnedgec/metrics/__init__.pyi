@@ -8,6 +8,9 @@ from learnedgec.metrics.edit_rates import Hter as Hter
 from learnedgec.metrics.edit_rates import Ter as Ter
 from learnedgec.metrics.ensemble import Ensemble as Ensemble
 from learnedgec.metrics.errant import Errant as Errant
+from learnedgec.metrics.gated import Impara as Impara
+from learnedgec.metrics.gated import Preference as Preference
+from learnedgec.metrics.gated import Some as Some
 from learnedgec.metrics.gleu import Gleu as Gleu
 from learnedgec.metrics.gleu import Green as Green
 from learnedgec.metrics.gotoscorer import GotoScorer as GotoScorer
@@ -15,7 +18,6 @@ from learnedgec.metrics.language_models import Likelihood as Likelihood
 from learnedgec.metrics.language_models import Scribendi as Scribendi
 from learnedgec.metrics.learned import Classifier as Classifier
 from learnedgec.metrics.learned import Head as Head
-from learnedgec.metrics.learned import Preference as Preference
 from learnedgec.metrics.llm import LlmE as LlmE
 from learnedgec.metrics.llm import LlmS as LlmS
 from learnedgec.metrics.pretrained_overlap import PtErrant as PtErrant
@@ -26,6 +28,4 @@ from learnedgec.metrics.sentinels import Length as Length
 from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.similarity import BartScore as BartScore
 from learnedgec.metrics.similarity import BertScore as BertScore
-from learnedgec.metrics.some import Impara as Impara
-from learnedgec.metrics.some import Some as Some
 from learnedgec.metrics.uot_errant import UotErrant as UotErrant

@@ -62,6 +62,7 @@ class Asano(PretrainedMetric):
     name: ClassVar[str] = "asano"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("grammaticality", "fluency", "meaning")
     model: str = "gpt2"
     ratings: str = "gug:train"
     weights: tuple[float, float, float] = (0.07, 0.83, 0.10)
@@ -86,16 +87,12 @@ class Asano(PretrainedMetric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the three."""
-        scores: Floats = np.dot(self.weights, [statistics[name] for name in _DIMENSIONS])
+        scores: Floats = np.dot(self.weights, [statistics[name] for name in self.per_sentence])
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean of each of the three."""
-        return {name: float(statistics[name].mean()) for name in _DIMENSIONS}
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each of the three."""
-        return {name: statistics[name] for name in _DIMENSIONS}
+        return {name: float(statistics[name].mean()) for name in self.per_sentence}
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model and the extra `asano` are available."""
@@ -113,9 +110,6 @@ class Asano(PretrainedMetric):
             "meteor": "exact+stem",
             "dtype": model["dtype"],
         }
-
-
-_DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
 
 def _rated(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:

@@ -82,6 +82,8 @@ class Metric(ABC):
     needs_references: ClassVar[bool] = True
     evaluator_parameter: ClassVar[str] = ""
     """The parameter for which an evaluator in brackets stands, as in `some[mine]`; empty if there is none."""
+    per_sentence: ClassVar[tuple[str, ...]] = ()
+    """The names of the statistics that are details of sentences."""
     side_details: ClassVar[frozenset[str]] = frozenset()
     """The details that tables leave out unless every column is requested."""
     citation: ClassVar[str] = ""
@@ -160,8 +162,8 @@ class Metric(ABC):
         return {}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return further numbers per sentence by name, each of length N."""
-        return {}
+        """Return further numbers per sentence by name, each of length N; by default, `per_sentence`."""
+        return {name: statistics[name] for name in self.per_sentence}
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what else the score depends on: checkpoint, encoder, annotator, precision, order.

@@ -18,7 +18,7 @@ from learnedgec.evaluators.inference import autocast, model_inputs, padded_batch
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Floats, Texts
 
 # The largest number of logits at a time, which take 256 MiB in float32.
 _LOGITS = 1 << 26
@@ -129,6 +129,7 @@ class Likelihood(PretrainedMetric):
     name: ClassVar[str] = "likelihood"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"per"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("log_probability", "character", "token", "word")
     model: str = "gpt2"
     per: Literal["character", "token", "word", "sentence"] = "character"
     written: bool = True
@@ -158,10 +159,6 @@ class Likelihood(PretrainedMetric):
         """Return each sentence's log-probability, divided by its number of units."""
         logs: Floats = statistics["log_probability"]
         return logs if self.per == "sentence" else logs / statistics[self.per]
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the log-probability and the possible divisors."""
-        return dict(statistics.arrays)
 
 
 # Words written without a space before them, and words written without a space after them.
@@ -227,6 +224,7 @@ class Scribendi(PretrainedMetric):
     name: ClassVar[str] = "scribendi"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("source_perplexity", "perplexity", "similarity")
     model: str = "gpt2"
     threshold: float = 0.8
 
@@ -275,12 +273,6 @@ class Scribendi(PretrainedMetric):
             "better": float((scores > 0).sum()),
             "worse": float((scores < 0).sum()),
             "unchanged": float((scores == 0).sum()),
-        }
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return both perplexities and the similarity."""
-        return {
-            name: statistics[name] for name in ("source_perplexity", "perplexity", "similarity")
         }
 
 

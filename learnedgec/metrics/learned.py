@@ -1,12 +1,6 @@
 """Metrics that score with trained packages or published classifiers.
 
-`Head`, `Preference` and `Classifier` show outputs as they are; `some` and `impara` combine them.
-
-`GatedMetric` has a gate: a text that is too different from its source is not a correction. Metrics that read
-the hypothesis alone cannot see that its meaning is another, and one fluent sentence can score high for every
-source. Common trigrams of characters tell corrections and even free rewritings from unrelated texts, without
-a model and in any language. The page of results of joint-mpnet-2 has the shares of both that the gate
-rejects.
+`Head` and `Classifier` show outputs as they are; the metrics of `learnedgec.metrics.gated` combine them.
 """
 
 from __future__ import annotations
@@ -15,37 +9,22 @@ import dataclasses
 import importlib.metadata
 import re
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
-from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import EVALUATOR
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-# In development data, every correction by an honest system and every reference is more similar to its source
-# than this, and nearly every unrelated text is less similar.
-GATE = 0.25
-
-# Similarities are not negative, so this threshold accepts everything.
-OPEN = -1.0
-
-CHARACTERS = "characters"
-
-# Only these first characters of a text are compared; encoders read fewer.
-_COMPARED = 10_000
 
 
 class OutputSum(NamedTuple):
@@ -124,58 +103,6 @@ class LearnedMetric(Metric):
             **self.describe_processing(runtime),
             "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
         }
-
-
-class GatedMetric(LearnedMetric):
-    """A learned metric that rejects hypotheses too different from their source.
-
-    Its statistics have `similarity`. A subclass has the field `threshold`.
-    """
-
-    if TYPE_CHECKING:
-        threshold: float | None
-
-    def gate(self, runtime: Runtime) -> tuple[str, float]:
-        """Return what measures similarity, an encoder or `characters`, and the default of `threshold`."""
-        return CHARACTERS, GATE
-
-    def thresholds(self, statistics: Statistics) -> float | Floats:
-        """Return the threshold in use: one for all sentences, or float64 (N,)."""
-        return statistics["threshold"] if self.threshold is None else self.threshold
-
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
-        """Return which hypotheses are similar enough to their source, bool (N,)."""
-        return statistics["similarity"] > self.thresholds(statistics)
-
-    def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
-        """Return bounded scores, so that no rejected hypothesis scores higher than an accepted one.
-
-        Accepted hypotheses score at least `lowest`, and rejected ones at most that. With a negative threshold
-        there is no gate and no bound.
-
-        Args:
-            scores: float64 (N,).
-            statistics: statistics of the same N sentences.
-            lowest: the bound between rejected and accepted hypotheses.
-        """
-        accepted, no_gate = self.accepted(statistics), np.less(self.thresholds(statistics), 0)
-        bounded = np.where(accepted, np.maximum(scores, lowest), np.minimum(scores, lowest))
-        return np.where(no_gate, scores, bounded)
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the share of hypotheses that were rejected."""
-        return {"rejected": float(np.mean(~self.accepted(statistics)))}
-
-    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the gate with the encoder that it has, if any; nothing if everything is accepted."""
-        similarity, usual = self.gate(runtime)
-        threshold = usual if self.threshold is None else self.threshold
-        if threshold < 0:
-            return {}
-        if similarity == CHARACTERS:
-            return {"gate": f"{CHARACTERS}>{threshold:g}"}
-        digest = checkpoint_digest(similarity)
-        return {"gate": f"cosine>{threshold:g}", "encoder": similarity, "encoder-sha256": digest}
 
 
 @dataclass(frozen=True)
@@ -274,71 +201,6 @@ class Head(LearnedMetric):
     @property
     def _head_weights(self) -> dict[str, float]:
         return dict(zip(self.heads, self.weights, strict=True))
-
-
-# With this logit, fewer than one rater in a hundred prefers the hypothesis to the source.
-_LOWEST = -5.0
-
-
-@dataclass(frozen=True)
-class Preference(GatedMetric):
-    """The preference of human raters for the hypothesis over the unchanged source, as a logit.
-
-    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
-    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
-    (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
-    the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
-    characters in common with its source (`metrics.learned`) is not a correction and scores at most
-    −5; every other one scores at least −5. The system score is the mean over sentences.
-
-    Attributes:
-        model: name, directory or hub id of an evaluator package with the head or sum `preference`;
-            `open-mpnet` is part of the installation.
-        threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
-            everything, and bounds no score.
-
-    Example:
-        >>> from learnedgec import load_metric
-        >>> load_metric("preference(model='mine')").label
-        'preference[mine]'
-    """
-
-    name: ClassVar[str] = "preference"
-    evaluator_parameter: ClassVar[str] = "model"
-    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
-    model: str = RELEASED
-    threshold: float = GATE
-
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
-    ) -> Statistics:
-        """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
-        preference = np.zeros(len(sources))
-        # The preference for an unchanged source is 0, so the source need not be encoded.
-        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
-        unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        values = predict(
-            self.predictor(runtime),
-            [*unchanged, *unchanged],
-            [*changed, *unchanged],
-            ["preference"],
-            runtime,
-        )["preference"]
-        preference[rows] = values[: len(rows)] - values[len(rows) :]
-        similarity = character_similarities(sources, hypotheses)
-        return Statistics({"preference": preference, "similarity": similarity})
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the preference: at most −5 for rejected hypotheses, and at least −5 for all others."""
-        return self.bounded(statistics["preference"], statistics, _LOWEST)
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the similarity."""
-        return {"similarity": statistics["similarity"]}
-
-    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
-        """Return the package with its output `preference`."""
-        return [OutputSum(runtime.open(open_package, self.model), {"preference": 1.0})]
 
 
 @dataclass(frozen=True)
@@ -443,69 +305,3 @@ def _moses() -> Any:
     with needs("published", "detokenised input"):
         from sacremoses import MosesDetokenizer
     return MosesDetokenizer
-
-
-# -- the similarity of source and hypothesis --------------------------------------------------------
-
-
-def character_similarities(sources: Texts, hypotheses: Texts) -> Floats:
-    """Return the share of trigrams of characters that source and hypothesis have in common.
-
-    The share is 2·|S ∩ H| / (|S| + |H|), where S and H are the multisets of trigrams (Dice 1945). Neither
-    case nor the number of spaces counts; one space is added before and after each text. One common trigram is
-    added to both texts, so that a text of a single short word may change as a whole. Only the first 10,000
-    characters of a text count.
-
-    Args:
-        sources: N sentences.
-        hypotheses: N sentences.
-
-    Returns:
-        float64 (N,), from 0 to 1.
-
-    Example:
-        >>> character_similarities(["He go ."] * 3, ["He goes .", "he go.", "It rains ."]).round(2).tolist()
-        [0.67, 0.67, 0.21]
-    """
-    similarities = np.ones(len(sources))
-    for row, common, size, other_size in _changed_trigrams(sources, hypotheses):
-        similarities[row] = 2 * (common + 1) / (size + other_size + 2)
-    return similarities
-
-
-def kept_shares(sources: Texts, hypotheses: Texts) -> Floats:
-    """Return the share of trigrams of the longer text, source or hypothesis, that both have in common.
-
-    The share is |S ∩ H| / max(|S|, |H|), with the trigrams of `character_similarities`. It is low for a text
-    that was cut off, and for one that was padded.
-
-    Args:
-        sources: N sentences.
-        hypotheses: N sentences.
-
-    Returns:
-        float64 (N,), from 0 to 1.
-
-    Example:
-        >>> kept_shares(["He go ."] * 3, ["He goes .", "He", "He go . I hope this helps !"]).round(2).tolist()
-        [0.6, 0.38, 0.29]
-    """
-    shares = np.ones(len(sources))
-    for row, common, size, other_size in _changed_trigrams(sources, hypotheses):
-        shares[row] = (common + 1) / (max(size, other_size) + 1)
-    return shares
-
-
-def _changed_trigrams(sources: Texts, hypotheses: Texts) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the row of each changed source, and the numbers of trigrams: common, of source, of hypothesis."""
-    for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
-        if hypothesis != source:
-            first, second = _trigrams(source), _trigrams(hypothesis)
-            yield row, (first & second).total(), first.total(), second.total()
-
-
-def _trigrams(text: str) -> Counter[str]:
-    """Count the trigrams of characters in a text."""
-    words = text[:_COMPARED].casefold().split()
-    padded = f" {' '.join(words)} "
-    return Counter(map("".join, zip(padded, padded[1:], padded[2:], strict=False)))

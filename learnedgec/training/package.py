@@ -35,8 +35,8 @@ from learnedgec.evaluators.packages import (
     output_names,
 )
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.learned import GATE, Head, Preference
-from learnedgec.metrics.some import DIMENSIONS, Impara, Some
+from learnedgec.metrics.gated import DIMENSIONS, GATE, Impara, Preference, Some
+from learnedgec.metrics.learned import Head
 from learnedgec.runtime.files import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict, baseline_in_words
 

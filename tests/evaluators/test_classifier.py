@@ -17,8 +17,8 @@ from learnedgec.evaluators import inference, packages
 from learnedgec.evaluators.classifier import find_predictor, predict
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import Package, open_package
+from learnedgec.metrics.gated import Some
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
 
 SOURCES = ["He go home .", "She have a dog ."]

@@ -28,8 +28,7 @@ from learnedgec.evaluators.packages import (
     open_package,
 )
 from learnedgec.evaluators.precision import unpack
-from learnedgec.metrics.learned import Preference
-from learnedgec.metrics.some import Some
+from learnedgec.metrics.gated import Preference, Some
 from learnedgec.runtime.runtime import Runtime
 
 SOURCES = ["He go home .", "She have a dog ."]

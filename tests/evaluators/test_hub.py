@@ -24,8 +24,8 @@ from learnedgec.evaluators.packages import (
     open_package,
 )
 from learnedgec.evaluators.sharing import pull_evaluator, push_evaluator
+from learnedgec.metrics.gated import Impara, Some
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.some import Impara, Some
 from learnedgec.scoring import bind_one
 
 SOURCES = ["He go home .", "She have a dog ."]

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
 from learnedgec.metrics.base import Gated, Metric, Statistics
-from learnedgec.metrics.learned import GATE, OPEN, Preference, character_similarities
+from learnedgec.metrics.gated import GATE, OPEN, Impara, Preference, Some, character_similarities
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.some import Impara, Some
 from learnedgec.scoring import bind_one
 
 TEXTS = st.text("ab C\t", max_size=12)

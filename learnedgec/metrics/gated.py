@@ -1,34 +1,100 @@
-"""Metrics of trained evaluators: SOME, of grammaticality, fluency and meaning, and IMPARA, of quality."""
+"""Metrics of trained evaluators with a gate: SOME, IMPARA and `preference`.
+
+A text that is too different from its source is not a correction. Metrics that read the hypothesis alone
+cannot see that its meaning is another, and one fluent sentence can score high for every source. Common
+trigrams of characters tell corrections and even free rewritings from unrelated texts, without a model and in
+any language. The page of results of joint-mpnet-2 has the shares of both that the gate rejects.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor, predict
 from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import open_package
 from learnedgec.evaluators.released import RATED, RELEASED
 from learnedgec.metrics.base import Metric, Statistics, need_model
-from learnedgec.metrics.learned import (
-    CHARACTERS,
-    GATE,
-    OPEN,
-    GatedMetric,
-    Head,
-    OutputSum,
-    character_similarities,
-)
+from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
+
+# In development data, every correction by an honest system and every reference is more similar to its source
+# than this, and nearly every unrelated text is less similar.
+GATE = 0.25
+
+# Similarities are not negative, so this threshold accepts everything.
+OPEN = -1.0
+
+CHARACTERS = "characters"
+
+# Only these first characters of a text are compared; encoders read fewer.
+_COMPARED = 10_000
+
+
+class GatedMetric(LearnedMetric):
+    """A learned metric that rejects hypotheses too different from their source.
+
+    Its statistics have `similarity`. A subclass has the field `threshold`.
+    """
+
+    if TYPE_CHECKING:
+        threshold: float | None
+
+    def gate(self, runtime: Runtime) -> tuple[str, float]:
+        """Return what measures similarity, an encoder or `characters`, and the default of `threshold`."""
+        return CHARACTERS, GATE
+
+    def thresholds(self, statistics: Statistics) -> float | Floats:
+        """Return the threshold in use: one for all sentences, or float64 (N,)."""
+        return statistics["threshold"] if self.threshold is None else self.threshold
+
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses are similar enough to their source, bool (N,)."""
+        return statistics["similarity"] > self.thresholds(statistics)
+
+    def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
+        """Return bounded scores, so that no rejected hypothesis scores higher than an accepted one.
+
+        Accepted hypotheses score at least `lowest`, and rejected ones at most that. With a negative threshold
+        there is no gate and no bound.
+
+        Args:
+            scores: float64 (N,).
+            statistics: statistics of the same N sentences.
+            lowest: the bound between rejected and accepted hypotheses.
+        """
+        accepted, no_gate = self.accepted(statistics), np.less(self.thresholds(statistics), 0)
+        bounded = np.where(accepted, np.maximum(scores, lowest), np.minimum(scores, lowest))
+        return np.where(no_gate, scores, bounded)
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the share of hypotheses that were rejected."""
+        return {"rejected": float(np.mean(~self.accepted(statistics)))}
+
+    def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the gate with the encoder that it has, if any; nothing if everything is accepted."""
+        similarity, usual = self.gate(runtime)
+        threshold = usual if self.threshold is None else self.threshold
+        if threshold < 0:
+            return {}
+        if similarity == CHARACTERS:
+            return {"gate": f"{CHARACTERS}>{threshold:g}"}
+        digest = checkpoint_digest(similarity)
+        return {"gate": f"cosine>{threshold:g}", "encoder": similarity, "encoder-sha256": digest}
+
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
@@ -81,6 +147,7 @@ class Some(GatedMetric):
     name: ClassVar[str] = "some"
     evaluator_parameter: ClassVar[str] = "model"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
+    per_sentence: ClassVar[tuple[str, ...]] = (*DIMENSIONS, "similarity")
     model: str = RATED
     grammaticality: str | None = None
     fluency: str | None = None
@@ -146,10 +213,6 @@ class Some(GatedMetric):
         means = {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
         return {**means, **super().details(statistics)}
 
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each dimension and the similarity."""
-        return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
-
     def gate(self, runtime: Runtime) -> tuple[str, float]:
         """Return `characters`, and the default of `threshold` by the gates of the packages' training."""
         gates = {predictor.gate for predictor, _ in self.output_sums(runtime)}
@@ -157,17 +220,15 @@ class Some(GatedMetric):
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return each dimension's predictor with the weights of its outputs."""
-        shared = runtime.open(open_package, self.model) if self._shares else None
-        sums = []
+        runtime = runtime.bound()
+        sums: list[OutputSum] = []
         for dimension in DIMENSIONS:
             name = getattr(self, dimension)
             if name is None:
-                assert shared is not None
-                sums.append(OutputSum(shared, {dimension: 1.0}))
+                package = runtime.open(open_package, self.model)
+                sums.append(OutputSum(package, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
-                head = load_metric(name)
-                assert isinstance(head, Head)
-                sums += head.output_sums(runtime)
+                sums += load_metric(name).output_sums(runtime)  # type: ignore[attr-defined]
             else:
                 reads = "pair" if dimension == "meaning" else "hypothesis"
                 predictor = runtime.open(find_predictor, name, reads)
@@ -179,7 +240,7 @@ class Some(GatedMetric):
 _PAPER_THRESHOLD = 0.9
 
 # As a raw output: the sigmoid of it is 0 to four digits.
-_LOWEST = -10.0
+_LOWEST_QUALITY = -10.0
 
 
 @dataclass(frozen=True)
@@ -189,7 +250,7 @@ class Impara(GatedMetric):
     `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
     paper similarity is cos(v(source), v(hypothesis)), where v is the mean over all tokens of a pretrained
     encoder's last states. With an evaluator package it is, unless that was trained as in the paper
-    (`model.gate: cosine`), the share of common trigrams of characters (`metrics.learned`), which
+    (`model.gate: cosine`), the share of common trigrams of characters (`character_similarities`), which
     rejects more unrelated texts and fewer corrections. The quality estimator was trained on pairs of partly
     corrected sentences to tell which side has more impact (`learnedgec.training.pairs.corrections`). The
     system score is the mean over sentences.
@@ -222,6 +283,7 @@ class Impara(GatedMetric):
     name: ClassVar[str] = "impara"
     evaluator_parameter: ClassVar[str] = "quality"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("quality", "similarity")
     quality: str = RELEASED
     similarity: str | None = None
     threshold: float | None = None
@@ -256,17 +318,13 @@ class Impara(GatedMetric):
         quality, accepted = statistics["quality"], self.accepted(statistics)
         if self.activation == "sigmoid":
             return np.where(accepted, expit(quality), 0.0)
-        bounded = self.bounded(quality, statistics, _LOWEST)
+        bounded = self.bounded(quality, statistics, _LOWEST_QUALITY)
         return np.where(statistics["characters"], bounded, np.where(accepted, quality, 0.0))
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean similarity and the share of hypotheses that were rejected."""
         similarity = float(statistics["similarity"].mean())
         return {"similarity": similarity, **super().details(statistics)}
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the raw quality and the similarity."""
-        return {name: statistics[name] for name in ("quality", "similarity")}
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return the quality estimator with its output."""
@@ -303,3 +361,131 @@ def _encoder_similarities(
     )
     similarities[rows] = cosines(vectors[: len(rows)], vectors[len(rows) :])
     return similarities
+
+
+# With this logit, fewer than one rater in a hundred prefers the hypothesis to the source.
+_LOWEST_PREFERENCE = -5.0
+
+
+@dataclass(frozen=True)
+class Preference(GatedMetric):
+    """The preference of human raters for the hypothesis over the unchanged source, as a logit.
+
+    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
+    (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
+    the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
+    characters in common with its source (`character_similarities`) is not a correction and scores at most
+    −5; every other one scores at least −5. The system score is the mean over sentences.
+
+    Attributes:
+        model: name, directory or hub id of an evaluator package with the head or sum `preference`;
+            `open-mpnet` is part of the installation.
+        threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
+            everything, and bounds no score.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("preference(model='mine')").label
+        'preference[mine]'
+    """
+
+    name: ClassVar[str] = "preference"
+    evaluator_parameter: ClassVar[str] = "model"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("similarity",)
+    model: str = RELEASED
+    threshold: float = GATE
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
+    ) -> Statistics:
+        """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
+        preference = np.zeros(len(sources))
+        # The preference for an unchanged source is 0, so the source need not be encoded.
+        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+        unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
+        values = predict(
+            self.predictor(runtime),
+            [*unchanged, *unchanged],
+            [*changed, *unchanged],
+            ["preference"],
+            runtime,
+        )["preference"]
+        preference[rows] = values[: len(rows)] - values[len(rows) :]
+        similarity = character_similarities(sources, hypotheses)
+        return Statistics({"preference": preference, "similarity": similarity})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the preference: at most −5 for rejected hypotheses, and at least −5 for all others."""
+        return self.bounded(statistics["preference"], statistics, _LOWEST_PREFERENCE)
+
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the package with its output `preference`."""
+        return [OutputSum(runtime.open(open_package, self.model), {"preference": 1.0})]
+
+
+# -- the similarity of source and hypothesis --------------------------------------------------------
+
+
+def character_similarities(sources: Texts, hypotheses: Texts) -> Floats:
+    """Return the share of trigrams of characters that source and hypothesis have in common.
+
+    The share is 2·|S ∩ H| / (|S| + |H|), where S and H are the multisets of trigrams (Dice 1945). Neither
+    case nor the number of spaces counts; one space is added before and after each text. One common trigram is
+    added to both texts, so that a text of a single short word may change as a whole. Only the first 10,000
+    characters of a text count.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N sentences.
+
+    Returns:
+        float64 (N,), from 0 to 1.
+
+    Example:
+        >>> character_similarities(["He go ."] * 3, ["He goes .", "he go.", "It rains ."]).round(2).tolist()
+        [0.67, 0.67, 0.21]
+    """
+    common, size, other_size = _trigram_counts(sources, hypotheses)
+    similarities: Floats = 2 * (common + 1) / (size + other_size + 2)
+    return similarities
+
+
+def kept_shares(sources: Texts, hypotheses: Texts) -> Floats:
+    """Return the share of trigrams of the longer text, source or hypothesis, that both have in common.
+
+    The share is |S ∩ H| / max(|S|, |H|), with the trigrams of `character_similarities`. It is low for a text
+    that was cut off, and for one that was padded.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N sentences.
+
+    Returns:
+        float64 (N,), from 0 to 1.
+
+    Example:
+        >>> kept_shares(["He go ."] * 3, ["He goes .", "He", "He go . I hope this helps !"]).round(2).tolist()
+        [0.6, 0.38, 0.29]
+    """
+    common, size, other_size = _trigram_counts(sources, hypotheses)
+    shares: Floats = (common + 1) / (np.maximum(size, other_size) + 1)
+    return shares
+
+
+def _trigram_counts(sources: Texts, hypotheses: Texts) -> Floats:
+    """Return the numbers of trigrams: common, of source, of hypothesis, (3, N); 0 for unchanged sources."""
+    counts = np.zeros((3, len(sources)))
+    for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
+        if hypothesis != source:
+            first, second = _trigrams(source), _trigrams(hypothesis)
+            counts[:, row] = (first & second).total(), first.total(), second.total()
+    return counts
+
+
+def _trigrams(text: str) -> Counter[str]:
+    """Count the trigrams of characters in a text."""
+    words = text[:_COMPARED].casefold().split()
+    padded = f" {' '.join(words)} "
+    return Counter(map("".join, zip(padded, padded[1:], padded[2:], strict=False)))
