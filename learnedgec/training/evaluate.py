@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice, permutations
-from typing import Any
+from itertools import islice, permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from learnedgec.stats.resampling import (
     share_over_groups,
     widened,
 )
-from learnedgec.training.examples import FEWEST_TESTED, Example
+from learnedgec.training.examples import FEWEST_TESTED, Example, Examples
 from learnedgec.types import Floats, Indices
 
 Figures = dict[str, float | int | None]
@@ -150,56 +150,53 @@ def head_test(examples: Iterable[Example], head: str, rated: bool) -> HeadTest |
     return HeadTest(texts, ratings, pairs, sources)
 
 
+class HeadResult(NamedTuple):
+    """A head's test on one part of the data, its values of the texts there, and the figures of these."""
+
+    test: HeadTest
+    values: Floats
+    figures: Figures
+
+
 def evaluate(
     evaluator: Evaluator, examples: Iterable[Example], *, runtime: Runtime = Runtime()
-) -> dict[str, Figures]:
+) -> dict[str, HeadResult]:
     """Return the results of each head on some examples.
 
-    A head with ratings has `pearson` with its 95 % interval, `spearman`, the number of ratings `n` and that
-    of their `sources`. These correlations are `None` for fewer than four ratings, and where all ratings or
-    all predictions are equal. A head with ranked pairs has `accuracy`, the share of pairs whose better text
-    gets the higher value, with its 95 % interval (`share_over_groups`), `n` and `sources`. If the examples
-    have only ratings for such a head, its pairs are all texts of one source with different ratings. Intervals
-    come from resamples of sources, because what belongs to one source is not independent; of r from fewer
-    than four sources it is -1 to 1. A head without ratings or pairs among the examples is left out.
+    The figures of a head with ratings are `pearson` with its 95 % interval, `spearman`, the number of ratings
+    `n` and that of their `sources`. These correlations are `None` for fewer than four ratings, and where all
+    ratings or all predictions are equal. The figures of a head with ranked pairs are `accuracy`, the share of
+    pairs whose better text gets the higher value, with its 95 % interval (`share_over_groups`), `n` and
+    `sources`. If the examples have only ratings for such a head, its pairs are all texts of one source with
+    different ratings. Intervals come from resamples of sources, because what belongs to one source is not
+    independent; of r from fewer than four sources it is -1 to 1. A head without ratings or pairs among the
+    examples is left out.
 
     Args:
         evaluator: the trained evaluator.
         examples: examples of one part of the data.
         runtime: how to run.
     """
-    figures: dict[str, Figures] = {}
+    results: dict[str, HeadResult] = {}
     for head in evaluator.model.config.heads:
         test = head_test(examples, head, evaluator.model.config.head(head).rated)
         if test is not None:
-            figures[head] = test.figures(predict(evaluator, test.texts, head, runtime))
-    return figures
+            values = predict(evaluator, test.texts, head, runtime)
+            results[head] = HeadResult(test, values, test.figures(values))
+    return results
 
 
-def predictions(
-    evaluator: Evaluator, examples: Iterable[Example], *, runtime: Runtime = Runtime()
-) -> Iterator[dict[str, Any]]:
-    """Yield each head's value for each rated text, with its rating, and its values for each ranked pair.
-
-    Args:
-        evaluator: the trained evaluator.
-        examples: examples of one part of the data.
-        runtime: how to run.
-    """
-    for head in evaluator.model.config.heads:
-        pairs = [example for example in examples if head in example.ranked]
-        rated = [example for example in examples if head in example.values]
-        texts = [text for example in pairs for text in example.texts[:2]]
-        texts += [example.texts[0] for example in rated]
-        values = iter(predict(evaluator, texts, head, runtime).tolist())
-        for example in pairs:
-            (source, better), (_, worse) = example.texts[:2]
-            row = {"head": head, "source": source, "better": better, "worse": worse}
-            yield row | {"values": [next(values), next(values)]}
-        for example in rated:
-            source, hypothesis = example.texts[0]
+def predictions(results: Mapping[str, HeadResult]) -> Iterator[dict[str, Any]]:
+    """Yield the values of each head for each rated text, with its rating, or for each ranked pair."""
+    for head, (test, values, _) in results.items():
+        for better, worse in test.pairs if test.ratings is None else ():
+            source, text = test.texts[better]
+            row = {"head": head, "source": source, "better": text, "worse": test.texts[worse][1]}
+            yield row | {"values": [float(values[better]), float(values[worse])]}
+        for place, rating in enumerate(() if test.ratings is None else test.ratings.tolist()):
+            source, hypothesis = test.texts[place]
             row = {"head": head, "source": source, "hypothesis": hypothesis}
-            yield row | {"rating": example.values[head], "value": next(values)}
+            yield row | {"rating": rating, "value": float(values[place])}
 
 
 def main_figure(figures: Figures) -> tuple[str, float | None]:
@@ -217,7 +214,7 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
     """Return a warning for each head that predicts no better than chance, or of which this is unknown.
 
     Args:
-        results: head -> its results on the dev part (`evaluate`).
+        results: head -> its figures on the dev part (`evaluate`).
         heads: heads with ratings or pairs in any part.
 
     Example:
@@ -287,7 +284,8 @@ class Verdict:
 def judge_heads(
     evaluator: Evaluator,
     start: Evaluator | None,
-    parts: Mapping[str, Iterable[Example]],
+    parts: Mapping[str, Examples],
+    results: Mapping[str, Mapping[str, HeadResult]],
     *,
     encoder: str | None = None,
     runtime: Runtime = Runtime(),
@@ -300,24 +298,29 @@ def judge_heads(
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
         parts: part -> its examples.
+        results: `dev` and `test` -> the results of the evaluator there (`evaluate`).
         encoder: name of the pretrained encoder, for the baseline `ridge`; without a name there is none.
         runtime: how to run.
     """
-    examples = chain.from_iterable(parts.values())
-    taught = {head for example in examples for head in (*example.values, *example.ranked)}
+    taught = {
+        head
+        for examples in parts.values()
+        for kind, head in examples.numbers
+        if kind in ("ratings", "pairs")
+    }
     verdicts: dict[str, Verdict] = {}
     for head in filter(taught.__contains__, evaluator.model.config.heads):
         config = evaluator.model.config.head(head)
         if config.reads == "capitals":
             continue
-        test = head_test(parts["test"], head, config.rated)
-        trained = np.empty(0) if test is None else predict(evaluator, test.texts, head, runtime)
-        doubt = "it has no ratings or pairs there" if test is None else test.doubt(trained)
-        if test is None or doubt:
+        result = results["test"].get(head)
+        doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
+        if result is None or doubt:
             sentence = f"Do not trust {head}: the test part cannot test it, because {doubt}."
             verdicts[head] = Verdict({}, False, sentence)
             continue
-        sources, hypotheses = zip(*test.texts, strict=True)
+        texts = result.test.texts
+        sources, hypotheses = zip(*texts, strict=True)
         values = {
             metric.name: metric.sentence_scores(metric.statistics(sources, hypotheses))
             for metric in map(load_metric, ("edit-count", "length"))
@@ -325,15 +328,14 @@ def judge_heads(
         if start is not None:
             output, name = head, "before"
             if head not in start.outputs:
-                output = _best(start, head_test(parts["dev"], head, config.rated), runtime)
+                output = _best(start, results["dev"].get(head), runtime)
                 name = f"before ({output})"
-            values[name] = predict(start, test.texts, output, runtime)
+            values[name] = predict(start, texts, output, runtime)
         if encoder is not None:
             own = (row for row in parts["train"] if head in row.values or head in row.ranked)
             if train := head_test(list(islice(own, _RIDGE)), head, config.rated):
-                both = config.input == "pair"
-                values["ridge"] = _ridge(encoder, train, test.texts, both, runtime)
-        verdict = _verdict(head, test, trained, values)
+                values["ridge"] = _ridge(encoder, train, texts, config.input == "pair", runtime)
+        verdict = _verdict(head, result, values)
         if verdict.trusted and config.input == "hypothesis":
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
             verdict = replace(verdict, sentence=verdict.sentence + blind)
@@ -370,13 +372,14 @@ def _ridge(
     return predicted
 
 
-def _best(start: Evaluator, dev: HeadTest | None, runtime: Runtime) -> str:
+def _best(start: Evaluator, dev: HeadResult | None, runtime: Runtime) -> str:
     """Return the output that agrees best with a head's dev part."""
     outputs = list(start.outputs)
     if dev is None:
         return outputs[0]
-    whole = np.arange(dev.size)
-    figures = [dev.statistic(predict(start, dev.texts, o, runtime))(whole) for o in outputs]
+    test = dev.test
+    whole = np.arange(test.size)
+    figures = [test.statistic(predict(start, test.texts, o, runtime))(whole) for o in outputs]
     return outputs[int(np.argmax(np.nan_to_num(figures)))]
 
 
@@ -408,9 +411,9 @@ def _with_sides(*numbers: float) -> str:
     return "{} [{}, {}]".format(*shown)
 
 
-def _verdict(head: str, test: HeadTest, trained: Floats, values: Mapping[str, Floats]) -> Verdict:
-    """Return the verdict on a head with these values on the test part."""
-    figures = test.figures(trained)
+def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Verdict:
+    """Return the verdict on a head with this result on the test part, beside the baselines' values."""
+    test, trained, figures = result
     measure, _ = main_figure(figures)
     # All these figures exist if the test can test the head.
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))

@@ -359,8 +359,12 @@ class Run:
             allow_pickle=config.model.allow_pickle,
         )
         parts = self.data.load()
-        results = {
+        tested = {
             part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
+        }
+        results = {
+            part: {head: result.figures for head, result in heads.items()}
+            for part, heads in tested.items()
         }
         start, learned = None, self.data.hashes()
         if module.continued:
@@ -368,7 +372,7 @@ class Run:
             learned += open_package(config.model.encoder).hashes
         # One that is trained by low-rank weights may be too large to have in memory once more.
         encoder = None if module.continued or model.config.lora else module.encoder_name
-        verdicts = judge_heads(evaluator, start, parts, encoder=encoder, runtime=runtime)
+        verdicts = judge_heads(evaluator, start, parts, tested, encoder=encoder, runtime=runtime)
         write_package(
             self.package,
             model.config,
@@ -386,8 +390,7 @@ class Run:
         )
         doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
         if not averaged:
-            on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
-            write_jsonl(self.folder / "dev.jsonl", on_dev)
+            write_jsonl(self.folder / "dev.jsonl", predictions(tested["dev"]))
         return TrainingResult(
             self.package,
             results,

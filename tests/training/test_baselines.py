@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from learnedgec.training.evaluate import (
     predict,
     warnings_about,
 )
-from learnedgec.training.examples import Example
+from learnedgec.training.examples import Example, stored
 
 TEXTS = [(f"he go {n}", f"he goes {n} " + "there " * (n % 5)) for n in range(120)]
 
@@ -38,13 +38,25 @@ def evaluator(tmp_path: Path) -> Evaluator:
     return saved(tmp_path / "mine", fluency=fluency, quality=quality)
 
 
+def judged(
+    evaluator: Evaluator,
+    start: Evaluator | None,
+    parts: Mapping[str, Sequence[Example]],
+    **options: Any,
+) -> dict[str, Verdict]:
+    """Return the verdicts on the heads of an evaluator after its evaluation on these parts."""
+    results = {part: evaluate(evaluator, parts[part]) for part in ("dev", "test")}
+    examples = {part: stored(rows) for part, rows in parts.items()}
+    return judge_heads(evaluator, start, examples, results, **options)
+
+
 def verdict(evaluator: Evaluator, start: Evaluator | None, ratings: Sequence[float]) -> Verdict:
     texts = TEXTS[: len(ratings)]
     rows = [
         Example([text], "ratings", ["fluency"], [float(rating)])
         for text, rating in zip(texts, ratings, strict=True)
     ]
-    return judge_heads(evaluator, start, {"dev": rows, "test": rows})["fluency"]
+    return judged(evaluator, start, {"dev": rows, "test": rows})["fluency"]
 
 
 def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
@@ -94,7 +106,7 @@ def test_pairs_are_judged_by_their_order(evaluator: Evaluator) -> None:
     for first in range(0, 60, 2):
         better, worse = sorted((first, first + 1), key=lambda place: -values[place])
         rows.append(Example([TEXTS[better], TEXTS[worse]], "pairs", ["quality"]))
-    found = judge_heads(evaluator, None, {"dev": rows, "test": rows})
+    found = judged(evaluator, None, {"dev": rows, "test": rows})
     assert list(found) == ["quality"]
     assert "accuracy 1.00 [0.88, 1.00] on the test part, n = 30." in found["quality"].sentence
 
@@ -118,7 +130,7 @@ def test_a_head_is_set_beside_a_ridge_regression(
             for better, worse in ordered
         ]
     parts = {"train": rows[::2], "dev": rows, "test": rows[1::2]}
-    (found,) = judge_heads(evaluator, None, parts, encoder=encoder).values()
+    (found,) = judged(evaluator, None, parts, encoder=encoder).values()
     assert list(found.baselines) == ["edit-count", "length", "ridge"]
     assert found.baselines["ridge"] > 0.9
     assert not found.trusted
@@ -170,14 +182,14 @@ def test_few_sources_say_nothing_of_a_correlation(evaluator: Evaluator) -> None:
         Example([(f"he go {n % 3}", text)], "ratings", ["fluency"], [float(value)])
         for n, ((_, text), value) in enumerate(zip(TEXTS, values, strict=True))
     ]
-    found = judge_heads(evaluator, None, {"dev": rows, "test": rows})["fluency"]
+    found = judged(evaluator, None, {"dev": rows, "test": rows})["fluency"]
     assert found == Verdict(
         {},
         False,
         "Do not trust fluency: the test part cannot test it, because its ratings come from 3 sources, and a "
         "test needs 4.",
     )
-    figures = evaluate(evaluator, rows)["fluency"]
+    figures = evaluate(evaluator, rows)["fluency"].figures
     assert figures["pearson"] == pytest.approx(1)
     assert (figures["pearson_low"], figures["pearson_high"]) == (-1, 1)
 
@@ -207,12 +219,13 @@ def test_what_cannot_be_tested_is_not_to_be_trusted(
     ]
     texts = zip(TEXTS, ratings, strict=False)
     few = [Example([text], "ratings", ["fluency"], [rating]) for text, rating in texts]
-    verdicts = judge_heads(evaluator, None, {"train": rows, "dev": rows, "test": few})
+    verdicts = judged(evaluator, None, {"train": rows, "dev": rows, "test": few})
     assert list(verdicts) == ["fluency"]
     assert not verdicts["fluency"].trusted
     assert verdicts["fluency"].sentence == (
         f"Do not trust fluency: the test part cannot test it, because {why}."
     )
-    (warning,) = warnings_about(evaluate(evaluator, few), verdicts)
+    figures = {head: result.figures for head, result in evaluate(evaluator, few).items()}
+    (warning,) = warnings_about(figures, verdicts)
     equal = ": all ratings or all predictions are equal" * (len(ratings) == 40)
     assert warning.startswith(f"fluency has no result on the dev part (n = {len(few)}{equal}),")
