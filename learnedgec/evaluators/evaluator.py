@@ -190,6 +190,11 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             torch.nn.init.normal_(module.weight, std=0.02)
             torch.nn.init.zeros_(module.bias)
 
+    def configure_head(self, name: str, **changes: Any) -> None:
+        """Change fields of a head's configuration, such as its units."""
+        self.head_configs[name] = replace(self.head_configs[name], **changes)
+        self.config.heads[name] = asdict(self.head_configs[name])
+
     def encode(self, batch: Batch, kind: str, encoder: Any = None) -> Any:
         """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`.
 

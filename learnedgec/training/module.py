@@ -211,11 +211,10 @@ class EvaluatorModule(lightning.LightningModule):
                     "source; add the column 'source', or let the head read the hypothesis alone (input: "
                     "hypothesis)."
                 )
-            settings = self.model.config.heads[name]
-            if units := goal.standardise(name, examples):
-                settings |= dict(zip(("offset", "scale"), units, strict=True))
-            settings["range"] = data.ratings_range(name) if goal.measure == "pearson" else None
-            goal.scale = settings["scale"]
+            head = self.model.head_configs[name]
+            offset, goal.scale = goal.standardise(name, examples) or (head.offset, head.scale)
+            scale_of_ratings = data.ratings_range(name) if goal.measure == "pearson" else None
+            self.model.configure_head(name, offset=offset, scale=goal.scale, range=scale_of_ratings)
 
     def _outputs(
         self, batch: Mapping[str, Any], *, measured: bool = False

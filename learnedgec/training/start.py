@@ -224,10 +224,11 @@ def _continue_heads(
         for head, wanted in heads.items()
         if head not in config.heads or kind(config.head(head)) != kind(wanted)
     ]
-    for head, options in model.config.heads.items():
+    for head in model.heads:
         if head not in untrained:
             model.heads[head].load_state_dict(first.heads[head].state_dict())
-            options |= {key: config.heads[head][key] for key in ("offset", "scale")}
+            old = first.head_configs[head]
+            model.configure_head(head, offset=old.offset, scale=old.scale)
     return untrained
 
 

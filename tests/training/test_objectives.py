@@ -72,7 +72,7 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
     module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
     for head in module.model.heads.values():
         torch.nn.init.normal_(head.weight)
-    module.model.config.heads["fluency"] |= {"offset": 2.0, "scale": 0.5}
+    module.model.configure_head("fluency", offset=2.0, scale=0.5)
     module.objectives["fluency"].scale = 0.5
     case = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
     examples = [
