@@ -328,7 +328,10 @@ class EvaluatorModule(lightning.LightningModule):
         # model; on a GPU it would refuse gradient clipping in float16.
         fused = self.trainer.strategy.root_device.type == "cpu"
         new = self.optimizer or partial(torch.optim.AdamW, fused=fused)
-        optimizer = new(groups)
+        optimizer: Any = new(groups)
+        # The Trainer refuses to clip gradients for a fused optimizer that might scale them. Only float16
+        # scales gradients, and only on a GPU, where this one is not fused.
+        optimizer._step_supports_amp_scaling = False
         steps = int(self.trainer.estimated_stepping_batches)
         if callable(self.schedule):
             scheduler = self.schedule(optimizer)
@@ -339,27 +342,6 @@ class EvaluatorModule(lightning.LightningModule):
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
         }
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: torch.optim.Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        """Clip gradients; see `LightningModule`.
-
-        The Trainer refuses to clip those of a fused optimizer in bfloat16, because gradients might still be
-        scaled. Only float16 scales them, and only on a GPU, where the optimizer here is not fused.
-        """
-        if self.trainer.precision == "bf16-mixed" and gradient_clip_algorithm in (None, "norm"):
-            if gradient_clip_val:
-                torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
-            return
-        self.clip_gradients(
-            optimizer,
-            gradient_clip_val=gradient_clip_val,
-            gradient_clip_algorithm=gradient_clip_algorithm,
-        )
 
     # Dropout after a resume must continue, not repeat: the generators belong to the checkpoint.
 
