@@ -221,8 +221,7 @@ def model_card(manifest: Mapping[str, Any]) -> str:
             "least_share": f"{GATE:g}",
             "seed": seed if isinstance(seed, int) else ", ".join(map(str, seed)),
             "pairs": _pairs(manifest["data"]["pairs"]),
-            "parts": _parts(manifest["data"]),
-            "results": list(_results(manifest["results"])),
+            "measures": {figure: words for figure, (_, words) in _FIGURES.items()},
             "licences": list(_licence_lines(manifest)),
             "known_encoder": manifest["encoder"] in ENCODERS,
             "names": _names,
@@ -296,26 +295,3 @@ def _pairs(
             made = f"({source['source']}): {settings}"
             heads_of.setdefault((source["pairs"], made), []).append(head)
     return heads_of
-
-
-def _parts(data: Mapping[str, Any]) -> str:
-    """Return the size of each part."""
-    sizes = (
-        (part, [f"{n} {kind}" for kind, n in data[part].items() if kind != "sha256" and n])
-        for part in ("train", "dev", "test")
-    )
-    return "; ".join(f"{part} {', '.join(counts)}" for part, counts in sizes)
-
-
-def _results(
-    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
-) -> Iterator[tuple[Any, ...]]:
-    """Yield part, head, measure, value, interval, n and sources of each figure of each head."""
-    for part, heads in results.items():
-        for head, figures in heads.items():
-            for key in filter(figures.__contains__, _FIGURES):
-                value = "–" if figures[key] is None else f"{figures[key]:.3f}"
-                low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
-                interval = "–" if low is None else f"{low:.3f} to {high:.3f}"
-                counts = figures["n"], figures.get("sources", "–")
-                yield part, head, _FIGURES[key][1], value, interval, *counts
