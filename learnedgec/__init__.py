@@ -36,8 +36,7 @@ _NAMES = {
     "scoring": ["bind", "score"],
     "training.run": ["TrainingResult"],
     "training.tables": ["train"],
-    "tuning.result": ["TuningResult"],
-    "tuning.task": ["tune"],
+    "tuning.task": ["TuningResult", "tune"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -50,5 +50,5 @@ from learnedgec.scoring import bind as bind
 from learnedgec.scoring import score as score
 from learnedgec.training.run import TrainingResult as TrainingResult
 from learnedgec.training.tables import train as train
-from learnedgec.tuning.result import TuningResult as TuningResult
+from learnedgec.tuning.task import TuningResult as TuningResult
 from learnedgec.tuning.task import tune as tune

@@ -16,9 +16,8 @@ from learnedgec.plotting.scores import plot_tuning
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning.objective import Goal
-from learnedgec.tuning.result import TuningResult, gain_cell
-from learnedgec.tuning.search import SearchPlan
-from learnedgec.tuning.task import check_tuning, load_compared, run_task
+from learnedgec.tuning.search import SearchPlan, check_tuning
+from learnedgec.tuning.task import TuningResult, gain_cell, load_compared, run_task
 
 
 @dataclass

@@ -12,6 +12,7 @@ The name of a metric that was tuned on test data ends in `+test`.
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import FormatError, UnknownNameError
+from learnedgec.errors import ConfigError, FormatError, UnknownNameError
 from learnedgec.runtime.files import lookup_folders
 
 # The suffix of the name of a metric that was tuned on test data.
@@ -137,3 +138,54 @@ def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
     path = tuned_file(folder, name)
     write_json(path, dataclasses.asdict(tuned))
     return path
+
+
+def tuned_name(
+    metric: str, benchmark: str, name: str = "", *, objective: str = "", on_test: bool = False
+) -> str:
+    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
+
+    The objective follows as `+OBJECTIVE`. A given word becomes `METRIC@WORD`, and a
+    given name gets `+BENCHMARK` unless it names the benchmark. If the tuning data are test data, every name
+    gets `+test`, so that every table shows it.
+
+    Args:
+        metric: the name of the metric to tune.
+        benchmark: the tuning data's name, as the user wrote it.
+        name: the name of the tuned metric, if one is given.
+        objective: the agreement that was maximised; empty for the default.
+        on_test: whether the tuning data are test data.
+
+    Raises:
+        ConfigError: no metric can have the given name.
+
+    Example:
+        >>> tuned_name("length", "gjg15:dev10")
+        'length@gjg15-dev10'
+        >>> tuned_name("length", "sample", objective="pearson")
+        'length@sample+pearson'
+    """
+    if name and not re.fullmatch(r"([A-Za-z][\w.+-]*@)?[\w.+-]+", name):
+        raise ConfigError(
+            f"name: {name!r} cannot be the name of the tuned metric, by which it is found; write "
+            "METRIC@WORD, or WORD, with letters, digits and ._+- such as some@mine."
+        )
+    head = benchmark.partition(":")[0]
+    if head.lower() == "jfleg":
+        benchmark = head
+    # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
+    words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
+    if name and "@" not in name:
+        name = f"{metric}@{name}"
+    if not name:
+        name = f"{metric}@{words}"
+        name += f"+{objective}" if objective else ""
+    elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
+        name += f"+{words}"
+    return name + TEST_MARK if on_test and not name.endswith(TEST_MARK) else name
+
+
+def _words(place: Path) -> str:
+    """Return the last part of a benchmark's name or path, without a table's suffix, as a metric's word."""
+    name = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?(?=:|$)", "", place.name)
+    return re.sub("[^A-Za-z0-9_.+]+", "-", name).strip("-.")

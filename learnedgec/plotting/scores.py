@@ -28,7 +28,7 @@ from learnedgec.plotting.style import (
     two_digits,
 )
 from learnedgec.stats.correlation import ranks
-from learnedgec.tuning.result import TuningResult
+from learnedgec.tuning.task import TuningResult
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:

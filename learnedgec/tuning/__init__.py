@@ -3,7 +3,6 @@
 - `space`: what is tuned: weights on the simplex, numbers, choices
 - `objective`: what is maximised: agreement with human judgements on one benchmark
 - `search`: trials of a metric, from statistics that are computed once, held-out folds, and comparisons
-- `result`: the tuned metric with its gain, and sentences about it
-- `task`: all of it in one call
+- `task`: all of it in one call, and its result
 - `sweep`: training runs with other settings
 """

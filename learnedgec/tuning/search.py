@@ -25,9 +25,11 @@ from optuna.trial import TrialState
 
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import ConfigError, InputError, check_choice
+from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError, check_choice
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.tuned import tuned_file, tuned_name
+from learnedgec.runtime.files import PathLike, check_writable
 from learnedgec.runtime.progress import track
 from learnedgec.stats.resampling import (
     Estimate,
@@ -35,8 +37,8 @@ from learnedgec.stats.resampling import (
     interval_over_sentences,
     resample,
 )
-from learnedgec.tuning.objective import Goal, Target
-from learnedgec.tuning.space import Space
+from learnedgec.tuning.objective import Goal, Target, check_tuning_data
+from learnedgec.tuning.space import Space, read_space
 from learnedgec.types import Floats, Indices
 
 # The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
@@ -116,6 +118,71 @@ class Task:
                     "with *."
                 )
         return notices
+
+
+def check_tuning(
+    metric: NamedMetric,
+    benchmark: Benchmark,
+    goal: Goal = Goal(),
+    plan: SearchPlan = SearchPlan(),
+    *,
+    typed: str = "",
+    space: Mapping[str, Any] | None = None,
+    others: Mapping[str, Benchmark] | None = None,
+    name: str | None = None,
+    output: PathLike | None = None,
+    overwrite: bool = False,
+    tuned_on_test: bool = False,
+) -> Task:
+    """Return a search that can begin, or raise what `tune` raises.
+
+    Args:
+        metric: the metric to tune, not bound yet.
+        benchmark: the tuning data.
+        goal: the goal to maximise.
+        plan: the settings of the search.
+        typed: the benchmark's name as the user wrote it; by default, its own name.
+        others: name -> benchmark to compare on.
+        space: see `tune`, as for the following.
+        name: see there.
+        output: see there.
+        overwrite: see there.
+        tuned_on_test: see there.
+
+    Raises:
+        OutputError: the tuned metric's file exists or cannot be written.
+    """
+    caveat, on_test = "", False
+    try:
+        caveat = check_tuning_data(benchmark, goal)
+    except LeakageError:
+        if not tuned_on_test:
+            raise
+        on_test = True
+    read_space(metric.metric, space)
+    benchmark = goal.judged(benchmark)
+    check_validation(goal, benchmark, plan)
+    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
+    Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
+    marked = on_test or metric.tuned_on_test
+    typed = typed or benchmark.name
+    name = tuned_name(
+        metric.metric.name,
+        typed,
+        name or "",
+        objective=goal.objective if goal.objective != Goal().objective else "",
+        on_test=marked,
+    )
+    file = None if output is None else tuned_file(Path(output), name)
+    if file is not None:
+        check_writable(file)
+        if file.is_file() and not overwrite:
+            raise OutputError(
+                f"{file} exists; choose another name, or replace it with ",
+                hint="overwrite=True.",
+                flag="--overwrite.",
+            )
+    return Task(name, file, benchmark, goal, plan, others or {}, space, marked, caveat)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,157 +2,267 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import optuna
+
+from learnedgec._version import __version__
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
-from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError
-from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.tuned import TEST_MARK, tuned_file, tuned_on, write_tuned
-from learnedgec.runtime.files import PathLike, check_writable, local_path
+from learnedgec.data.tables import as_html, plain
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.ensemble import Ensemble, about_scale
+from learnedgec.metrics.tuned import (
+    TunedMetric,
+    tuned_on,
+    write_tuned,
+)
+from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination
-from learnedgec.tuning.objective import Goal, Objective, Target, check_tuning_data
-from learnedgec.tuning.result import TuningResult
+from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
+from learnedgec.stats.resampling import Estimate
+from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
+    Comparison,
+    Fold,
     MetricTrials,
     SearchPlan,
     Task,
+    TriedMetric,
     Validation,
     best_trial,
-    check_validation,
+    check_tuning,
     compare,
     cross_validate,
     run_trials,
 )
-from learnedgec.tuning.space import read_space
+from learnedgec.tuning.space import Space, read_space
 
 
-def check_tuning(
-    metric: NamedMetric,
-    benchmark: Benchmark,
-    goal: Goal = Goal(),
-    plan: SearchPlan = SearchPlan(),
-    *,
-    typed: str = "",
-    space: Mapping[str, Any] | None = None,
-    others: Mapping[str, Benchmark] | None = None,
-    name: str | None = None,
-    output: PathLike | None = None,
-    overwrite: bool = False,
-    tuned_on_test: bool = False,
-) -> Task:
-    """Return a search that can begin, or raise what `tune` raises.
+@dataclass(frozen=True, repr=False)
+class TuningResult:
+    """A tuned metric with its gain, and the search that found it.
 
-    Args:
-        metric: the metric to tune, not bound yet.
-        benchmark: the tuning data.
-        goal: the goal to maximise.
-        plan: the settings of the search.
-        typed: the benchmark's name as the user wrote it; by default, its own name.
-        others: name -> benchmark to compare on.
-        space: see `tune`, as for the following.
-        name: see there.
-        output: see there.
-        overwrite: see there.
-        tuned_on_test: see there.
+    Attributes:
+        task: what was tuned on which data.
+        candidates: `tuned`, the best metric, of equals the one tried first, so the given metric if none is
+            better; `given`, the metric before tuning; and `uniform`, the metric with equal weights, if
+            weights were tuned.
+        trials: every finished trial by number.
+        folds: the same search on parts of the judgements, each evaluated on the others.
+        gain: the gain over the given metric on the held-out judgements of the folds; without an interval if
+            they are too few or no resample differs.
+        held_out_sentences: the number of held-out sentences whose judgements count.
+        judgements: how many judgements of the benchmark count, in words.
+        notices: caveats about the result, one sentence each.
+        space: the ranges of the tuned parameters.
+        signature: the signature of the tuned metric.
+        sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
+        comparisons: benchmark -> the results of the tuned metric and of the other candidates there.
 
-    Raises:
-        OutputError: the tuned metric's file exists or cannot be written.
+    Example: `tune("ensemble(gleu=0.5, length=0.5)", "mine").metric.score(sources, hypotheses, references)`
     """
-    if name:
-        check_name(name)
-    caveat, on_test = "", False
-    try:
-        caveat = check_tuning_data(benchmark, goal)
-    except LeakageError:
-        if not tuned_on_test:
-            raise
-        on_test = True
-    read_space(metric.metric, space)
-    benchmark = goal.judged(benchmark)
-    check_validation(goal, benchmark, plan)
-    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
-    Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
-    marked = on_test or metric.tuned_on_test
-    typed = typed or benchmark.name
-    name = tuned_name(metric, typed, name or "", goal=goal, tuned_on_test=marked)
-    file = None if output is None else tuned_file(Path(output), name)
-    if file is not None:
-        check_writable(file)
-        if file.is_file() and not overwrite:
-            raise OutputError(
-                f"{file} exists; choose another name, or replace it with ",
-                hint="overwrite=True.",
-                flag="--overwrite.",
+
+    task: Task
+    candidates: Mapping[str, TriedMetric]
+    trials: Sequence[TriedMetric]
+    folds: Sequence[Fold]
+    gain: Estimate
+    held_out_sentences: int
+    judgements: str
+    notices: Sequence[str]
+    space: Space
+    signature: str
+    sentences: frozenset[bytes]
+    comparisons: Mapping[str, Sequence[Comparison]]
+
+    @property
+    def name(self) -> str:
+        """The name under which every command and `load_metric` find the tuned metric in `checkpoints`."""
+        return self.task.name
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the tuned metric; `None` if it was not written."""
+        return self.task.file
+
+    @property
+    def best(self) -> TriedMetric:
+        """The tuned metric with its parameters and its value on the tuning data."""
+        return self.candidates["tuned"]
+
+    @property
+    def metric(self) -> Metric:
+        """The tuned metric."""
+        return self.best.metric
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The number, value and parameters of each trial."""
+        return [
+            {"number": trial.number, "value": trial.value, **trial.parameters}
+            for trial in self.trials
+        ]
+
+    @property
+    def held_out(self) -> tuple[float, float]:
+        """The mean and the standard deviation of the folds' held-out values; NaN without folds."""
+        return _mean_and_deviation([fold.held_out for fold in self.folds])
+
+    @property
+    def given_held_out(self) -> tuple[float, float]:
+        """The mean and the standard deviation of the given metric's values on the same judgements."""
+        return _mean_and_deviation([fold.given for fold in self.folds])
+
+    @cached_property
+    def shared(self) -> dict[str, int]:
+        """Benchmark -> number of its sentences that are among the tuning data."""
+        tested = {self.task.benchmark.name: self.task.benchmark, **self.task.others}
+        return {
+            name: count_shared(self.sentences, benchmark.sources)
+            for name, benchmark in tested.items()
+        }
+
+    @property
+    def record(self) -> TunedMetric:
+        """The content of the tuned metric's file."""
+        task, (held_out, deviation) = self.task, self.held_out
+        given_held_out, given_deviation = self.given_held_out
+        study = {
+            "benchmark": task.benchmark.name,
+            "objective": task.goal.objective,
+            "aggregation": task.goal.aggregation,
+            "human": task.goal.human_on(task.benchmark),
+            "sampler": "tpe",
+            "seed": task.plan.seed,
+            "space": {parameter: str(range_) for parameter, range_ in self.space.ranges.items()},
+            "validation": task.plan.validation,
+            "signature": self.signature,
+            "value": self.best.value,
+            "parameters": self.best.parameters,
+            "references": {
+                label: {"value": candidate.value, "parameters": candidate.parameters}
+                for label, candidate in self.candidates.items()
+                if label != "tuned"
+            },
+            "held_out": held_out,
+            "held_out_deviation": deviation,
+            "given_held_out": given_held_out,
+            "given_held_out_deviation": given_deviation,
+            "gain": asdict(self.gain),
+            "folds": [asdict(fold) for fold in self.folds],
+            "comparisons": {
+                name: [asdict(row) for row in rows] for name, rows in self.comparisons.items()
+            },
+            "sentences": sorted(key.hex() for key in self.sentences),
+            "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
+            "trials": [
+                {"number": trial.number, "value": trial.value, "parameters": trial.parameters}
+                for trial in self.trials
+            ],
+        }
+        return TunedMetric(str(self.metric), plain(study), task.tuned_on_test)
+
+    @property
+    def conclusions(self) -> list[str]:
+        """Sentences about the expected gain of the tuned metric and the scale of its scores.
+
+        The gain is that on other data, if it was compared on sentences that had no part in the search.
+        """
+        name, plan = self.task.benchmark.name, self.task.plan
+        what = "the tuned metric's gain over the given one is"
+        count, needed = self.held_out_sentences, plan.sentences_needed
+        gains = []
+        if unseen := [other for other in self.comparisons if not self.shared[other]]:
+            for other in unseen:
+                gain = self._gain_on(other)
+                follows = "" if gain.low > 0 else f": expect no gain on data like {other}"
+                gains.append(
+                    f"On {other}, which had no part in the search, {what} {gain_cell(gain)}{follows}."
+                )
+        elif plan.validation != "none" and count < needed:
+            gains.append(
+                f"The judgements of {name} are too few to tell whether the tuned metric is better: {count} "
+                f"held-out sentences have judgements that count, and {needed} are needed."
             )
-    return Task(name, file, benchmark, goal, plan, others or {}, space, marked, caveat)
+        elif plan.validation != "none":
+            elsewhere = f" on data like {name}" if self.comparisons else ""
+            follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
+            gains.append(
+                f"On held-out judgements of {name}, {what} {gain_cell(self.gain)}{follows}."
+            )
+        return [*gains, *about_scale(self.name, self.metric)]
 
+    def _gain_on(self, benchmark: str) -> Estimate:
+        """Return the gain over the given metric on a benchmark of `comparisons`."""
+        return next(row.gain for row in self.comparisons[benchmark] if row.label == "given")
 
-def tuned_name(
-    metric: NamedMetric,
-    benchmark: str,
-    name: str = "",
-    *,
-    goal: Goal = Goal(),
-    tuned_on_test: bool = False,
-) -> str:
-    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per metric and benchmark: value, held-out value or interval, gain, parameters."""
+        held_out = {"tuned": self.held_out, "given": self.given_held_out}
+        rows: list[dict[str, Any]] = []
+        for label, candidate in self.candidates.items():
+            mean, deviation = held_out.get(label, (None, None))
+            row: dict[str, Any] = {"benchmark": self.task.benchmark.name, "metric": label}
+            row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
+            gain = _gain_columns(self.gain) if label == "given" else {}
+            rows.append({**row, **gain, **candidate.parameters})
+        for benchmark, comparisons in self.comparisons.items():
+            for comparison in comparisons:
+                row = {"benchmark": benchmark, "metric": comparison.label}
+                rows.append({**row, **asdict(comparison.value), **_gain_columns(comparison.gain)})
+        return [
+            {"name": self.name, **row, "tuned_here": self.shared[row["benchmark"]]} for row in rows
+        ]
 
-    The objective follows as `+OBJECTIVE` unless it is the default. A given word becomes `METRIC@WORD`, and a
-    given name gets `+BENCHMARK` unless it names the benchmark. If the tuning data are test data, every name
-    gets `+test`, so that every table shows it.
+    def __repr__(self) -> str:
+        task, held_out, given = self.task, self.held_out[0], self.given_held_out[0]
+        lines = [
+            f"{self.name}: {self.metric.label}",
+            f"  {task.goal.objective} on held-out judgements of {task.benchmark.name}: "
+            f"{held_out:.4f}, given metric {given:.4f}, gain {gain_cell(self.gain)}",
+        ]
+        for benchmark, comparisons in self.comparisons.items():
+            value = {comparison.label: comparison.value.value for comparison in comparisons}
+            lines.append(
+                f"  on {benchmark}: {value['tuned']:.4f}, given metric {value['given']:.4f}, gain "
+                f"{gain_cell(self._gain_on(benchmark))}"
+            )
+        return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
 
-    Args:
-        metric: the metric to tune.
-        benchmark: the tuning data's name, as the user wrote it.
-        name: the name of the tuned metric, if one is given.
-        goal: the goal that was maximised.
-        tuned_on_test: whether the tuning data are test data.
-
-    Example:
-        >>> from learnedgec.scoring import as_named
-        >>> tuned_name(as_named("length"), "gjg15:dev10")
-        'length@gjg15-dev10'
-        >>> tuned_name(as_named("length"), "sample", goal=Goal("pearson"))
-        'length@sample+pearson'
-    """
-    head = benchmark.partition(":")[0]
-    if head.lower() == "jfleg":
-        benchmark = head
-    # The name of a folder such as `.` comes from its full path; `folder` replaces one without usable letters.
-    words = next(filter(None, map(_words, (Path(benchmark), Path(benchmark).absolute()))), "folder")
-    if name and "@" not in name:
-        name = f"{metric.metric.name}@{name}"
-    if not name:
-        name = f"{metric.metric.name}@{words}"
-        name += f"+{goal.objective}" if goal.objective != Goal().objective else ""
-    elif words not in name and _words(Path(head)) not in name.partition("@")[2]:
-        name += f"+{words}"
-    return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name
-
-
-def _words(place: Path) -> str:
-    """Return the last part of a benchmark's name or path, without a table's suffix, as a metric's word."""
-    name = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?(?=:|$)", "", place.name)
-    return re.sub("[^A-Za-z0-9_.+]+", "-", name).strip("-.")
-
-
-def check_name(name: str) -> None:
-    """Raise `ConfigError` unless a tuned metric can have this name, or this word after `@`."""
-    if not re.fullmatch(r"([A-Za-z][\w.+-]*@)?[\w.+-]+", name):
-        raise ConfigError(
-            f"name: {name!r} cannot be the name of the tuned metric, by which it is found; write "
-            "METRIC@WORD, or WORD, with letters, digits and ._+- such as some@mine."
+    def _repr_html_(self) -> str:
+        return as_html(
+            self.rows(), caption=self.name, note=" ".join([*self.conclusions, *self.notices])
         )
+
+
+def gain_cell(gain: Estimate) -> str:
+    """Return a gain with its interval, if it has one, in brackets."""
+    bounds = "" if math.isnan(gain.low) else f" [{gain.low:+.4f}, {gain.high:+.4f}]"
+    return f"{gain.value:+.4f}{bounds}"
+
+
+def _gain_columns(gain: Estimate) -> dict[str, float]:
+    return {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
+
+
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    values = [value for value in values if not math.isnan(value)]
+    return (float(np.mean(values)), float(np.std(values))) if values else (math.nan, math.nan)
+
+
+# -- the search -----------------------------------------------------------------------------------
 
 
 def run_task(
@@ -189,6 +299,13 @@ def run_task(
         candidates["uniform"] = trials_of.tried(equal, target)
     metrics = {label: candidate.metric for label, candidate in candidates.items()}
     trained = contamination(bound, benchmark.name, benchmark.sources)
+    caveats = filter(None, [*benchmark.notices, *trained, task.caveat])
+    notices = [f"{benchmark.name}: {caveat}" for caveat in caveats]
+    if task.tuned_on_test:
+        notices.append(
+            f"{task.name} was tuned on test data: its held-out folds are sound evidence there, its other "
+            "results are not."
+        )
     result = TuningResult(
         task=task,
         candidates=candidates,
@@ -197,7 +314,7 @@ def run_task(
         gain=gain,
         held_out_sentences=held_out_sentences,
         judgements=target.judgements,
-        caveats=list(filter(None, [*benchmark.notices, *trained, task.caveat])),
+        notices=notices,
         space=space,
         signature=bound.replaced(metrics["tuned"]).signature(benchmark.references),
         # The metric or its members may have been tuned before.

@@ -18,14 +18,13 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, LeakageError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.tuned import TunedMetric, write_tuned
+from learnedgec.metrics.tuned import TunedMetric, tuned_name, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_named, bind_one
 from learnedgec.stats.resampling import resample
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
-from learnedgec.tuning.result import TuningResult
-from learnedgec.tuning.search import SearchPlan, _splits, compare
-from learnedgec.tuning.task import check_tuning, run_task, tuned_name
+from learnedgec.tuning.search import SearchPlan, _splits, check_tuning, compare
+from learnedgec.tuning.task import TuningResult, run_task
 from learnedgec.types import Floats
 
 PLANTED = (0.2, 0.5, 0.3)
@@ -359,7 +358,7 @@ def test_names_of_tuned_metrics(
 ) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
-    name = tuned_name(as_named("gleu"), benchmark, output, tuned_on_test=test)
+    name = tuned_name("gleu", benchmark, output, on_test=test)
     assert name == expected
 
 
