@@ -19,14 +19,8 @@ from learnedgec.types import Floats
 # Among at most so many systems, the conclusions have a sentence for each comparison.
 _FEW_SYSTEMS = 4
 
-# The verdicts of a comparison that differ in the plural.
-_OF_SEVERAL = {
-    "scores the same as": "score the same as",
-    "scores higher than": "score higher than",
-    "scores lower than": "score lower than",
-    "has a higher value than": "have a higher value than",
-    "has a lower value than": "have a lower value than",
-}
+# The verbs of verdicts that differ in the plural.
+_OF_SEVERAL = {"scores": "score", "has": "have"}
 
 # From docs/explanation/which-metric.md.
 _ABOUT_REFERENCES = (
@@ -169,8 +163,9 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         groups.setdefault(row.verdict, []).append(row.system + known)
     parts = []
     for relation, systems in groups.items():
-        said = relation if len(systems) == 1 else _OF_SEVERAL.get(relation, relation)
-        parts.append(f"{listed(systems)} {said} {first.baseline}")
+        verb, _, rest = relation.partition(" ")
+        verb = verb if len(systems) == 1 else _OF_SEVERAL.get(verb, verb)
+        parts.append(f"{listed(systems)} {verb} {rest} {first.baseline}")
     test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
     sentences = first.wins + first.ties + first.losses
     return (
@@ -223,10 +218,6 @@ def _by_metrics(
     for system, metrics in sorted(metrics_of.items(), key=lambda item: -len(item[1])):
         systems_of.setdefault(listed(metrics), []).append(system)
     return systems_of
-
-
-def _differs(ranking: SystemRanking, first: int, other: int) -> bool:
-    return is_significant(ranking.adjusted[first, other], ranking.level)
 
 
 # -- disagreement ----------------------------------------------------------------------------------
@@ -301,10 +292,10 @@ def _about_disagreement(
     if not disputed:
         return []
     (a, b), _ = Counter(disputed).most_common(1)[0]
-    sides: tuple[list[BoundMetric], list[BoundMetric]] = ([], [])
-    for metric, ranking in judges.items():
-        if _differs(ranking, a, b):
-            sides[int(ranking.scores[a] < ranking.scores[b])].append(metric)
+    sides = [
+        [metric for metric, ranking in judges.items() if ranking.better[pair]]
+        for pair in ((a, b), (b, a))
+    ]
     first, other = rankings[0].systems[a], rankings[0].systems[b]
     labels = [listed([short[metric.label] for metric in side]) for side in sides]
     verbs = ["puts" if len(side) == 1 else "put" for side in sides]

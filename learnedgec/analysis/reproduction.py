@@ -227,10 +227,11 @@ class Reproduction:
         resamples: int = 200,
     ) -> None:
         self.runtime, self.resamples = runtime.bound(), resamples
+        self._store = Store(runtime.cache_dir) if runtime.cache_dir else None
         self._own = {name: read_name(metric) for name, metric in own.items()}
         self._metrics: dict[str, list[BoundMetric]] = {}
-        self._records: dict[_Job, dict[str, Any]] = {}
-        self._problems: dict[_Job, str] = {}
+        # What figures read of an evaluation, or what it needs.
+        self._results: dict[_Job, Mapping[str, Any] | str] = {}
         self._counts: dict[str, dict[str, float]] = {}
         self.figures = list(figures)
 
@@ -281,18 +282,14 @@ class Reproduction:
 
     def pending(self) -> dict[_Job, BoundMetric]:
         """Return the evaluations that are not in the store."""
-        for job, metric in self.jobs().items():
-            if job not in self._records and job not in self._problems:
-                store = self._store()
-                try:
-                    stored = store.load(self._key(job, metric)) if store else None
-                except DataError as error:
-                    self._problems[job] = f"data: {error}"
-                    continue
-                if stored:
-                    [self._records[job]] = stored[1]
-        done = {**self._records, **self._problems}
-        return {job: metric for job, metric in self.jobs().items() if job not in done}
+        pending = {job: m for job, m in self.jobs().items() if job not in self._results}
+        for job, metric in pending.items():
+            try:
+                if self._store and (stored := self._store.load(self._key(job, metric))):
+                    [self._results[job]] = stored[1]
+            except DataError as error:
+                self._results[job] = f"data: {error}"
+        return {job: metric for job, metric in pending.items() if job not in self._results}
 
     def seconds(self) -> float:
         """Return a rough estimate of how long the pending evaluations take on two cores."""
@@ -320,11 +317,11 @@ class Reproduction:
                 record = _record(job, metric, self._protocol(job), self.runtime)
             except (DataError, ModelError, MissingDependencyError) as error:
                 kind = "data" if isinstance(error, DataError) else "MODEL"
-                self._problems[job] = f"{kind}: {error}"
+                self._results[job] = f"{kind}: {error}"
             else:
-                self._records[job] = record
-                if store := self._store():
-                    store.save(self._key(job, metric), {}, [record])
+                self._results[job] = record
+                if self._store:
+                    self._store.save(self._key(job, metric), {}, [record])
             yield f"{job.benchmark}, {metric.label}, {job.human}, {job.aggregation}"
 
     def answers(self) -> list[Answer]:
@@ -351,14 +348,14 @@ class Reproduction:
                 yield Answer(figure, counts[figure.measure], differs=differs, own=True)
 
     def _answer(self, figure: Figure, metric: BoundMetric) -> Answer:
-        job = _job(figure, metric)
+        result = self._results.get(_job(figure, metric), "not run yet")
         ours: float | str
         if figure.measure.startswith("test "):
             ours, bounds = _test_result(metric, figure.measure.removeprefix("test "))
-        elif job in self._records:
-            ours, bounds = _read(figure.measure, self._records[job])
+        elif isinstance(result, str):
+            return Answer(figure, differs=result)
         else:
-            return Answer(figure, differs=self._problems.get(job, "not run yet"))
+            ours, bounds = _read(figure.measure, result)
         others = list(_other_models(metric))
         reason = _REASONS.get((figure.paper, figure.metric), "")
         differs = "; ".join(filter(None, [*others, reason]))
@@ -384,9 +381,6 @@ class Reproduction:
 
     def _protocol(self, job: _Job) -> Protocol:
         return Protocol(job.aggregation, job.ties, resamples=self.resamples)
-
-    def _store(self) -> Store | None:
-        return Store(self.runtime.cache_dir) if self.runtime.cache_dir else None
 
     def _key(self, job: _Job, metric: BoundMetric) -> str:
         signature = metric.signature(_benchmark(job.benchmark).references)
