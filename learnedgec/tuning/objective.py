@@ -25,6 +25,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import Correlation, correlate
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Floats, Indices
@@ -150,7 +151,8 @@ class Target:
             return
         name = goal.human_on(benchmark)
         runs = 1000 if samples is None else 0
-        human = human_scores(benchmark, name, self.drawn, runs=runs, seed=seed, cache_dir=cache_dir)
+        runtime = Runtime(cache_dir=cache_dir)
+        human = human_scores(benchmark, name, self.drawn, runs=runs, seed=seed, runtime=runtime)
         self.people = human.scores[None] if samples is None else human.many
         if goal.of_segments:
             if human.ratings is None:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,6 +21,7 @@ from learnedgec.analysis.aggregation import expected_wins
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.files import key_of
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import correlate, one_sided_p_values
 from learnedgec.stats.significance import outcomes, quotient
@@ -395,8 +394,7 @@ def human_scores(
     *,
     runs: int = 1000,
     seed: int = 0,
-    cache_dir: str | None = None,
-    progress: bool = False,
+    runtime: Runtime = Runtime(),
 ) -> HumanScores:
     """Return a human score of each system, with its resamples.
 
@@ -407,15 +405,13 @@ def human_scores(
         runs: the number of TrueSkill's runs on all sentences if it is not published; by default, that of
             published scores. It is 0 if only the resamples are needed.
         seed: the seed of TrueSkill's runs and of the permutations for the p-values.
-        cache_dir: folder in which TrueSkill's runs, which take a while, are cached; `None` for no cache.
-        progress: show a bar for them on stderr.
+        runtime: its cache holds TrueSkill's runs, which take a while.
     """
     values = benchmark.official.get(name)
     published = None if values is None else np.array([values[s] for s in benchmark.systems])
     dimension = _dimension(benchmark, name)
     if _is_of_rankings(benchmark, name):
-        rate = partial(_rate, seed=seed, cache_dir=cache_dir, progress=progress)
-        scores = _from_rankings(benchmark, name, drawn, seed, rate, runs)
+        scores = _from_rankings(benchmark, name, drawn, runs, seed, runtime)
     elif dimension:
         scores = _from_ratings(benchmark, name, dimension, drawn, seed)
     else:
@@ -437,12 +433,7 @@ def _dimension(benchmark: Benchmark, name: str) -> str:
 
 
 def _from_rankings(
-    benchmark: Benchmark,
-    name: str,
-    drawn: Floats,
-    seed: int,
-    rate: Callable[..., Floats],
-    runs: int,
+    benchmark: Benchmark, name: str, drawn: Floats, runs: int, seed: int, runtime: Runtime
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
@@ -460,9 +451,10 @@ def _from_rankings(
         many[played] = expected_wins(many_wins[played])
     else:
         if runs and name not in benchmark.official:
-            scores = rate(wins.sum(axis=0), ties.sum(axis=0), runs=runs).mean(axis=0)
+            scores = _rate(wins.sum(axis=0), ties.sum(axis=0), runs, seed, runtime).mean(axis=0)
         if played.any():
-            many[played] = rate(many_wins[played], many_ties[played], runs=int(played.sum()))
+            rated = many_wins[played], many_ties[played]
+            many[played] = _rate(*rated, int(played.sum()), seed, runtime)
     chosen = np.array([ranked.index(system) for system in benchmark.systems])
     first, second = (chosen[index] for index in np.triu_indices(len(chosen), 1))
     differences = wins[:, first, second] - wins[:, second, first]
@@ -470,17 +462,16 @@ def _from_rankings(
     return HumanScores(name, scores[chosen], many[:, chosen], p_values)
 
 
-def _rate(
-    wins: Floats, ties: Floats, *, runs: int, seed: int, cache_dir: str | None, progress: bool
-) -> Floats:
+def _rate(wins: Floats, ties: Floats, runs: int, seed: int, runtime: Runtime) -> Floats:
     """Return TrueSkill's runs, float64 (runs, S), from the cache if possible."""
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     key = key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
-    if cache_dir is not None and (stored := Store(cache_dir).load(key)) is not None:
+    store = None if runtime.cache_dir is None else Store(runtime.cache_dir)
+    if store and (stored := store.load(key)) is not None:
         return stored[0]["mu"]
-    mu = rate_judgements(wins, ties, runs=runs, seed=seed, progress=progress)
-    if cache_dir is not None:
-        Store(cache_dir).save(key, {"mu": mu})
+    mu = rate_judgements(wins, ties, runs=runs, seed=seed, progress=runtime.progress)
+    if store:
+        store.save(key, {"mu": mu})
     return mu
 
 

@@ -198,14 +198,7 @@ class JudgedBenchmark:
         self.samples = resample(size, protocol.resamples, protocol.seed)
         self.drawn = multiplicities(self.samples, size)
         self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
-        self.human = human_scores(
-            benchmark,
-            human,
-            self.drawn,
-            seed=protocol.seed,
-            cache_dir=runtime.cache_dir,
-            progress=runtime.progress,
-        )
+        self.human = human_scores(benchmark, human, self.drawn, seed=protocol.seed, runtime=runtime)
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 

@@ -27,6 +27,7 @@ from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.sentinels import Length
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import correlate, pearson
 from learnedgec.stats.resampling import multiplicities, resample
@@ -248,9 +249,9 @@ def test_trueskill_of_people_is_stored(
 ) -> None:
     benchmark = judged(benchmark_, "TS")
     drawn = multiplicities(resample(72, 20), 72)
-    first = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
+    first = human_scores(benchmark, "TS", drawn, runtime=Runtime(cache_dir=str(tmp_path)))
     monkeypatch.setattr("learnedgec.analysis.meta.agreement.rate_judgements", None)
-    second = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
+    second = human_scores(benchmark, "TS", drawn, runtime=Runtime(cache_dir=str(tmp_path)))
     assert second.scores == pytest.approx(first.scores)
     assert second.many == pytest.approx(first.many)
 
