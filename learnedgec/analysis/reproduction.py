@@ -229,7 +229,7 @@ class Reproduction:
         self.runtime, self.resamples = runtime.bound(), resamples
         self._store = Store(runtime.cache_dir) if runtime.cache_dir else None
         self._own = {name: read_name(metric) for name, metric in own.items()}
-        self._metrics: dict[str, list[BoundMetric]] = {}
+        self._metrics: dict[tuple[str, bool], list[BoundMetric]] = {}
         # What figures read of an evaluation, or what it needs.
         self._results: dict[_Job, Mapping[str, Any] | str] = {}
         self._counts: dict[str, dict[str, float]] = {}
@@ -237,10 +237,10 @@ class Reproduction:
 
     def metrics_of(self, figure: Figure) -> list[BoundMetric]:
         """Return the metric that answers a figure, or that metric with each model that stands in."""
-        if figure.metric not in self._metrics:
-            metrics = self._find(figure.metric, bool(figure.needs)) if figure.metric else ()
-            self._metrics[figure.metric] = list(metrics)
-        return self._metrics[figure.metric]
+        key = figure.metric, bool(figure.needs)
+        if key not in self._metrics:
+            self._metrics[key] = list(self._find(*key)) if figure.metric else []
+        return self._metrics[key]
 
     def _find(self, text: str, alone: bool) -> Iterator[BoundMetric]:
         """Yield a metric, or with models that stand in unless it is to be `alone`."""

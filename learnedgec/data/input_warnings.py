@@ -203,7 +203,7 @@ def alignment_notices(
     Args:
         sources: N sentences.
         texts: N hypotheses or references by name, `None` where there is none.
-        kind: `hypotheses` or `references`, for the notice.
+        kind: the word for these texts.
         first: the number of the first line.
 
     Example:
@@ -221,13 +221,10 @@ def alignment_notices(
                 continue
             found = words_of(text)
             shared = shared_words(found, words[place])
+            around = [*words[max(place - 2, 0) : place], *words[place + 1 : place + 3]]
             if shared >= _FEW:
                 continue
-            around = (place + step for step in (-1, 1, -2, 2) if 0 <= place + step < len(sources))
-            if any(
-                len(words[near]) > 2 and shared_words(found, words[near]) >= _MANY
-                for near in around
-            ):
+            if any(len(near) > 2 and shared_words(found, near) >= _MANY for near in around):
                 nearby.append(place)
             else:
                 apart += shared < _HARDLY
@@ -325,8 +322,6 @@ def token_notices(
         by_character: whether characters are compared, so that no text needs spaces.
 
     Example:
-        >>> token_notices(["He go home ."], {"ours": ["He goes home ."]})
-        []
         >>> notice, = token_notices(["He go home ."], {"llm": ["He goes home."]})
         >>> notice[:71]
         'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics'
@@ -343,8 +338,8 @@ def token_notices(
             "metrics that compare tokens; compare characters, as gleu(unit='char') does, or segment all "
             "texts into words."
         ]
-    all_shares = {name: raw_share(sentences) for name, sentences in texts.items()}
-    shares = {name: share for name, share in all_shares.items() if share is not None}
+    found = {name: raw_share(sentences) for name, sentences in texts.items()}
+    shares = {name: share for name, share in found.items() if share is not None}
     if not shares:
         return []
     if min(shares.values()) > 0.5:

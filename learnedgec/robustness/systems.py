@@ -22,7 +22,7 @@ Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Su
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, TypeAlias, get_args
@@ -229,22 +229,37 @@ def _evaluate(
             "official": bootstrap.mean(agreeing["official"] / variants),
             "edits": bootstrap.ratio(agreeing["edits"], variants),
         },
-        groups=tuple(
-            VariantGroup(
-                *kind,
-                count=len(members),
-                consistent={
-                    rule: bootstrap.share(same[numbers, places - 1], numbers)
-                    for rule, same in consistent.items()
-                },
-                f=_f_alone(metric, counts[..., numbers, places, None]),
-                original_f=_f_alone(metric, counts[..., numbers, :1]),
-            )
-            for kind, members in cases.groups.items()
-            for numbers, places in [np.array(members).T]
-        ),
+        groups=tuple(_groups(metric, counts, consistent, cases, bootstrap)),
         **names,
     )
+
+
+def _groups(
+    metric: EditOverlap,
+    counts: Floats,
+    consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
+    cases: CaseSet,
+    bootstrap: Bootstrap,
+) -> Iterator[VariantGroup]:
+    """Yield the results by kind of variant."""
+
+    def f_alone(counts: Floats) -> float:
+        """Return F of sentences of which each stands alone, from counts (3, 1, M, 1)."""
+        choice = metric.choose(counts, np.ones(counts.shape[-2:], dtype=bool))
+        return float(choice.figures[metric.score_name][0])
+
+    for kind, members in cases.groups.items():
+        numbers, places = np.array(members).T
+        yield VariantGroup(
+            *kind,
+            count=len(members),
+            consistent={
+                rule: bootstrap.share(same[numbers, places - 1], numbers)
+                for rule, same in consistent.items()
+            },
+            f=f_alone(counts[..., numbers, places, None]),
+            original_f=f_alone(counts[..., numbers, :1]),
+        )
 
 
 def _results(
@@ -258,12 +273,6 @@ def _results(
         corrections.append(numbers.setdefault(frozenset(made.items()), len(numbers)))
     scores = np.round(metric.sentence_scores(statistics), 4)
     return {"official": scores, "edits": np.array(corrections)}
-
-
-def _f_alone(metric: EditOverlap, counts: Floats) -> float:
-    """Return F of sentences of which each stands alone, from counts (C, 1, M, 1)."""
-    choice = metric.choose(counts, np.ones(counts.shape[-2:], dtype=bool))
-    return float(choice.figures[metric.score_name][0])
 
 
 def _performance(
