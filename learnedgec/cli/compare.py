@@ -16,7 +16,7 @@ from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, terms
 from learnedgec.data.input_warnings import misaligned
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, ShowsEdits, Statistics
+from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.scores import is_sentinel, short_labels
@@ -57,8 +57,66 @@ class _Comparison(inputs.Baseline):
     all_pairs: bool = False
 
 
-def run_compare(arguments: Sequence[str]) -> int:
-    """Run the command; return the exit code, which is that of the gate with `--fail-if-worse`."""
+@dataclass(frozen=True)
+class _Compared:
+    """The systems compared with the baseline by one metric.
+
+    Attributes:
+        metric: the metric.
+        name: its short label.
+        baseline: the statistics of the baseline.
+        rows: a comparison for each other system.
+        own: the comparisons, by system, with the edits that the metric extracts from the references; none
+            if it does so anyway, or reads no gold edits.
+    """
+
+    metric: BoundMetric
+    name: str
+    baseline: Statistics
+    rows: list[BaselineComparison]
+    own: Mapping[str, BaselineComparison]
+
+    def otherwise(self, result: Callable[[BaselineComparison], object]) -> list[BaselineComparison]:
+        """Return the comparisons that have another result by the metric's own edits."""
+        return [
+            row
+            for row in self.rows
+            if row.system in self.own and result(row) != result(self.own[row.system])
+        ]
+
+    def concluded(
+        self, rows: Sequence[BaselineComparison], said: Sequence[BaselineComparison] = ()
+    ) -> list[str]:
+        """Return what the metric says of systems, or that this depends on who marked gold edits.
+
+        Args:
+            rows: some of the comparisons.
+            said: comparisons of which the latter is said elsewhere.
+        """
+        undecided = self.otherwise(lambda row: row.verdict)
+        decided = [row for row in rows if row not in undecided]
+        undecided = [row for row in rows if row in undecided and row not in said]
+        return [
+            *([compared(decided, self.name)] if decided else []),
+            *([self.about_gold(undecided)] if undecided else []),
+        ]
+
+    def about_gold(self, rows: Sequence[BaselineComparison]) -> str:
+        """Return in one sentence why the metric decides nothing about some systems."""
+        differences = (
+            f"{row.system} {row.difference:+.4f} ({row.p}) and {other.difference:+.4f} ({other.p})"
+            for row in rows
+            for other in [self.own[row.system]]
+        )
+        return about_gold(
+            self.name,
+            f"differences from {rows[0].baseline} by the given gold edits, and by those that {self.name} "
+            f"extracts from the same texts: {'; '.join(differences)}",
+        )
+
+
+def _read_options(arguments: Sequence[str]) -> Namespace:
+    """Return the options of the command, checked."""
     about = "Compare systems with a baseline by one or more metrics."
     common = "src hyp ref gold metric baseline fail_if_worse margin format out"
     parser = flags.make_parser("compare", about, common)
@@ -69,166 +127,111 @@ def run_compare(arguments: Sequence[str]) -> int:
     flags.require(options, baseline="old.txt")
     if options.margin and not options.fail_if_worse:
         raise InputError("--margin is for --fail-if-worse; give both, or neither.")
+    return options
+
+
+def run_compare(arguments: Sequence[str]) -> int:
+    """Run the command; return the exit code, which is that of the gate with `--fail-if-worse`."""
+    options = _read_options(arguments)
     task = inputs.read_task(options)
     if options.fail_if_worse:
         _check_gate(options, task)
-    baseline, *_ = task.inputs.systems
-    tested = None if options.all_pairs else baseline
-    resampling = {"baseline": tested, **flags.read_resampling(options)}
-    of_metrics, of_baseline, of_own = [], [], []
-    for metric, statistics in task.statistics():
-        ranking = rank_systems(metric, statistics, **resampling)
-        of_metrics.append(comparisons_with(baseline, ranking))
-        of_baseline.append(statistics[baseline])
-        of_own.append(_with_own_edits(task, metric, baseline, resampling))
-    rows = [row for of_metric in of_metrics for row in of_metric]
-    first, names = rows[0], short_labels(task.labels)
-    sentences = len(task.inputs.sources)
-    too_few = [
-        *too_few_sentences(first.comparisons, sentences, first.level),
-        *too_few_resamples(first.comparisons, first.resamples, first.level),
-    ]
+    by_metric = _compare(task, options)
+    code, verdicts, fields, said = 0, list[str](), dict[str, Any](), list[BaselineComparison]()
+    if options.fail_if_worse:
+        code, verdicts, fields = _gate(task, by_metric, options.margin)
+        # What the gate does not decide is said once, by the gate.
+        said = [row for each in by_metric for row in each.otherwise(_fails(options.margin))]
+    first = by_metric[0].rows[0]
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
-    conclusions, records = list[str](), []
-    for of_metric, own in zip(of_metrics, of_own, strict=True):
-        name = names[of_metric[0].metric]
-        # What the gate does not decide is said once, by the gate.
-        conclusions += _concluded(
-            of_metric, own, name, options.margin if options.fail_if_worse else None
-        )
-        records += [
-            _record(row, signatures[row.metric], *_concluded([row], own, name)) for row in of_metric
-        ]
-    code, verdicts, fields = (
-        _gate(task, of_metrics, of_baseline, of_own, options)
-        if options.fail_if_worse
-        else (0, [], {})
-    )
+    records = [
+        _record(row, signatures[row.metric], *each.concluded([row]))
+        for each in by_metric
+        for row in each.rows
+    ]
     output.emit(
         records,
         options,
         payload={"comparisons": records, **fields},
-        title=f"Differences from {baseline}, with {100 * options.confidence:g}% intervals",
-        caption=_caption(rows, names),
-        table_rows=[
-            row for of_metric in of_metrics for row in _table_rows(of_metric, alone=len(names) == 1)
-        ],
+        title=f"Differences from {first.baseline}, with {100 * options.confidence:g}% intervals",
+        caption=_caption(by_metric),
+        table_rows=[row for each in by_metric for row in _table_rows(each, len(by_metric) == 1)],
         groups=("metric",),
-        metrics=list(names),
-        conclusions=[
-            *conclusions,
-            *verdicts,
-        ],
+        metrics=task.labels,
+        conclusions=[text for c in by_metric for text in c.concluded(c.rows, said)] + verdicts,
         notes=[
             "Wins, ties and losses count sentences; p is two-sided"
             f"{first.correction}.{_uncorrected(first)}",
         ],
         signatures=signatures.values(),
     )
-    output.notice(*too_few)
+    sentences = len(task.inputs.sources)
+    output.notice(
+        *too_few_sentences(first.comparisons, sentences, first.level),
+        *too_few_resamples(first.comparisons, first.resamples, first.level),
+    )
     return code
 
 
+def _compare(task: inputs.Task, options: Namespace) -> list[_Compared]:
+    """Return the comparisons of every system with the first, by each metric."""
+    baseline, *_ = task.inputs.systems
+    tested = None if options.all_pairs else baseline
+    settings = {"baseline": tested, **flags.read_resampling(options)}
+    names = short_labels(task.labels)
+    by_metric = []
+    for metric, statistics in task.statistics():
+        rows = comparisons_with(baseline, rank_systems(metric, statistics, **settings))
+        own = {}
+        if anew := metric.reannotated(task.inputs.references):
+            ranking = rank_systems(anew, anew.compute(task.inputs), **settings)
+            own = {row.system: row for row in comparisons_with(baseline, ranking)}
+        name = names[metric.label]
+        by_metric.append(_Compared(metric, name, statistics[baseline], rows, own))
+    return by_metric
+
+
+# -- the gate ----------------------------------------------------------------------------------------
+
+
+def _fails(margin: float) -> Callable[[BaselineComparison], bool]:
+    """Return whether a comparison is a failure with this margin."""
+    return lambda row: bool(row.failure("", margin))
+
+
 def _gate(
-    task: inputs.Task,
-    of_metrics: Sequence[Sequence[BaselineComparison]],
-    of_baseline: Sequence[Statistics],
-    of_own: Sequence[Mapping[str, BaselineComparison]],
-    options: Namespace,
+    task: inputs.Task, by_metric: Sequence[_Compared], margin: float
 ) -> tuple[int, list[str], dict[str, Any]]:
     """Return what `--fail-if-worse` decides: the exit code, the verdict in words, and fields for programs.
 
     Sentinels have no say.
     """
-    margin, names = options.margin, short_labels(task.labels)
+    fails = _fails(margin)
     decided: list[BaselineComparison] = []
     # Of gold edits of other sentences, every system makes a few by chance.
-    undecided = [*misaligned(*task.inputs), *_foreign_gold(task, of_metrics[0][0])]
+    undecided = [*misaligned(*task.inputs), *_foreign_gold(task, by_metric[0].rows[0])]
     foreign = bool(undecided)
-    for metric, rows, statistics, own in zip(
-        task.metrics, of_metrics, of_baseline, of_own, strict=True
-    ):
-        if is_sentinel(metric.label):
+    for each in by_metric:
+        if is_sentinel(each.metric.label):
             continue
-        others = _otherwise(rows, own, lambda row: bool(row.failure("", margin)))
-        decided += [row for row in rows if row not in others]
-        undecided += _too_few_differ(rows, names[metric.label], margin)
+        others = each.otherwise(fails)
+        decided += [row for row in each.rows if row not in others]
+        undecided += _too_few_differ(each, margin)
         if others:
-            why = _undecided(others, own, names[metric.label])
+            why = each.about_gold(others)
             undecided.append(why[0].lower() + why[1:])
-        elif not foreign and not any(row.failure("", margin) for row in rows):
-            undecided += _too_few_correct(metric.metric, statistics, rows[0], names[metric.label])
+        elif not foreign and not any(map(fails, each.rows)):
+            undecided += _too_few_correct(each)
     # Texts in another order are no worse, but others.
     decided = [] if foreign else decided
+    names = {each.metric.label: each.name for each in by_metric}
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
     return (
         1 if failures else 2 if undecided else 0,
         [*sentences, *(f"not decided: {why}" for why in undecided)],
         {"margin": margin, "failures": failures, "undecided": undecided},
-    )
-
-
-def _with_own_edits(
-    task: inputs.Task,
-    metric: BoundMetric,
-    baseline: str,
-    resampling: Mapping[str, Any],
-) -> dict[str, BaselineComparison]:
-    """Return the comparisons, by system, with the edits that the metric extracts from the references.
-
-    There are none if it does so anyway, or reads no gold edits.
-    """
-    if not (anew := metric.reannotated(task.inputs.references)):
-        return {}
-    ranking = rank_systems(anew, anew.compute(task.inputs), **resampling)
-    return {row.system: row for row in comparisons_with(baseline, ranking)}
-
-
-def _otherwise(
-    rows: Sequence[BaselineComparison],
-    own: Mapping[str, BaselineComparison],
-    result: Callable[[BaselineComparison], object],
-) -> list[BaselineComparison]:
-    """Return the comparisons that have another result by the metric's own edits of the references."""
-    return [row for row in rows if row.system in own and result(row) != result(own[row.system])]
-
-
-def _concluded(
-    rows: Sequence[BaselineComparison],
-    own: Mapping[str, BaselineComparison],
-    name: str,
-    margin: float | None = None,
-) -> list[str]:
-    """Return what a metric of this name says of systems, or that this depends on who marked gold edits.
-
-    With a margin, the systems are left out about which the gate says the latter.
-    """
-    undecided = _otherwise(rows, own, lambda row: row.verdict)
-    decided = [row for row in rows if row not in undecided]
-    if margin is not None:
-        gate = _otherwise(rows, own, lambda row: bool(row.failure("", margin)))
-        undecided = [row for row in undecided if row not in gate]
-    return [
-        *([compared(decided, name)] if decided else []),
-        *([_undecided(undecided, own, name)] if undecided else []),
-    ]
-
-
-def _undecided(
-    rows: Sequence[BaselineComparison], own: Mapping[str, BaselineComparison], metric: str
-) -> str:
-    """Return in one sentence why a metric of this name decides nothing about some systems."""
-    differences = (
-        f"{row.system} {row.difference:+.4f} ({row.p}) and {other.difference:+.4f} ({other.p})"
-        for row in rows
-        for other in [own[row.system]]
-    )
-    return about_gold(
-        metric,
-        f"differences from {rows[0].baseline} by the given gold edits, and by those that {metric} extracts "
-        f"from the same texts: {'; '.join(differences)}",
     )
 
 
@@ -260,33 +263,25 @@ def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
     ]
 
 
-def _too_few_differ(rows: Sequence[BaselineComparison], name: str, margin: float) -> list[str]:
-    """Return which systems lose sentences, but too few for any difference by a metric to be significant.
+def _too_few_differ(compared: _Compared, margin: float) -> list[str]:
+    """Return which systems lose sentences, but too few for any difference to be significant.
 
     A difference within the margin is allowed in any case.
     """
-    needed = sentences_needed(1, rows[0].level)
+    needed = sentences_needed(1, compared.rows[0].level)
     return [
-        f"by {name}, {row.system} and {row.baseline} differ on only {row.differing} of "
+        f"by {compared.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
         f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
         "compare them on more sentences."
-        for row in rows
+        for row in compared.rows
         if row.losses and row.differing < needed and not (margin and row.difference >= -margin)
     ]
 
 
-def _too_few_correct(
-    metric: Metric, statistics: Statistics, row: BaselineComparison, name: str
-) -> list[str]:
-    """Return why a system that is not worse need not be good: the baseline itself makes no gold edits.
-
-    Args:
-        metric: the metric.
-        statistics: the baseline's.
-        row: a comparison with the baseline.
-        name: the metric's name in the sentence.
-    """
-    details = metric.sentence_details(statistics) if isinstance(metric, ShowsEdits) else {}
+def _too_few_correct(compared: _Compared) -> list[str]:
+    """Return why a system that is not worse need not be good: the baseline itself makes no gold edits."""
+    metric, row = compared.metric.metric, compared.rows[0]
+    details = metric.sentence_details(compared.baseline) if isinstance(metric, ShowsEdits) else {}
     if "tp" not in details:
         return []
     correct = details["tp"] > 0
@@ -296,9 +291,9 @@ def _too_few_correct(
     if right >= needed:
         return []
     return [
-        f"{row.baseline} scores {row.baseline_score:.4f} by {name}, with a correct edit in {right:,} of "
-        f"{with_gold:,} sentences that have gold edits, so hardly any system could be worse (at least "
-        f"{needed:,} are needed); check the gold edits."
+        f"{row.baseline} scores {row.baseline_score:.4f} by {compared.name}, with a correct edit in "
+        f"{right:,} of {with_gold:,} sentences that have gold edits, so hardly any system could be worse "
+        f"(at least {needed:,} are needed); check the gold edits."
     ]
 
 
@@ -333,6 +328,9 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
         raise InputError(f"--fail-if-worse could never fail: {reasons[0]}")
 
 
+# -- the table ---------------------------------------------------------------------------------------
+
+
 def _record(row: BaselineComparison, signature: str, sentence: str) -> dict[str, Any]:
     """Return all fields of a comparison as a flat record, for programs."""
     record = asdict(row)
@@ -351,42 +349,41 @@ def _uncorrected(row: BaselineComparison) -> str:
     )
 
 
-def _caption(rows: Sequence[BaselineComparison], names: Mapping[str, str]) -> str:
+def _caption(by_metric: Sequence[_Compared]) -> str:
     """Return the caption of the table for a paper."""
-    row = rows[0]
-    test = describe_test("paired-bootstrap", [each.differing for each in rows])
-    bold = f" Bold: scores significantly above that of {row.baseline}."
+    rows = [row for each in by_metric for row in each.rows]
+    first = rows[0]
+    test = describe_test("paired-bootstrap", [row.differing for row in rows])
+    bold = f" Bold: scores significantly above that of {first.baseline}."
+    labels = [each.metric.label for each in by_metric]
     return (
-        f"Differences from {row.baseline} by {', '.join(names.values())}, with {100 * row.level:g}% "
-        f"intervals; win/tie/loss counts sentences. p: of the difference from {row.baseline}{row.correction}."
-        f"{_uncorrected(row)}{terms.explain_bold(bold, list(names))} All by {test} with "
-        f"{row.resamples:,} resamples."
+        f"Differences from {first.baseline} by {', '.join(each.name for each in by_metric)}, with "
+        f"{100 * first.level:g}% intervals; win/tie/loss counts sentences. p: of the difference from "
+        f"{first.baseline}{first.correction}.{_uncorrected(first)}{terms.explain_bold(bold, labels)} All by "
+        f"{test} with {first.resamples:,} resamples."
     )
 
 
-def _table_rows(rows: Sequence[BaselineComparison], *, alone: bool) -> list[dict[str, Any]]:
+def _table_rows(compared: _Compared, alone: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system.
 
-    Scores significantly above the baseline's are in bold, except those of sentinels. The name of a single
-    metric is left out.
+    Scores significantly above the baseline's are in bold, except those of sentinels. The name of a metric
+    that is alone is left out.
     """
-    first = rows[0]
+    first = compared.rows[0]
     name = {} if alone else {"metric": first.metric}
     dashes = dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")
     table = [{**name, "system": first.baseline, "score": first.baseline_score, **dashes}]
-    for row in rows:
+    for row in compared.rows:
         better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
-        table.append(
-            {
-                **name,
-                "system": row.system,
-                "score": output.Bold(row.score) if better else row.score,
-                "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
-                "interval": "–"
-                if np.isnan(row.difference_bounds[0])
-                else "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
-                "p": row.p.removeprefix("p ").removeprefix("= "),
-                "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-            }
-        )
+        bounded = not np.isnan(row.difference_bounds[0])
+        cells = {
+            "system": row.system,
+            "score": output.Bold(row.score) if better else row.score,
+            "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
+            "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
+            "p": row.p.removeprefix("p ").removeprefix("= "),
+            "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
+        }
+        table.append({**name, **cells})
     return table
