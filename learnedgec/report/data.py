@@ -25,6 +25,7 @@ from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import plain
 from learnedgec.edits.annotators import available_annotator
+from learnedgec.errors import collected
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.cards import card_name, summary
@@ -413,10 +414,12 @@ def _lenses_and_errors(
     errors = None
     if annotated.references is not None:
         errant = sentences.typed_errant(annotator, annotated)
-        compared = sentences.compare_edits(errant, annotated, edits, runtime)
+        bound = bind_one(errant, runtime)
+        # The runtime remembers the edits of the outputs. Only metrics that were asked for give notices.
+        with collected():
+            compared = benchmark_statistics(bound, annotated)
         errors = sentences.describe_types(errant, compared)
         # If no metric shows edits, ERRANT shows them.
-        bound = bind_one(errant, runtime)
         shown = shown or {bound: [*map(bound.score_of, compared)]}
     lenses = [
         {"name": metric.label}

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
@@ -22,7 +21,6 @@ from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import bind_one
 
 # Missing, replacement, unnecessary, and no edit; types that are not ERRANT's count as replacement.
 _OPERATIONS = ("M", "R", "U", "")
@@ -341,26 +339,3 @@ def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
         for edit in reference.edits or ()
     )
     return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
-
-
-def compare_edits(
-    errant: Errant, benchmark: Benchmark, edits: EditTable, runtime: Runtime
-) -> list[Statistics]:
-    """Return ERRANT's statistics of every system; existing edits are used if their types are ERRANT's.
-
-    Args:
-        errant: ERRANT with types.
-        benchmark: outputs, and references with their edits.
-        edits: the edits of all outputs.
-        runtime: how to run.
-    """
-    if errant.reannotate:
-        return benchmark_statistics(bind_one(errant, runtime), benchmark)
-    compared: dict[str, Statistics] = {}
-    for systems, references in benchmark.by_references():
-        assert references is not None
-        for system, hypotheses in systems.items():
-            pairs = zip(benchmark.sources, hypotheses, strict=True)
-            of_system = [edits[pair] for pair in pairs]
-            compared[system] = errant.compare(benchmark.sources, of_system, references)
-    return [compared[system] for system in benchmark.systems]
