@@ -1,7 +1,8 @@
-"""Flags that several commands share, and flags made from the fields of a dataclass."""
+"""Flags that commands share, flags made from the fields of a dataclass, and their completion in shells."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from argparse import SUPPRESS, Action, ArgumentError
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +16,9 @@ from docstring_parser import google
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
+from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.cli.output import add_output_flags, remark
+from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import (
     check_dashes,
@@ -25,11 +28,11 @@ from learnedgec.data.configuration import (
     wrong_value,
 )
 from learnedgec.edits.annotators import describe_annotator
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, needs
 from learnedgec.evaluators.released import RATED, RELEASES
 from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.registry import read_name
+from learnedgec.metrics.registry import METRICS, read_name
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.progress import PROFILE
 from learnedgec.runtime.runtime import Runtime
@@ -48,10 +51,10 @@ _FLAGS = {
 
 
 # The argument with which a command gives its parser instead of running.
-PRINT_PARSER = "--print-parser"
+_PRINT_PARSER = "--print-parser"
 
 
-class FoundParser(BaseException):
+class _FoundParser(BaseException):
     """Carries a command's parser out of the command."""
 
     def __init__(self, parser: ArgumentParser) -> None:
@@ -68,8 +71,8 @@ class _Parser(ArgumentParser):
     common: tuple[str, ...] = ()
 
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
-        if PRINT_PARSER in args:
-            raise FoundParser(self)
+        if _PRINT_PARSER in args:
+            raise _FoundParser(self)
         if "--help-all" in args:
             self.common, args = (), ["--help"]
         try:
@@ -392,3 +395,81 @@ def read_bound(options: Namespace) -> tuple[list[BoundMetric], Runtime]:
     metrics = bind(read_metrics(options), runtime)
     introduce_evaluator(metrics, options)
     return metrics, runtime
+
+
+# -- completion in shells ----------------------------------------------------------------------------
+
+# Options whose values are files, and those whose values are names.
+_FILES = ("src", "hyp", "ref", "gold", "config", "out", "baseline", "plot", "cache_dir")
+_NAMES: dict[str, Iterable[str]] = {
+    "metric": METRICS,
+    "benchmark": BENCHMARKS,
+    "compare": BENCHMARKS,
+}
+
+
+def completion(shell: str) -> str:
+    """Return the script by which a shell completes commands, options and names.
+
+    Args:
+        shell: `bash`, `zsh` or another one that shtab knows.
+
+    Raises:
+        MissingDependencyError: shtab is not installed.
+        InputError: it knows no such shell.
+    """
+    with needs("completion", "--print-completion"):
+        import shtab
+    if shell not in shtab.SUPPORTED_SHELLS:
+        shells = ", ".join(shtab.SUPPORTED_SHELLS)
+        raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")
+    root = argparse.ArgumentParser(prog="learnedgec")
+    parsers = root.add_subparsers()
+    for name, summary in COMMANDS.items():
+        parsers.add_parser(name, help=summary)
+        parsers.choices[name] = _with_subcommands(name)
+    script: str = shtab.complete(root, shell)
+    return script
+
+
+def _with_subcommands(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with those of its own commands."""
+    if name not in SUBCOMMANDS:
+        return _parser_of(name)
+    # A parser of jsonargparse has no subparsers of argparse.
+    own = [] if name in GROUPS else [_parser_of(name)]
+    parser = argparse.ArgumentParser(parents=own, add_help=not own)
+    parsers = parser.add_subparsers()
+    for word in SUBCOMMANDS[name]:
+        parsers.add_parser(word)
+        parsers.choices[word] = _parser_of(f"{name} {word}")
+    return parser
+
+
+def _parser_of(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, which says what takes files and what takes names."""
+    import shtab
+
+    from learnedgec.cli.train import build_sweep_parser
+
+    parser = argparse.ArgumentParser()
+    if name == "train":
+        # Only the commonest options, since its own parser takes seconds to build.
+        for option in ("--config", "--init", "--name", "--output", "--runs", "--seeds"):
+            parser.add_argument(option)
+        parser.add_argument("--for", choices=("ratings", "pairs", "parallel"))
+        for flag in ("--resume", "--overwrite", "--average", "--quiet"):
+            parser.add_argument(flag, action="store_true")
+    elif name == "sweep":
+        parser = build_sweep_parser()
+    else:
+        try:
+            find_command(name)([_PRINT_PARSER])
+        except _FoundParser as found:
+            parser = found.parser
+    for action in parser._actions:
+        if action.dest in _NAMES:
+            action.choices = list(_NAMES[action.dest])
+        if action.dest in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    return parser

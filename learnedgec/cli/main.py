@@ -144,7 +144,7 @@ def _run_command(words: list[str]) -> int:
         print(f"learnedgec {__version__}")
         return 0
     if words[0] == "--print-completion":
-        from learnedgec.cli.completion import completion
+        from learnedgec.cli.flags import completion
 
         print(completion(words[1] if len(words) > 1 else "bash"))
         return 0

@@ -37,6 +37,8 @@ def test_bash_completes_commands_options_and_names(run: Any, tmp_path: Path) -> 
     assert completed(script, "meta", "--benchmark", "gme") == {"gmeg"}
     assert completed(script, "robust", "att") == {"attack"}
     assert completed(script, "train", "--for", "pa") == {"pairs", "parallel"}
+    (tmp_path / "mine.yaml").touch()
+    assert completed(script, "train", "--config", "mi") == {"mine.yaml"}
 
 
 def test_another_shell_is_refused(run: Any) -> None:
