@@ -24,7 +24,7 @@ from learnedgec.data.tables import Row, aligned, cell, columns_of, display_width
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import short_labels
-from learnedgec.plotting.style import check_plotting
+from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.plotting.style import (
+from learnedgec.plotting import (
     COLOURS,
     COLUMN,
     GREY,

@@ -13,7 +13,7 @@ import numpy as np
 from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation
 from learnedgec.analysis.meta.measures import measure_name
 from learnedgec.analysis.ranking import SystemRanking
-from learnedgec.plotting.style import (
+from learnedgec.plotting import (
     COLOURS,
     COLUMN,
     GREY,

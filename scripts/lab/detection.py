@@ -28,7 +28,7 @@ from learnedgec import Runtime
 from learnedgec.applications.confidence import word_log_odds
 from learnedgec.data.catalog.sentences import Case, load_cases
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.plotting.style import new_figure, style
+from learnedgec.plotting import new_figure, style
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.training.pairs.referenced import wrong_words
 from learnedgec.types import Floats

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.plotting.style import COLOURS, GREY, MARKERS, label_rows, new_figure, style
+from learnedgec.plotting import COLOURS, GREY, MARKERS, label_rows, new_figure, style
 
 DOCS = Path(__file__).parents[2] / "docs"
 WIDTH = 5.2  # inches; a phone shows the text at two thirds
