@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -39,10 +38,8 @@ _BELOW = {
 # The width of a table that no terminal shows.
 _WIDTH = 100
 
-# Stands for a space at which no line breaks.
-_GLUE = "\ue000"
-# Stands beside a letter that takes two columns of a terminal.
-_HALF = "\ue001"
+# What no line break divides: a word, an interval or a p-value.
+_WORD = re.compile(r"(?:\[[^]]*\]|\bp [<≤=] |\S)+")
 
 # What marks the results of a metric on sentences that it was tuned or trained on, and what it means.
 TUNED_MARK = "*"
@@ -139,7 +136,8 @@ def notice(*messages: str) -> None:
     width = min(shutil.get_terminal_size().columns, _WIDTH)
     for message in messages:
         # A log keeps each notice on one line.
-        print(_wrapped(message, width) if sys.stderr.isatty() else message, file=sys.stderr)
+        lines = _wrapped(message, width) if sys.stderr.isatty() else [message]
+        print(*lines, sep="\n", file=sys.stderr)
 
 
 def notice_daily(*messages: str) -> None:
@@ -207,44 +205,27 @@ def emit(
     """
     table_rows = rows if table_rows is None else table_rows
     signatures = list(dict.fromkeys(signatures))
+    if options.format == "table":
+        width = None if getattr(options, "wide", False) else _columns(options)
+        table = format_table(table_rows, width, groups=groups, metrics=metrics)
+        if getattr(options, "notes", None) is not None:
+            notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
+        text = "\n".join(filter(None, [title, table])) + _wrapped_lines(conclusions, options)
+        emit_text(text, options, notes=notes, signatures=signatures)
+        return
     if options.format == "json":
         content = plain(rows if payload is None else payload)
         if isinstance(content, dict):
             said = {"conclusions": [*conclusions], "notes": [*notes]}
             content |= {name: lines for name, lines in said.items() if lines}
-        emit_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", options)
-    elif options.format in ("csv", "tsv"):
-        emit_text(_separated(rows, "," if options.format == "csv" else "\t"), options)
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     elif options.format == "latex":
         cells = table_rows if latex_rows is None else latex_rows
         text = _latex(cells, caption or title, short_labels(metrics), groups)
         text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
-        emit_text(text, options)
     else:
-        terminal = options.out == "-" and sys.stdout.isatty()
-        columns = shutil.get_terminal_size().columns if terminal else _WIDTH
-        width = None if getattr(options, "wide", False) else columns
-        table = format_table(table_rows, width, groups=groups, metrics=metrics)
-        room = min(columns, _WIDTH)
-        if getattr(options, "notes", None) is not None:
-            notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
-        wrapped, notes = ([_wrapped(t, room) for t in texts] for texts in (conclusions, notes))
-        text = "\n".join(filter(None, [title, table])) + "".join(f"{line}\n" for line in wrapped)
-        emit_text(text, options, notes=notes, signatures=signatures)
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    """Return a sentence on lines of this width, which break at spaces."""
-    text = _glued(sentence)
-    if not text.isascii():
-        text = "".join(letter + _HALF * (display_width(letter) - 1) for letter in text)
-    filled = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    return filled.replace(_GLUE, " ").replace(_HALF, "")
-
-
-def _glued(text: str) -> str:
-    """Return a text in which no line breaks within an interval or a p-value."""
-    return re.sub(r"\[[^]]*\]|\bp [<≤=] \S", lambda found: found[0].replace(" ", _GLUE), text)
+        text = _separated(rows, "," if options.format == "csv" else "\t")
+    emit_text(text, options)
 
 
 def emit_text(
@@ -255,17 +236,17 @@ def emit_text(
     Args:
         text: the result.
         options: with `format`, `out` and perhaps `notes`, `signatures` and `quiet`.
-        notes: about the result; a file has them in any case.
+        notes: sentences about the result; a file has them in any case.
         signatures: the signatures of the scores; a file has them in any case.
     """
     to_file = options.out != "-"
     hidden = []
     for name, about, lines in (
-        ("notes", "explain", notes),
-        ("signatures", "signatures", signatures),
+        ("notes", "explain", _wrapped_lines(notes, options)),
+        ("signatures", "signatures", "".join(f"{line}\n" for line in signatures)),
     ):
         if to_file or getattr(options, name, False):
-            text += "".join(f"{line}\n" for line in lines)
+            text += lines
         elif lines:
             hidden.append(f"{about}: --{name}")
     write_text(options.out, text)
@@ -273,6 +254,30 @@ def emit_text(
         remark(f"wrote {options.out}", options)
     if hidden:
         remark("; ".join(hidden), options)
+
+
+def _columns(options: Any) -> int:
+    """Return the width of what shows the result."""
+    terminal = options.out == "-" and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if terminal else _WIDTH
+
+
+def _wrapped_lines(sentences: Iterable[str], options: Any) -> str:
+    """Return each sentence on lines of its own, none wider than what shows the result."""
+    width = min(_columns(options), _WIDTH)
+    return "".join(f"{line}\n" for text in sentences for line in _wrapped(text, width))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text on lines of this width, which break at spaces."""
+    lines: list[str] = []
+    for word in _WORD.findall(text):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and display_width(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines or [""]
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
@@ -354,8 +359,7 @@ def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
     for column in (first, *left):
         cells = [cell(row.get(column)) for row in rows]
         texts = [*_heading(column).split("\n"), *cells]
-        # A line break parts words; an interval stays whole.
-        words = [word for text in texts for word in re.findall(r"\[[^]]*\]|\S+", text)]
+        words = [word for text in texts for word in _WORD.findall(text)]
         least[column] = max(map(display_width, words), default=0)
         of_cells[column] = max(map(display_width, cells))
         most[column] = max(map(display_width, texts))
@@ -398,7 +402,7 @@ def _cell_lines(
 ) -> Sequence[Sequence[str]]:
     """Return the lines of a row whose cells wrap at words, from their first or up to their last lines."""
     wrapped = [
-        [part for line in text.split("\n") for part in _wrapped(line, max(width, 1)).split("\n")]
+        [part for line in text.split("\n") for part in _wrapped(line, width)]
         for text, width in zip(cells, widths.values(), strict=True)
     ]
     if last:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from textwrap import fill
 from types import SimpleNamespace
 
 from jsonargparse import Namespace
@@ -255,7 +254,7 @@ def _print_status(study: Study, options: Namespace) -> None:
     text = "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows)
     terms = explain_terms([row for _, rows in parts for row in rows], ())
     shown = SimpleNamespace(out="-", notes=options.notes, quiet=options.quiet)
-    emit_text(text, shown, notes=[fill(term, 100) for term in terms])
+    emit_text(text, shown, notes=terms)
     for row in status.raters:
         if row["random"]:
             notice(f"{row['rater']} cannot be told from somebody who answers at random.")
