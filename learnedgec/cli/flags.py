@@ -6,7 +6,6 @@ import argparse
 import re
 from argparse import SUPPRESS, Action, ArgumentError
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import NoneType
@@ -17,9 +16,8 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
 from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
-from learnedgec.cli.output import add_output_flags, remark
+from learnedgec.cli.output import add_output_flags, first_time, notice
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
-from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.configuration import (
     check_dashes,
     unknown_argument,
@@ -342,26 +340,18 @@ def read_metrics(options: Namespace) -> list[NamedMetric]:
 
 
 def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> None:
-    """Say what a released evaluator is when a metric reads it for the first time.
-
-    A file in the cache's folder remembers that it was said.
-    """
+    """Say what a released evaluator is when a metric reads it for the first time."""
     names = {package.manifest["name"] for metric in metrics for package in metric.packages}
     for name in names & RELEASES.keys():
-        said = cache_folder() / f"introduced-{name}"
-        if options.quiet or said.exists():
+        if options.quiet or not first_time(f"introduced-{name}"):
             continue
         published, metric = ("SOME or IMPARA", "some") if name == RATED else ("IMPARA", "impara")
         release = RELEASES[name]
         terms = f"It is for research only: its licence is {release.licence} (learnedgec evaluators {name}). "
-        remark(
+        notice(
             f"{name} is learnedgec's own evaluator, not the published checkpoint of {published}, so write "
-            f"{metric}[{name}] in a paper. {'' if release.products else terms}You read this once.",
-            options,
+            f"{metric}[{name}] in a paper. {'' if release.products else terms}You read this once."
         )
-        with suppress(OSError):
-            said.parent.mkdir(parents=True, exist_ok=True)
-            said.touch()
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:

@@ -141,15 +141,24 @@ def notice(*messages: str) -> None:
 
 
 def notice_daily(*messages: str) -> None:
-    """Print important notices that were not printed today; files in the cache's folder remember them."""
+    """Print important notices that were not printed today."""
     for message in messages:
-        said = cache_folder() / "said" / key_of(message)
-        if said.exists() and date.fromtimestamp(said.stat().st_mtime) == date.today():
-            continue
-        notice(message)
-        with suppress(OSError):
-            said.parent.mkdir(parents=True, exist_ok=True)
-            said.touch()
+        if first_time(key_of(message), daily=True):
+            notice(message)
+
+
+def first_time(name: str, *, daily: bool = False) -> bool:
+    """Return whether this is called for the first time with a name, or else the first time today.
+
+    Files in the cache's folder remember it.
+    """
+    said = cache_folder() / "said" / name
+    if said.exists() and (not daily or date.fromtimestamp(said.stat().st_mtime) == date.today()):
+        return False
+    with suppress(OSError):
+        said.parent.mkdir(parents=True, exist_ok=True)
+        said.touch()
+    return True
 
 
 def remark(message: str, options: Any) -> None:
