@@ -379,12 +379,11 @@ def read_runtime(options: Namespace) -> Runtime:
     return read_fields(Runtime, options, progress=not options.quiet)
 
 
-def read_bound(options: Namespace) -> tuple[list[BoundMetric], Runtime]:
-    """Return the metrics that `--metric` names, bound, and the runtime."""
-    runtime = read_runtime(options).bound()
-    metrics = bind(read_metrics(options), runtime)
+def read_bound(options: Namespace) -> list[BoundMetric]:
+    """Return the metrics that `--metric` names, bound with one runtime."""
+    metrics = bind(read_metrics(options), read_runtime(options))
     introduce_evaluator(metrics, options)
-    return metrics, runtime
+    return metrics
 
 
 # -- completion in shells ----------------------------------------------------------------------------

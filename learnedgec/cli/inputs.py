@@ -141,16 +141,14 @@ def add_scoring(parser: ArgumentParser) -> None:
 
 def read_task(options: Namespace) -> Task:
     """Read what the flags name; a baseline comes first among the systems."""
-    metrics, runtime = flags.read_bound(options)
+    metrics = flags.read_bound(options)
     baseline = options.get("baseline")
     if baseline and not options.get("pool"):
         baseline = _put_baseline_first(options)
-    return replace(read_inputs(options, metrics, runtime), baseline=baseline)
+    return replace(read_inputs(options, metrics), baseline=baseline)
 
 
-def read_inputs(
-    options: Namespace, metrics: Sequence[BoundMetric] = (), runtime: Runtime = Runtime()
-) -> Task:
+def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task:
     """Read and check the files that the input flags name, for these metrics.
 
     Raises:
@@ -162,7 +160,7 @@ def read_inputs(
         _read_pool if options.get("pool") else _read_tables if options.get("jsonl") else _read_files
     )
     texts, files = read(options)
-    runtime = replace(runtime, tokenise=options.tokenise)
+    runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.tokenise)
     # Commands print the texts that are scored, so they are tokenised here.
     inputs = checked_inputs(metrics, *texts, runtime)
     sources = inputs.sources
@@ -187,15 +185,15 @@ def _put_baseline_first(options: Namespace) -> str:
             raise UnknownNameError("column of outputs", options.baseline, outputs)
         outputs.sort(key=lambda name: name != options.baseline)
         return str(options.baseline)
-    paths = options.jsonl or system_files(options.hyp or ())
-    baseline: str = by_system(paths).get(options.baseline, options.baseline)
+    files = by_system(options.jsonl) if options.jsonl else system_files(options.hyp or ())
+    baseline: str = files.get(options.baseline, options.baseline)
     if Path(baseline).is_dir():
         raise InputError(f"--baseline {baseline} is a folder; name one output, or its file.")
     place = Path(baseline).resolve()
-    paths = [path for path in paths if path == "-" or Path(path).resolve() != place]
-    if not paths:
+    others = [path for path in files.values() if path == "-" or Path(path).resolve() != place]
+    if not others:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
-    paths = [baseline, *paths]
+    paths = [baseline, *others]
     options["jsonl" if options.jsonl else "hyp"] = paths
     return next(iter(by_system(paths)))
 
@@ -215,10 +213,10 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
         flags.require(options, src="source.txt")
     annotated = [sentence.source for sentence in read_m2(gold)] if gold else []
     sources = _read_sentences(src) if src else annotated
-    paths = system_files(options.hyp)
-    systems = read_systems(paths)
     named_sources = (src or gold, sources)
-    check_lengths(named_sources, *zip(paths, systems.values(), strict=True))
+    paths = system_files(options.hyp)
+    systems = {name: _read_sentences(path) for name, path in paths.items()}
+    check_lengths(named_sources, *zip(paths.values(), systems.values(), strict=True))
     references = None
     if gold and options.tokenise == "spacy":
         from learnedgec.edits.tokenisation import tokenise, tokenise_references
@@ -232,17 +230,17 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     elif ref:
         references = References.from_files(*ref)
         check_lengths(named_sources, (ref[0], references.texts()))
-    files = [path for path in (src, *paths, *(ref or ()), gold) if path]
+    files = [path for path in (src, *paths.values(), *(ref or ()), gold) if path]
     return Inputs(sources, systems, references), files
 
 
-def system_files(paths: Sequence[str]) -> list[str]:
-    """Return the files of systems' outputs; a folder stands for its files, sorted.
+def system_files(paths: Sequence[str]) -> dict[str, str]:
+    """Return the files of systems' outputs, by the system's name; a folder stands for its files, sorted.
 
     Hidden files, Markdown files and a README in a folder are left out, and a notice names them.
 
     Raises:
-        InputError: a folder holds no file.
+        InputError: a folder holds no file, or one file was given twice.
     """
     files: list[str] = []
     for path in paths:
@@ -258,12 +256,12 @@ def system_files(paths: Sequence[str]) -> list[str]:
                 f"the folder {path} holds no file; one file for each system's output was expected."
             )
         files += [os.fspath(file) for file in inside if file.name not in left_out]
-    return files
+    return by_system(files)
 
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
-    """Return the sentences of each file, which may be in a folder (`system_files`), by its system's name."""
-    return {name: _read_sentences(path) for name, path in by_system(system_files(paths)).items()}
+    """Return the sentences of each system, by its name; see `system_files`."""
+    return {name: _read_sentences(path) for name, path in system_files(paths).items()}
 
 
 def _read_sentences(path: str) -> list[str]:
@@ -310,10 +308,11 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
         raise InputError(
             f"{benchmark.name} does not say which system wrote which output; choose another pool."
         )
-    paths, systems = system_files(options.hyp or ()), read_systems(options.hyp or ())
+    paths = system_files(options.hyp or ())
+    systems = {name: _read_sentences(path) for name, path in paths.items()}
     if options.src:
         given = _read_sentences(options.src)
-        check_lengths((options.src, given), *zip(paths, systems.values(), strict=True))
+        check_lengths((options.src, given), *zip(paths.values(), systems.values(), strict=True))
         lines = {tuple(text.split()): n for n, text in reversed(list(enumerate(given)))}
         missing = [text for text in benchmark.sources if tuple(text.split()) not in lines]
         if missing:
@@ -323,11 +322,11 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
             )
         rows = [lines[tuple(text.split())] for text in benchmark.sources]
         systems = {name: [texts[row] for row in rows] for name, texts in systems.items()}
-    for path, texts in zip(paths, systems.values(), strict=True):
+    for name, texts in systems.items():
         if len(texts) != len(benchmark.sources):
             raise InputError(
-                f"{path} has {len(texts):,} lines and {benchmark.name} {len(benchmark.sources):,} sentences; "
-                "name the sources of the lines with --src, so that those of the pool can be found."
+                f"{paths[name]} has {len(texts):,} lines and {benchmark.name} {len(benchmark.sources):,} "
+                "sentences; name the sources of the lines with --src, so that those of the pool can be found."
             )
     if same := benchmark.systems.keys() & systems.keys():
         raise InputError(f"{benchmark.name} has a system {min(same)} as well; rename your file.")
@@ -339,7 +338,7 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
         )
     pool = {n: list(t) for n, t in benchmark.systems.items() if n not in benchmark.excluded}
     inputs = Inputs(benchmark.sources, pool | systems, benchmark.references)
-    return inputs, [path for path in (options.src, *paths) if path]
+    return inputs, [path for path in (options.src, *paths.values()) if path]
 
 
 # -- tables ----------------------------------------------------------------------------------------

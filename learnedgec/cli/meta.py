@@ -123,7 +123,8 @@ def run_meta(arguments: Sequence[str]) -> None:
     }
     named = flags.read_metrics(options) if options.metric else []
     _check(options, named, benchmarks)
-    metrics, runtime = flags.read_bound(options) if named else ([], flags.read_runtime(options))
+    metrics = flags.read_bound(options) if named else []
+    runtime = metrics[0].runtime if metrics else flags.read_runtime(options)
     evaluations = _evaluate(options, metrics, benchmarks, protocols, runtime)
     if options.plot:
         for evaluation in evaluations:

@@ -85,7 +85,7 @@ def run_report(arguments: Sequence[str]) -> None:
     if options.benchmark:
         names = ("src", "hyp", "jsonl", "ref", "gold")
         flags.check_absent(options, names, "a benchmark contains its own sentences")
-        metrics, runtime = flags.read_bound(options)
+        metrics = flags.read_bound(options)
         # A benchmark's baseline is one of its systems.
         baseline = options.baseline
         benchmark = load_benchmark(options.benchmark)
@@ -95,8 +95,8 @@ def run_report(arguments: Sequence[str]) -> None:
     else:
         task = inputs.read_task(options)
         metrics, baseline, files = task.metrics, task.baseline, task.files
-        runtime = metrics[0].runtime
         build = partial(build_report, metrics, *task.inputs)
+    runtime = metrics[0].runtime
     settings = ReportSettings(
         title=options.title,
         attribution=bind(attributed, runtime) if attributed else (),

@@ -251,13 +251,15 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
         write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options))])
         return
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
-    metrics, runtime = flags.read_bound(options)
+    metrics = flags.read_bound(options)
     settings, parts = _read_settings(options), _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
         result
         for metric in metrics
-        for result in evaluate_systems(metric, parts, systems, **settings, runtime=runtime)
+        for result in evaluate_systems(
+            metric, parts, systems, **settings, runtime=metrics[0].runtime
+        )
     ]
     summary = "cases count system metric original upper lower delta crs p_crs"
     of_groups = "dimension group count consistent f original_f"
@@ -312,12 +314,14 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
     parser = _parser("metrics", about, _MetricCases, "cases")
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
-    metrics, runtime = flags.read_bound(options)
+    metrics = flags.read_bound(options)
     parts = _read_parts(options)
     for name in _expanded(options.case):
         for metric in metrics:
             output.notice_daily(*(f"{name}: {message}" for message in contamination(metric, name)))
-    results = evaluate_preferences(metrics, parts, **_read_settings(options), runtime=runtime)
+    results = evaluate_preferences(
+        metrics, parts, **_read_settings(options), runtime=metrics[0].runtime
+    )
     summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
     of_groups = "dimension group count consistent accuracy"
     _emit_estimates(
@@ -357,7 +361,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, attack="conll14")
-    metrics, runtime = flags.read_bound(options)
+    metrics = flags.read_bound(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":
@@ -370,7 +374,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
         references: References | None = corpus.references
         honest = inputs.read_systems(options.hyp) if options.hyp else honest_outputs()
     else:
-        sources, honest, references = inputs.read_inputs(options, metrics, runtime).inputs
+        sources, honest, references = inputs.read_inputs(options, metrics).inputs
     attacks: Mapping[str, Sequence[str]] = (
         load_outputs(f"attack:{name}")
         if name in ("conll14", "bea19-dev")
@@ -378,7 +382,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     )
     resampling = flags.read_resampling(options)
     results = evaluate_attacks(
-        metrics, sources, attacks, honest, references, **resampling, runtime=runtime
+        metrics, sources, attacks, honest, references, **resampling, runtime=metrics[0].runtime
     )
     fields = "metric attack honest count preferred ties attack_score honest_score rank"
     shown = [r for r in results if options.show == "systems" or r.honest == ALL]

@@ -67,7 +67,7 @@ def run_score(arguments: Sequence[str]) -> int:
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if wants_blocks(options):
-        metrics, _ = flags.read_bound(options)
+        metrics = flags.read_bound(options)
         corpus = score_blocks(metrics, options)
         if corpus.scores:
             _emit_scores(metrics, corpus.scores, options, corpus.scored, corpus.to_dict())
@@ -414,8 +414,9 @@ def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
             flags.check_absent(options, others, f"--{kind} contains the whole input")
             return open_records(by_system(options[kind]), kind, options.block_size, copies)
     flags.require(options, hyp="out/*.txt", src="source.txt")
-    systems = by_system(system_files(options.hyp))
-    return open_lines(options.src, systems, options.ref or (), options.block_size, copies)
+    return open_lines(
+        options.src, system_files(options.hyp), options.ref or (), options.block_size, copies
+    )
 
 
 def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:

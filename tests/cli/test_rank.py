@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec.data.text import write_lines
+from learnedgec.data.text import read_lines, write_lines
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_overlap import M2
 
@@ -50,10 +50,12 @@ def test_the_baseline_may_be_named_by_another_path_or_link(run: Any, command: st
 
 
 def test_a_pool_adds_its_systems_sentences_and_references(run: Any) -> None:
-    Path("new.txt").write_bytes(Path("embedded/systems/strong.txt").read_bytes())
+    for name in ("new.txt", "out/new.txt", "out/README.md"):
+        write_lines(name, read_lines("embedded/systems/strong.txt"))
     rest = "--metric gleu --resamples 150 --format csv"
     # The pool is a folder; `sample` is the same benchmark, in which people judged the sources too.
-    ranked = run(f"rank --pool sample --hyp new.txt {rest}")
+    ranked = run(f"rank --pool sample --hyp out {rest}")
+    assert ranked.err.count("README.md left out") == 1
     rows = {row["system"]: row for row in ranked.rows}
     assert set(rows) == {"careful", "eager", "new", "source", "strong", "weak"}
     scores = {system: float(row["score"]) for system, row in rows.items()}
