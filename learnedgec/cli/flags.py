@@ -55,8 +55,14 @@ _PRINT_PARSER = "--print-parser"
 class _FoundParser(BaseException):
     """Carries a command's parser out of the command."""
 
-    def __init__(self, parser: ArgumentParser) -> None:
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
+
+
+def give_parser(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """Leave a command with its parser, if `completion` asks for it."""
+    if _PRINT_PARSER in arguments:
+        raise _FoundParser(parser)
 
 
 class _Parser(ArgumentParser):
@@ -69,8 +75,7 @@ class _Parser(ArgumentParser):
     common: tuple[str, ...] = ()
 
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
-        if _PRINT_PARSER in args:
-            raise _FoundParser(self)
+        give_parser(self, args)
         if "--help-all" in args:
             self.common, args = (), ["--help"]
         try:
@@ -439,8 +444,6 @@ def _parser_of(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command, which says what takes files and what takes names."""
     import shtab
 
-    from learnedgec.cli.train import build_sweep_parser
-
     parser = argparse.ArgumentParser()
     if name == "train":
         # Only the commonest options, since its own parser takes seconds to build.
@@ -449,8 +452,6 @@ def _parser_of(name: str) -> argparse.ArgumentParser:
         parser.add_argument("--for", choices=("ratings", "pairs", "parallel"))
         for flag in ("--resume", "--overwrite", "--average", "--quiet"):
             parser.add_argument(flag, action="store_true")
-    elif name == "sweep":
-        parser = build_sweep_parser()
     else:
         try:
             find_command(name)([_PRINT_PARSER])

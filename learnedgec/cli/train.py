@@ -183,7 +183,9 @@ def run_sweep(arguments: Sequence[str]) -> None:
     from learnedgec.plotting.scores import plot_sweep
     from learnedgec.tuning.sweep import SweepPlan, sweep
 
-    known, words = build_sweep_parser().parse_known_args(list(arguments))
+    parser = build_sweep_parser()
+    flags.give_parser(parser, arguments)
+    known, words = parser.parse_known_args(list(arguments))
     options = output.with_format(Namespace(**vars(known)))  # type: ignore[no-untyped-call]
     flags.require(options, space="model.dropout=uniform(0,0.3)")
     space = dict(entry.partition("=")[::2] for entry in options.space)
