@@ -13,7 +13,7 @@ from jsonargparse.typing import NonNegativeFloat
 from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
 from learnedgec.analysis.conclusions import about_gold, compared, verdict
 from learnedgec.analysis.ranking import rank_systems
-from learnedgec.cli import flags, inputs, output, terms
+from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits, Statistics
@@ -359,7 +359,7 @@ def _caption(by_metric: Sequence[_Compared]) -> str:
     return (
         f"Differences from {first.baseline} by {', '.join(each.name for each in by_metric)}, with "
         f"{100 * first.level:g}% intervals; win/tie/loss counts sentences. p: of the difference from "
-        f"{first.baseline}{first.correction}.{_uncorrected(first)}{terms.explain_bold(bold, labels)} All by "
+        f"{first.baseline}{first.correction}.{_uncorrected(first)}{tables.explain_bold(bold, labels)} All by "
         f"{test} with {first.resamples:,} resamples."
     )
 
@@ -379,7 +379,7 @@ def _table_rows(compared: _Compared, alone: bool) -> list[dict[str, Any]]:
         bounded = not np.isnan(row.difference_bounds[0])
         cells = {
             "system": row.system,
-            "score": output.Bold(row.score) if better else row.score,
+            "score": tables.Bold(row.score) if better else row.score,
             "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
             "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
             "p": row.p.removeprefix("p ").removeprefix("= "),

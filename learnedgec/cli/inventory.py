@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.cli import flags, output
+from learnedgec.cli.tables import format_table
 from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
@@ -283,7 +284,7 @@ def _agreement(card: MetricCard) -> list[str]:
     ]
     return [
         f"Agreement of {rows[0]['metric']} with people, with 95 % intervals (r and ρ: over systems):",
-        output.format_table(columns),
+        format_table(columns),
     ]
 
 

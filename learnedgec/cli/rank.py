@@ -19,7 +19,7 @@ from learnedgec.analysis.ranking import (
     check_ranking,
     rank_systems,
 )
-from learnedgec.cli import flags, inputs, output, terms
+from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.scores import plot_ranking
@@ -132,7 +132,7 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
     best = ranking.best if base is None else np.flatnonzero(ranking.better[:, base])
     for number, row in zip(ranking.order, rows, strict=True):
         if number in best and not is_sentinel(ranking.metric):
-            row["score"] = output.Bold(row["score"])
+            row["score"] = tables.Bold(row["score"])
         if base is not None:
             p = ranking.p(number, base).removeprefix("p ").removeprefix("= ")
             row["p"] = "–" if number == base else p
@@ -162,7 +162,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
         best = f"scores significantly above that of {rankings[0].baseline}"
     bold = f" Bold: {best} ({tests})."
     head = f"Systems by {metrics}{by}, with {100 * options.confidence:g}% bootstrap intervals."
-    return head + terms.explain_bold(bold, labels)
+    return head + tables.explain_bold(bold, labels)
 
 
 def _legend(ranking: SystemRanking, options: Namespace) -> str:

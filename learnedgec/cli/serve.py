@@ -12,8 +12,8 @@ from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli import flags, inputs
-from learnedgec.cli.output import check_free, emit_text, format_table, notice, remark
-from learnedgec.cli.terms import explain_terms
+from learnedgec.cli.output import check_free, emit_text, notice, remark
+from learnedgec.cli.tables import explain_terms, format_table
 from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError

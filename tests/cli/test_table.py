@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from learnedgec.cli.output import format_table, notice
+from learnedgec.cli.output import notice
+from learnedgec.cli.tables import format_table
 
 INPUT = "--src embedded/source.txt --hyp embedded/systems --quiet"
 LONG = "m2(beta=2.0, ignore_whitespace_casing=True)"
