@@ -57,11 +57,11 @@ class GoldChunk(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
+def gold_chunks(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
     """Return the chunks of a sentence: gold edits in their order, then tokens, then gaps.
 
     Example:
-        >>> cut((("a", "b"), ((1, 2, ("c",)),)))[:2]
+        >>> gold_chunks((("a", "b"), ((1, 2, ("c",)),)))[:2]
         (GoldChunk(start=1, end=2, gold=0), GoldChunk(start=0, end=1, gold=None))
     """
     tokens, gold = annotated
@@ -91,7 +91,7 @@ def _outcomes(chunks: Sequence[GoldChunk], record: Record) -> Iterator[tuple[boo
             yield tried, chunk.gold is None and not tried
 
 
-def learn(sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
+def chunk_difficulties(sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
     """Return the weights of all chunks, which are the shares of systems that are wrong on them.
 
     Args:
@@ -103,7 +103,7 @@ def learn(sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
         for source, records in zip(sources, statistics.records, strict=True):
             for record in records:
                 annotated = _annotated(source, record)
-                right = [right for _, right in _outcomes(cut(annotated), record)]
+                right = [right for _, right in _outcomes(gold_chunks(annotated), record)]
                 outcomes.setdefault(annotated, []).append(right)
     return {
         annotated: tuple(1 - sum(right) / len(rows) for right in zip(*rows, strict=True))
@@ -114,7 +114,7 @@ def learn(sources: Texts, counted: Mapping[str, Statistics]) -> Difficulties:
 def _weigh(source: str, record: Record, difficulties: Difficulties) -> tuple[EditCounts, Record]:
     """Return the weights of TP, of TP + FP and of TP + FN, and the record with weights."""
     annotated = _annotated(source, record)
-    chunks, weights = cut(annotated), difficulties[annotated]
+    chunks, weights = gold_chunks(annotated), difficulties[annotated]
     tp = fp = fn = 0.0
     for chunk, weight, (tried, right) in zip(
         chunks, weights, _outcomes(chunks, record), strict=True
@@ -185,7 +185,7 @@ class GotoScorer(EditOverlap):
                 "alone has weight 0 wherever it is right; score it with others.",
                 stacklevel=3,
             )
-        difficulties = learn(sources, counted)
+        difficulties = chunk_difficulties(sources, counted)
         return {
             name: overlap_statistics(
                 [

@@ -29,7 +29,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any, Literal
@@ -303,13 +303,16 @@ def _fitted(value: Any, hint: Any) -> Any:
         for option in options:
             with suppress(ValueError):
                 return _fitted(value, option)
-    elif kind is tuple:
+    elif kind in (tuple, Sequence):
         if isinstance(value, list | tuple):
-            options = options[:1] * len(value) if options[-1] is Ellipsis else options
+            alike = kind is Sequence or options[-1] is Ellipsis
+            options = options[:1] * len(value) if alike else options
             return tuple(_fitted(item, option) for item, option in zip(value, options, strict=True))
     elif kind is Literal:
         if value in options:
             return value
+    elif hint is Any:
+        return value
     elif isinstance(value, bool):
         if hint is bool:
             return value
@@ -317,7 +320,7 @@ def _fitted(value: Any, hint: Any) -> Any:
         whole = hint is int and isinstance(value, int)
         if -_LARGEST < value < _LARGEST and (whole or hint is float):
             return hint(value)
-    elif isinstance(value, hint) and not (hint is str and _UNPRINTABLE.search(value)):
+    elif isinstance(value, kind or hint) and not (hint is str and _UNPRINTABLE.search(value)):
         return value
     raise ValueError
 

@@ -8,7 +8,7 @@ from max_match_oracle import f_score
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
-from learnedgec.metrics.gotoscorer import GoldChunk, GotoScorer, cut, learn
+from learnedgec.metrics.gotoscorer import GoldChunk, GotoScorer, chunk_difficulties, gold_chunks
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 
@@ -29,7 +29,7 @@ SYSTEMS = {
 
 def test_chunks_are_gold_edits_then_other_tokens_then_other_gaps() -> None:
     gold = ((0, 1, ("A",)), (2, 2, ("x",)), (2, 4, ("y",)))
-    assert list(cut((("a", "b", "c", "d", "e"), gold))) == [
+    assert list(gold_chunks((("a", "b", "c", "d", "e"), gold))) == [
         GoldChunk(0, 1, 0),
         GoldChunk(2, 2, 1),
         GoldChunk(2, 4, 2),
@@ -40,7 +40,7 @@ def test_chunks_are_gold_edits_then_other_tokens_then_other_gaps() -> None:
         GoldChunk(4, 4),
         GoldChunk(5, 5),
     ]
-    assert cut(((), ())) == (GoldChunk(0, 0),)
+    assert gold_chunks(((), ())) == (GoldChunk(0, 0),)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,11 @@ def test_what_an_edit_touches(chunk: GoldChunk, edit: tuple[int, int], touched: 
 
 def test_weights_worked_out_by_hand() -> None:
     counted = GotoScorer().unweighted.score([SOURCE], SYSTEMS, REFERENCES)
-    learned = learn([SOURCE], {name: score.statistics for name, score in counted.items()})
+    learned = chunk_difficulties(
+        [SOURCE], {name: score.statistics for name, score in counted.items()}
+    )
     ((annotated, weights),) = learned.items()
-    by_chunk = dict(zip(cut(annotated), weights, strict=True))
+    by_chunk = dict(zip(gold_chunks(annotated), weights, strict=True))
     # 1 of 4 systems has "goes", 1 deleted "a", 2 have "foot" or "feet".
     assert by_chunk.pop(GoldChunk(1, 2, 0)) == 0.75
     assert by_chunk.pop(GoldChunk(3, 4, 1)) == 0.75

@@ -103,8 +103,9 @@ def test_labels_and_full_names(name: str, label: str, full: str | None) -> None:
 # -- classes by their import path --------------------------------------------------------------------
 
 CHARACTERS = """
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -122,6 +123,12 @@ class Characters(Metric):
 
     def sentence_scores(self, statistics):
         return statistics["n"] * self.scale
+
+
+@dataclass(frozen=True)
+class Words(Characters):
+    words: Sequence[str] = ()
+    other: Any = None
 
 
 class Nameless(Characters):
@@ -167,6 +174,15 @@ def test_a_class_of_the_current_folder_is_a_metric(own_module: str) -> None:
     assert mixed.label == f"ensemble({path}=0.5, length=0.5)"
     assert load_metric(str(mixed)).score(["a"], ["a b c"]).value == 4.0
     assert with_parameters(metric, {"scale": 3.0}).label == f"{path}(scale=3.0)"
+
+
+def test_a_class_may_take_any_sequence_and_anything(own_module: str) -> None:
+    path = f"{own_module}:Words"
+    metric = load_metric(f"{path}(words=['a', 'b'], other={{1: 2}})")
+    assert metric.label == f"{path}(words=('a', 'b'), other={{1: 2}})"
+    assert load_metric(str(metric)) == metric
+    with pytest.raises(ParameterError, match="'a'"):
+        load_metric(f"{path}(words='a')")
 
 
 @pytest.mark.parametrize(
