@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items, as_sentences
+from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items, named_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs
@@ -210,12 +210,7 @@ def score(
         (1.0, 4.0)
     """
     metrics = bind(metric, runtime)
-    several = are_systems(hypotheses)
-    systems: Systems = (
-        hypotheses
-        if are_systems(hypotheses)
-        else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-    )
+    systems, several = named_systems(hypotheses), are_systems(hypotheses)
     inputs = checked_inputs(metrics, sources, systems, references, metrics[0].runtime)
     scores = score_metrics(metrics, inputs)
     results: list[Score | Scores[Score]] = [

@@ -42,7 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, are_systems, as_sentences
+from learnedgec.data.sentences import Sentences, are_systems, as_sentences, named_systems
 from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs, distinct_statistics
 from learnedgec.metrics.scores import Score
@@ -294,14 +294,10 @@ class Metric(ABC):
             >>> score.sentences.tolist()
             [1.0]
         """
-        several = are_systems(hypotheses)
-        systems: Any = (
-            hypotheses if several else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        )
-        bound = BoundMetric.of(self, runtime)
+        bound, systems = BoundMetric.of(self, runtime), named_systems(hypotheses)
         inputs = checked_inputs([bound], sources, systems, references, bound.runtime)
-        scores = bound.scores(bound.compute(inputs), inputs.references)
-        return scores if several else scores["hypotheses"]  # type: ignore[return-value]
+        scores: Any = bound.scores(bound.compute(inputs), inputs.references)
+        return scores if are_systems(hypotheses) else scores["hypotheses"]  # type: ignore[no-any-return]
 
     def statistics(
         self,
