@@ -127,22 +127,20 @@ class ChoosingMetric(ResampledMetric):
         """
         samples = np.arange(len(real))[None] if samples is None else samples
         which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
+        sign = -1 if worst else 1
         if self.level == "corpus":
 
             def prefer(after: Floats, own: Floats) -> Sequence[Array]:
-                keys = self.preference(after, own)
-                return [-key for key in keys] if worst else keys
+                return [sign * key for key in self.preference(after, own)]
 
             whole = counts.shape[1] == 1 and bool((counts == np.rint(counts)).all())
             if self.directions and whole and not worst:
-                best, sums = self._best_of_open(counts[:, 0], real, samples, prefer, guess)
+                best, sums = self._choose_unsettled(counts[:, 0], real, samples, prefer)
             else:
                 best, sums = best_along(counts[:, which, samples], real[samples], prefer, guess)
             return Choice(best, self.figures(sums), sums)
-        keys = self.sentence_preference(counts)
-        alone = first_best(
-            [-key for key in keys] if worst else keys, np.broadcast_to(real, counts.shape[1:])
-        )
+        keys = [sign * key for key in self.sentence_preference(counts)]
+        alone = first_best(keys, np.broadcast_to(real, counts.shape[1:]))
         chosen = take_references(counts, alone[None])
         means = {
             name: figure[which, samples].mean(axis=1)
@@ -150,13 +148,12 @@ class ChoosingMetric(ResampledMetric):
         }
         return Choice(alone[which, samples], means, _sums(chosen[:, which, samples])[..., -1])
 
-    def _best_of_open(
+    def _choose_unsettled(
         self,
         counts: Floats,
         real: Mask,
         samples: Indices,
         prefer: Callable[[Floats, Floats], Sequence[Array]],
-        guess: Indices | None,
     ) -> tuple[Indices, Floats]:
         """Return what `best_along` does, which sees only the sentences whose choice depends on the others.
 
@@ -168,7 +165,6 @@ class ChoosingMetric(ResampledMetric):
             real: bool (N, R).
             samples: int (B, M).
             prefer: as for `best_along`.
-            guess: as for `best_along`.
         """
         signed = counts * np.reshape(self.directions, (-1, 1, 1))
         no_worse = (signed[..., :, None] >= signed[..., None, :]).all(axis=0) | ~real[:, None]
@@ -185,9 +181,8 @@ class ChoosingMetric(ResampledMetric):
         of_settled = np.where(settled, take_references(counts, usual[None]), 0)
         sums = np.cumsum(of_settled.take(samples, axis=1), axis=-1)
         left = np.where(valid[..., None], counts.take(of_places, axis=1), 0)
-        guess = None if guess is None else np.take_along_axis(guess, places, axis=1)
         before = np.take_along_axis(sums, places[None], axis=-1)
-        choices, more = best_along(left, real[of_places], prefer, guess, before)
+        choices, more = best_along(left, real[of_places], prefer, others=before)
         kept = np.take_along_axis(best, places, axis=1)
         np.put_along_axis(best, places, np.where(valid, choices, kept), axis=1)
         return best, sums[..., -1] + more
@@ -342,15 +337,15 @@ def best_along(
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
     """
     choices = np.zeros(real.shape[:2], dtype=np.intp) if guess is None else guess.copy()
-    open_ = np.arange(len(real))
+    changing = np.arange(len(real))
     left, left_real = counts, real
     earlier = np.zeros_like(counts[..., 0]) if others is None else others
-    while len(open_):
-        before = _sums(take_references(left, choices[None, open_]))[..., :-1] + earlier
+    while len(changing):
+        before = _sums(take_references(left, choices[None, changing]))[..., :-1] + earlier
         best = first_best(preference(before[..., None] + left, left), left_real)
-        moved = (best != choices[open_]).any(axis=1)
-        choices[open_] = best
-        open_, left, left_real = open_[moved], left[:, moved], left_real[moved]
+        moved = (best != choices[changing]).any(axis=1)
+        choices[changing] = best
+        changing, left, left_real = changing[moved], left[:, moved], left_real[moved]
         earlier = earlier[:, moved]
     sums: Floats = _sums(take_references(counts, choices[None]))[..., -1]
     return choices, sums
