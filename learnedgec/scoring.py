@@ -19,10 +19,10 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items, named_systems
+from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs, named_systems
 from learnedgec.metrics.registry import read_name
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.tuned import tuned_on

@@ -133,13 +133,6 @@ def are_systems(texts: object) -> TypeIs[Systems]:
     return isinstance(texts, Mapping) or hasattr(texts, "columns")
 
 
-def named_systems(hypotheses: Sentences | Systems) -> Systems:
-    """Return systems by name; the sentences of one system, checked, get the name `hypotheses`."""
-    if are_systems(hypotheses):
-        return hypotheses
-    return {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-
-
 def as_items(values: Any, argument: str, expected: str) -> list[Any]:
     """Return the items of a sequence, whatever they are.
 

@@ -42,9 +42,15 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
-from learnedgec.data.sentences import Sentences, are_systems, as_sentences, named_systems
+from learnedgec.data.sentences import Sentences, are_systems, as_sentences
 from learnedgec.errors import InputError, ModelError, ParameterError, TextWarning, warn_of_inputs
-from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs, distinct_statistics
+from learnedgec.metrics.bound import (
+    BoundMetric,
+    Inputs,
+    checked_inputs,
+    distinct_statistics,
+    named_systems,
+)
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.runtime import Runtime

@@ -18,7 +18,7 @@ import numpy as np
 from learnedgec._version import __version__
 from learnedgec.data.input_warnings import is_latin, text_notices
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
-from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
+from learnedgec.data.sentences import Sentences, Systems, are_systems, as_sentences, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_references
 from learnedgec.errors import (
@@ -106,6 +106,13 @@ class Inputs(NamedTuple):
     sources: Texts
     systems: Mapping[str, Texts]
     references: References | None
+
+
+def named_systems(hypotheses: Sentences | Systems) -> Systems:
+    """Return systems by name; the sentences of one system, checked, get the name `hypotheses`."""
+    if are_systems(hypotheses):
+        return hypotheses
+    return {"hypotheses": as_sentences(hypotheses, "hypotheses")}
 
 
 def checked_inputs(
