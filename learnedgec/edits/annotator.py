@@ -127,8 +127,10 @@ def _extract_block(
     edits = {} if types else {pair: edit for pair in pairs if (edit := _edit_of_one_token(*pair))}
     unclear = [pair for pair in pairs if pair not in edits]
     memory = parsed_sources(path, types)
-    texts = (text for pair in unclear for text in pair if text not in memory)
-    parsed = memory | parse_sentences(load_pipeline(path, types), texts)
+    # Other threads may clear the memory meanwhile.
+    known = memory.copy()
+    texts = (text for pair in unclear for text in pair if text not in known)
+    parsed = known | parse_sentences(load_pipeline(path, types), texts)
     if len(memory) > _MOST_PARSED:
         memory.clear()
     memory |= {source: parsed[source] for source, _ in unclear}
