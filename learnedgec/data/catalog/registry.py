@@ -34,7 +34,7 @@ from learnedgec.runtime.plugins import Registry
 
 T = TypeVar("T")
 
-# Every kind of data by its name, in the order in which the modules of the catalog define them.
+# Every kind of data by its name.
 KINDS: dict[str, Kind[Any]] = {}
 
 
@@ -97,8 +97,8 @@ class Dataset:
     def names(self) -> dict[str, tuple[str, ...]]:
         """The names that can be loaded, by kind of data; the whole dataset is first."""
         return {
-            kind.name: kind.names_of(self.name)
-            for kind in KINDS.values()
+            name: kind.names_of(self.name)
+            for name, kind in sorted(KINDS.items())
             if self.name in kind.readers
         }
 
@@ -270,7 +270,7 @@ class Kind(Generic[T]):
         names = self.names_of(head)
         hint = self.hint
         if not names:
-            kinds = [kind.noun for kind in KINDS.values() if kind._find(head) is not None]
+            kinds = [kind.noun for _, kind in sorted(KINDS.items()) if kind._find(head)]
             if kinds:
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             # This loads plug-ins, whose names are then suggested too.
@@ -349,21 +349,23 @@ def materials(encoder: str, datasets: Iterable[str], tools: Iterable[str] = ()) 
     """
     known = encoder in ENCODERS
     url = f"https://huggingface.co/{ENCODERS[encoder]}" if known else ""
-    terms = _terms(encoder, "Apache-2.0" if known else "")
-    made_of = [Material(encoder, "encoder", "", *terms, url)]
-    for name in datasets:
-        head = name.partition(":")[0]
-        version = url = ""
-        if head in DATASETS:
-            row = DATASETS.find(head)
-            version = row.commit[:12]
-            url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
-            texts = (file for file in row.files if _LICENCE_FILE.search(file))
-            url = next(map(row.url, texts), url)
-        made_of.append(Material(name, "data", version, *_licence(name), url))
-    for name in tools:
-        made_of.append(Material(name, "tool", "", *_terms(name, TOOLS.get(name, "")), ""))
-    return made_of
+    return [
+        Material(encoder, "encoder", "", *_terms(encoder, "Apache-2.0" if known else ""), url),
+        *map(_of_dataset, datasets),
+        *(Material(name, "tool", "", *_terms(name, TOOLS.get(name, "")), "") for name in tools),
+    ]
+
+
+def _of_dataset(name: str) -> Material:
+    """Return a dataset with its part, or a user's file, as material."""
+    head, _, part = name.partition(":")
+    if head not in DATASETS:
+        return Material(name, "data", "", _OWN_DATA, "your own data", "")
+    row = DATASETS.find(head)
+    url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
+    texts = (file for file in row.files if _LICENCE_FILE.search(file))
+    terms = _terms(head, row.licence_of(part))
+    return Material(name, "data", row.commit[:12], *terms, next(map(row.url, texts), url))
 
 
 def check_permissive(
@@ -408,7 +410,7 @@ def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:
         >>> weights_licence(["tmu-gfm", "gug:train", "jfleg:dev", "ratings.csv"])
         'CC-BY-NC-SA-4.0 AND LicenseRef-none-stated AND LicenseRef-own-data'
     """
-    licences = {_licence(name)[0] for name in datasets} or {_OWN_DATA}
+    licences = {_of_dataset(name).licence for name in datasets} or {_OWN_DATA}
     return " AND ".join(sorted(licences | ({"Apache-2.0"} if encoder in ENCODERS else set())))
 
 
@@ -421,18 +423,11 @@ def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
     """
     named: dict[tuple[str, str], dict[str, None]] = {}
     for name in datasets:
-        head = name.partition(":")[0]
+        head, row = name.partition(":")[0], _of_dataset(name)
         whole = head in DATASETS and not DATASETS.find(head).part_licences
-        named.setdefault(_licence(name), {})[head if whole else name] = None
+        named.setdefault((row.licence, row.allows), {})[head if whole else name] = None
     for (_, allows), names in named.items():
         yield f"- {', '.join(f'`{name}`' for name in names)}: {allows}"
-
-
-def _licence(name: str) -> tuple[str, str]:
-    """Return the SPDX identifier of the licence of a dataset, or of its part, and its conditions in words."""
-    head, _, part = name.partition(":")
-    stated = DATASETS.find(head).licence_of(part) if head in DATASETS else ""
-    return _terms(head, stated) if stated else (_OWN_DATA, "your own data")
 
 
 def _terms(name: str, stated: str) -> tuple[str, str]:

@@ -113,7 +113,7 @@ def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
         (load_ratings, "tmu-gmf", "no rated dataset is named 'tmu-gmf'; did you mean 'tmu-gfm'?"),
         (load_sentences, "jfleg:dev", "jfleg is a parallel dataset."),
         (load_rankings, "seeda", "did you mean 'seeda:"),
-        (load_ratings, "cleme", "cleme is a parallel dataset and a set of outputs."),
+        (load_ratings, "cleme", "cleme is a set of outputs and a parallel dataset."),
     ],
 )  # fmt: skip
 def test_unknown_names_suggest(load: Callable[[str], object], name: str, message: str) -> None:
