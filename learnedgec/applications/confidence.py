@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
@@ -36,7 +36,6 @@ from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.inference import (
-    autocast,
     encode,
     padded_batches,
     warn_of_truncation,
@@ -415,9 +414,8 @@ def word_log_odds(
     warn_of_truncation(items, cut)
     of_hypothesis = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
     precision = evaluator_precision(runtime)
-    runtime = replace(runtime, dtype=precision)
     log_odds: dict[tuple[str, str], Floats] = {}
-    with torch.inference_mode(), autocast(runtime):
+    with torch.inference_mode():
         batches = padded_batches(evaluator.tokenizer, encoded, runtime, description=evaluator.name)
         for places, batch in batches:
             output = evaluator.encode(batch, kind, precision, config.head(head).layer)

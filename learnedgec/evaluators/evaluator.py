@@ -435,12 +435,14 @@ class Evaluator:
     def encode(
         self, batch: Batch, kind: str, precision: Precision, layers: int | None = None
     ) -> Any:
-        """Return what `EvaluatorModel.encode` does, with weights merged and rounded only once."""
+        """Return what `EvaluatorModel.encode` does in a precision, with weights merged and rounded once."""
         key = self.model.config.uses_lora(kind), precision, layers
         if key not in self._encoders:
             dtype = getattr(torch, precision)
             self._encoders[key] = inference_encoder(self.model.encoder, key[0], dtype, layers)
-        return self.model.encode(batch, kind, self._encoders[key])
+        enabled = precision == "bfloat16"
+        with torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=enabled):
+            return self.model.encode(batch, kind, self._encoders[key])
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.
@@ -451,10 +453,9 @@ class Evaluator:
         """
         heads = {name: h for name, h in self.model.head_configs.items() if h.input == kind}
         precision = evaluator_precision(runtime)
-        key = (kind, precision)
-        memory = self._memory.setdefault(key, {})
+        memory = self._memory.setdefault((kind, precision), {})
         if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
-            memory = self._memory[key] = {}
+            memory = self._memory[kind, precision] = {}
         depends_on = ["evaluator", self.digest, kind, precision, *heads, __version__]
 
         def forward(batch: Batch) -> torch.Tensor:
@@ -465,7 +466,7 @@ class Evaluator:
             forward,
             self.tokenizer,
             items,
-            replace(runtime, dtype=precision),
+            runtime,
             memory=memory,
             depends_on=depends_on if self.digest else (),
             width=len(heads),

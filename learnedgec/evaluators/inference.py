@@ -295,23 +295,21 @@ def run(
     if runtime.cache_dir is not None and depends_on:
         store = RowStore(runtime.cache_dir, depends_on, width + 1)
     distinct = list(dict.fromkeys(items))
-    rows = {item: memory[item] for item in distinct if item in memory}
-    new = [item for item in distinct if item not in rows]
+    new = [item for item in distinct if item not in memory]
     stored = store.load(new) if store and new else {}
+    memory.update(stored)
     fresh = [item for item in new if item not in stored]
     PROFILE.asked += len(distinct)
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:
-        encoded = run_distinct(forward, tokenizer, fresh, runtime, **options)
-        by_item = dict(zip(fresh, encoded, strict=True))
+        rows = run_distinct(forward, tokenizer, fresh, runtime, **options)
+        by_item = dict(zip(fresh, rows, strict=True))
         if store:
             store.save(by_item)
-        stored |= by_item
-    memory.update(stored)
-    rows |= stored
-    warn_of_truncation(distinct, (rows[item][-1] for item in distinct))
-    return np.array([rows[item][:-1] for item in items]) if items else np.empty((0, width))
+        memory.update(by_item)
+    warn_of_truncation(distinct, [memory[item][-1] for item in distinct])
+    return np.array([memory[item][:-1] for item in items]) if items else np.empty((0, width))
 
 
 def run_distinct(
