@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError
 from learnedgec.judging import tables
-from learnedgec.judging.database import add_item, add_question, load_edits
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal, spread
 from learnedgec.judging.settings import RANKED, Answer, Judgement, StudySettings
 from learnedgec.metrics.bound import checked_inputs
@@ -101,21 +101,20 @@ class Questions:
             ]
             if earlier:
                 row = earlier[random.integers(len(earlier))]
-                return add_item(database, rater, row["question"], random, row["item"])
+                return _add_item(database, rater, row["question"], random, row["item"])
         if done:
             return None
-        slot = None
-        if shared < settings.shared and (shared <= own or own >= settings.own):
-            slot = shared
-            query = "SELECT question FROM questions WHERE slot = ?"
-            if found := database.execute(query, (slot,)).fetchone():
-                return add_item(database, rater, found["question"], random)
-        question = self.new(database, random, slot)
+        for_all = shared < settings.shared and (shared <= own or own >= settings.own)
+        slot = shared if for_all else None
+        # No question has the slot NULL.
+        query = "SELECT question FROM questions WHERE slot = ?"
+        found = database.execute(query, (slot,)).fetchone()
+        question = found["question"] if found else self.new(database, random, slot)
         if question is None:
             query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
             left = database.execute(query, (shared,)).fetchone()
-            return add_item(database, rater, left["question"], random) if left else None
-        return add_item(database, rater, question, random)
+            question = left["question"] if left else None
+        return None if question is None else _add_item(database, rater, question, random)
 
     def new(
         self, database: sqlite3.Connection, random: np.random.Generator, slot: int | None = None
@@ -134,7 +133,7 @@ class Questions:
         if self.settings.task == "edits":
             pair = (self.sources[sentence], self.texts(sentence, groups)[0])
             edits = extract_edits([pair], self.settings.annotator or available_annotator())[0]
-        return add_question(database, sentence, groups, edits, weight, slot)
+        return _add_question(database, sentence, groups, edits, weight, slot)
 
     def _draw(
         self, database: sqlite3.Connection, random: np.random.Generator
@@ -193,6 +192,40 @@ class Questions:
             chosen = chosen if len(chosen) > 1 else []
         return [groups[number] for number in chosen], answer
 
+    def find_item(
+        self,
+        database: sqlite3.Connection,
+        each: Judgement,
+        groups: Sequence[Sequence[str]],
+        number: int,
+    ) -> sqlite3.Row:
+        """Return a rater's item with the texts of a judgement; rater and item are added if there are none.
+
+        Args:
+            database: the database of the study.
+            each: the judgement.
+            groups: its texts, by all systems that wrote them (`canonical`).
+            number: how many items with these texts the rater has before this one.
+        """
+        query = "INSERT OR IGNORE INTO raters (name, token) VALUES (?, ?)"
+        database.execute(query, (each.rater, secrets.token_urlsafe(16)))
+        query = "SELECT number FROM raters WHERE name = ?"
+        rater = database.execute(query, (each.rater,)).fetchone()["number"]
+        query = "SELECT question FROM questions WHERE sentence = ? AND groups = ? AND edits = ?"
+        texts = (each.sentence, json.dumps(groups), _dump_edits(each.edits))
+        found = database.execute(query, texts).fetchone()
+        question = (
+            found["question"]
+            if found
+            else _add_question(database, each.sentence, groups, each.edits, 1.0, None)
+        )
+        place = (rater, question, number)
+        query = "SELECT * FROM asked WHERE rater = ? AND question = ? ORDER BY position LIMIT 1 OFFSET ?"
+        if not database.execute(query, place).fetchone():
+            _add_item(database, rater, question, np.random.default_rng(place))
+        item: sqlite3.Row = database.execute(query, place).fetchone()
+        return item
+
     def judgements(self, database: sqlite3.Connection) -> list[Judgement]:
         """Return the latest answer to each item that is about the texts as they are."""
         return [
@@ -212,6 +245,49 @@ class Questions:
             for row in database.execute("SELECT * FROM latest")
             if row["texts"] == self.digest(row["sentence"], json.loads(row["groups"]))
         ]
+
+
+def _add_question(
+    database: sqlite3.Connection,
+    sentence: int,
+    groups: Sequence[Sequence[str]],
+    edits: Sequence[Edit],
+    weight: float,
+    slot: int | None,
+) -> int:
+    """Store a question, and return its number."""
+    cursor = database.execute(
+        "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
+        (sentence, json.dumps(groups), _dump_edits(edits), weight, slot),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _add_item(
+    database: sqlite3.Connection,
+    rater: int,
+    question: int,
+    random: np.random.Generator,
+    repeats: int | None = None,
+) -> int:
+    """Give a rater a question with its texts in a random order, and return the number of the item."""
+    query = "SELECT json_array_length(groups) FROM questions WHERE question = ?"
+    texts = database.execute(query, (question,)).fetchone()[0]
+    cursor = database.execute(
+        "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
+        "(?, (SELECT count(*) FROM items WHERE rater = ?), ?, ?, ?)",
+        (rater, rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _dump_edits(edits: Sequence[Edit]) -> str:
+    return json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
+
+
+def load_edits(stored: str) -> tuple[Edit, ...]:
+    """Return the edits of a question."""
+    return tuple(Edit(*row) for row in json.loads(stored))
 
 
 # Types of errors are determined for this many times the number of wanted sentences.

@@ -38,16 +38,7 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging import tables
-from learnedgec.judging.asking import Questions, write_study
-from learnedgec.judging.database import (
-    DATABASE,
-    connect,
-    create,
-    find_item,
-    load_edits,
-    rater_number,
-    version_of,
-)
+from learnedgec.judging.asking import Questions, load_edits, write_study
 from learnedgec.judging.settings import (
     Answer,
     AnsweredError,
@@ -58,7 +49,11 @@ from learnedgec.judging.settings import (
 )
 from learnedgec.runtime.files import PathLike, atomic_folder
 
+DATABASE = "study.sqlite"
 OWNER = "owner"
+
+# The number of seconds for which a thread or process waits while another one writes.
+_PATIENCE = 60.0
 
 
 class Study:
@@ -102,7 +97,8 @@ class Study:
             )
         self._asked = Questions(self.settings, self.sources, self.systems)
         self._lock = threading.Lock()
-        self._database = connect(path)
+        self._database = _connect(path)
+        self._database.executescript(_statements("views.sql"))
 
     @classmethod
     def create(
@@ -142,7 +138,9 @@ class Study:
             settings = write_study(place, sources, systems, references, settings)
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
-            create(place / DATABASE, rows)
+            with contextlib.closing(_connect(place / DATABASE)) as database:
+                database.executescript(_statements("study.sql"))
+                database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
         return cls(folder)
 
     def __repr__(self) -> str:
@@ -186,10 +184,8 @@ class Study:
         """
         number = self._number(rater)
         with self._transaction() as database:
-            row = database.execute(
-                "SELECT item FROM items WHERE rater = ? AND item NOT IN (SELECT item FROM answers)",
-                (number,),
-            ).fetchone()
+            query = "SELECT item FROM asked WHERE rater = ? AND version = 0"
+            row = database.execute(query, (number,)).fetchone()
             item = row["item"] if row else self._asked.ask(database, number)
             return None if item is None else self._shown(database, number, item)
 
@@ -234,7 +230,7 @@ class Study:
                 raise InputError(f"the study has no item {number}; ask for the next one.")
             arrangement = json.loads(row["arrangement"])
             answer.check(self.settings, len(arrangement), len(json.loads(row["edits"])))
-            if version not in (None, version_of(database, number)):
+            if version not in (None, row["version"]):
                 raise AnsweredError(
                     "this item was answered in another window; that answer is kept, and the next item "
                     "follows."
@@ -260,7 +256,8 @@ class Study:
         """
         stored, known, seen = 0, 0, Counter[tuple[Any, ...]]()
         with self._transaction() as database:
-            for each in judgements:
+            for judgement in judgements:
+                each = replace(judgement, rater=judgement.rater or "unknown")
                 groups, answer = self._asked.canonical(each)
                 if not groups:
                     continue
@@ -269,9 +266,8 @@ class Study:
                     raise InputError(
                         f"a rater is named {OWNER}, who is the study's; rename the rater."
                     )
-                rater = rater_number(database, each.rater or "unknown")
-                key = rater, each.sentence, each.groups, each.edits
-                row = find_item(database, rater, each.sentence, groups, each.edits, seen[key])
+                key = each.rater, each.sentence, each.groups, each.edits
+                row = self._asked.find_item(database, each, groups, seen[key])
                 seen[key] += 1
                 if row["answer"] != json.dumps(asdict(answer)):
                     self._store(database, row, answer, secrets.token_hex(16), each.seconds, each.at)
@@ -373,11 +369,7 @@ class Study:
             raise InputError(f"this rater has no item {number}; ask for the next one.")
         arrangement = json.loads(row["arrangement"])
         texts = self._asked.texts(row["sentence"], json.loads(row["groups"]))
-        query = "SELECT item FROM items WHERE rater = ? AND position = ?"
-        previous = database.execute(query, (rater, row["position"] - 1)).fetchone()
-        query = "SELECT answer FROM latest WHERE item = ?"
-        latest = database.execute(query, (number,)).fetchone()
-        answer = Answer(**json.loads(latest["answer"])) if latest else None
+        answer = Answer(**json.loads(row["answer"])) if row["answer"] else None
         if answer and answer.ranks:
             answer = replace(answer, ranks=[answer.ranks[place] for place in arrangement])
         return Item(
@@ -387,7 +379,23 @@ class Study:
             load_edits(row["edits"]),
             row["position"],
             self.settings.total,
-            version_of(database, number),
+            row["version"],
             answer,
-            previous["item"] if previous else None,
+            row["previous"],
         )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Return a connection; what is committed survives a kill and a loss of power."""
+    database = sqlite3.connect(
+        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    return database
+
+
+def _statements(name: str) -> str:
+    """Return the SQL of a file beside this module."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
