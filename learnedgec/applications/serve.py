@@ -141,72 +141,18 @@ def application(
     Raises:
         InputError: there is no metric, or a metric's score of a sentence depends on other sentences.
     """
-    served = list({metric.label: metric for metric in bind(metrics, runtime)}.values())
-    for metric in served:
+    served = {metric.label: metric for metric in bind(metrics, runtime)}
+    for metric in served.values():
         metric.metric.check_alone()
-    labels = [metric.label for metric in served]
-    names = {name: metric for metric in served for name in _bare_names(metric)}
-    names |= {name: metric for metric in served for name in (str(metric), metric.label)}
-    summary = f"Scores of corrections, by {', '.join(labels)}"
+    service = _Service(served, request_sentences, text_characters, waiting_requests)
     app: FastAPI = FastAPIOffline(
-        title="learnedgec", summary=summary, version=__version__, redoc_url=None
+        title="learnedgec",
+        summary=f"Scores of corrections, by {', '.join(served)}",
+        version=__version__,
+        redoc_url=None,
     )
-    turn = asyncio.Lock()
-    queue: list[_Waiting] = []  # requests that are scored or wait
-
-    def find(name: str) -> BoundMetric:
-        metric = names.get(name) or names.get(REGISTRY.spelt(name))
-        if metric is None:
-            raise InputError(
-                f"metrics has {name!r}; ask for one or more of {', '.join(labels)}, which are served."
-            )
-        return metric
-
-    @app.post("/score", responses=_RESPONSES)
-    async def score(request: ScoreRequest) -> Response:
-        """Score corrections of sentences."""
-        _check_size(request, request_sentences, text_characters)
-        if request.metrics == []:
-            raise InputError("metrics is an empty list; leave it out for all that are served.")
-        usable = [m for m in served if request.references or not m.metric.needs_references]
-        asked = request.metrics or [metric.label for metric in usable or served]
-        by_name = {name: find(name) for name in asked}
-        if len(queue) >= waiting_requests:
-            detail = f"the service is busy: {len(queue)} requests are waiting; try again in 1 s."
-            raise HTTPException(429, detail, {"Retry-After": "1"})
-        own = _Waiting(
-            request, list({metric.label: metric for metric in by_name.values()}.values())
-        )
-        queue.append(own)
-        try:
-            async with turn:
-                # The first request in the queue also scores the requests behind it.
-                while own.outcome is None:
-                    await run_in_threadpool(_score, _first(queue, request_sentences))
-        finally:
-            queue.remove(own)
-        if isinstance(own.outcome, Exception):
-            raise own.outcome
-        notices = list(dict.fromkeys(own.notices))
-        left_out = [
-            label for label in labels if request.metrics is None and label not in own.outcome
-        ]
-        if left_out:
-            notices.append(f"left out, since there are no references: {', '.join(left_out)}.")
-        scores = {name: own.outcome[metric.label].to_dict() for name, metric in by_name.items()}
-        return JSONResponse({"scores": scores, "notices": notices})
-
-    @app.get("/scorers")
-    async def scorers() -> list[dict[str, Any]]:
-        """List the served metrics, and whether they need references."""
-        return [
-            {
-                "name": metric.label,
-                "metric": str(metric),
-                "needs_references": metric.metric.needs_references,
-            }
-            for metric in served
-        ]
+    app.post("/score", responses=_RESPONSES)(service.score)
+    app.get("/scorers")(service.scorers)
 
     @app.get("/ready")
     @app.get("/health")
@@ -216,6 +162,79 @@ def application(
 
     _answer_errors(app)
     return app
+
+
+@dataclass(eq=False)
+class _Service:
+    """The metrics that are served, by label, and the requests that are scored or wait."""
+
+    served: Mapping[str, BoundMetric]
+    request_sentences: int
+    text_characters: int
+    waiting_requests: int
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    queue: list[_Waiting] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = {name: m for m in self.served.values() for name in _bare_names(m)}
+        self.names |= {str(metric): metric for metric in self.served.values()}
+        self.names |= self.served
+
+    def find(self, name: str) -> BoundMetric:
+        """Return a served metric by a name in a request; no other name is looked up."""
+        metric = self.names.get(name) or self.names.get(REGISTRY.spelt(name))
+        if metric is None:
+            raise InputError(
+                f"metrics has {name!r}; ask for one or more of {', '.join(self.served)}, which are served."
+            )
+        return metric
+
+    async def score(self, request: ScoreRequest) -> Response:
+        """Score corrections of sentences."""
+        _check_size(request, self.request_sentences, self.text_characters)
+        if request.metrics == []:
+            raise InputError("metrics is an empty list; leave it out for all that are served.")
+        usable = {
+            label: metric
+            for label, metric in self.served.items()
+            if request.references or not metric.metric.needs_references
+        }
+        asked = request.metrics or usable or self.served
+        by_name = {name: self.find(name) for name in asked}
+        if len(self.queue) >= self.waiting_requests:
+            detail = (
+                f"the service is busy: {len(self.queue)} requests are waiting; try again in 1 s."
+            )
+            raise HTTPException(429, detail, {"Retry-After": "1"})
+        distinct = {metric.label: metric for metric in by_name.values()}
+        own = _Waiting(request, list(distinct.values()))
+        self.queue.append(own)
+        try:
+            async with self.turn:
+                # The first request in the queue also scores the requests behind it.
+                while own.outcome is None:
+                    await run_in_threadpool(_score, _first(self.queue, self.request_sentences))
+        finally:
+            self.queue.remove(own)
+        if isinstance(own.outcome, Exception):
+            raise own.outcome
+        notices = list(dict.fromkeys(own.notices))
+        left_out = [label for label in self.served if label not in own.outcome]
+        if left_out and request.metrics is None:
+            notices.append(f"left out, since there are no references: {', '.join(left_out)}.")
+        scores = {name: own.outcome[metric.label].to_dict() for name, metric in by_name.items()}
+        return JSONResponse({"scores": scores, "notices": notices})
+
+    async def scorers(self) -> list[dict[str, Any]]:
+        """List the served metrics, and whether they need references."""
+        return [
+            {
+                "name": label,
+                "metric": str(metric),
+                "needs_references": metric.metric.needs_references,
+            }
+            for label, metric in self.served.items()
+        ]
 
 
 def _bare_names(metric: BoundMetric) -> list[str]:

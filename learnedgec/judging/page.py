@@ -73,62 +73,63 @@ def application(study: Study) -> FastAPI:
         (study.folder / GUIDELINES_FILE).read_text(encoding="utf-8")
     )
 
-    def user_of(token: str) -> str:
-        if (user := study.find_rater(token)) is None:
-            raise HTTPException(
-                404, "this link is not one of the study's; ask for your link again."
-            )
-        return user
-
-    def rater_of(token: str) -> str:
-        if (rater := user_of(token)) == OWNER:
-            raise HTTPException(404, "this link is for the status alone; open that of a rater.")
-        return rater
-
     @app.get("/assets/{name}")
     def asset(name: str) -> Response:
-        if name not in _ASSETS:
-            raise HTTPException(404, "there is no such file.")
-        kind, paths = _ASSETS[name]
-        texts = [files("learnedgec").joinpath(path).read_text(encoding="utf-8") for path in paths]
-        return Response("".join(texts), media_type=kind)
+        return _asset(name)
 
     @app.get("/{token}")
     def page(request: Request, token: str) -> Response:
         values: dict[str, Any] = {"settings": study.settings, "guidelines": guidelines}
-        if user_of(token) == OWNER:
+        if _user(study, token) == OWNER:
             values |= {"study": study, "status": study_status(study)}
             return _TEMPLATES.TemplateResponse(request, "status.html", values)
         dimensions = [
-            [name, dataclasses.asdict(d)] for name, d in study.settings.dimensions.items()
+            [name, dataclasses.asdict(scale)] for name, scale in study.settings.dimensions.items()
         ]
         values["shown"] = {"task": study.settings.task, "dimensions": dimensions}
         return _TEMPLATES.TemplateResponse(request, "judge.html", values)
 
     @app.get("/{token}/next")
     def following(token: str) -> JSONResponse:
-        return _shown(study.next(rater_of(token)), study)
+        return _shown(study.next(_rater(study, token)), study)
 
     @app.get("/{token}/items/{number}")
     def earlier(token: str, number: int) -> JSONResponse:
-        return _shown(study.item(rater_of(token), number), study)
+        return _shown(study.item(_rater(study, token), number), study)
 
     @app.post("/{token}/items/{number}")
     def record(token: str, number: int, said: Said, background: BackgroundTasks) -> JSONResponse:
-        rater = rater_of(token)
+        rater = _rater(study, token)
         study.item(rater, number)
         study.record(number, said.answer, seconds=said.seconds, version=said.version, key=said.key)
         background.add_task(study.write_tables)
         return _shown(study.next(rater), study)
 
-    @app.middleware("http")
-    async def secure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call(request)
-        response.headers.update(_HEADERS)
-        return response
-
-    _answer_errors(app)
+    _answer_safely(app)
     return app
+
+
+def _user(study: Study, token: str) -> str:
+    """Return the name of the rater, or `owner`, whose link has this token, or raise the error 404."""
+    if (user := study.find_rater(token)) is None:
+        raise HTTPException(404, "this link is not one of the study's; ask for your link again.")
+    return user
+
+
+def _rater(study: Study, token: str) -> str:
+    """Return the name of the rater whose link has this token, or raise the error 404."""
+    if (rater := _user(study, token)) == OWNER:
+        raise HTTPException(404, "this link is for the status alone; open that of a rater.")
+    return rater
+
+
+def _asset(name: str) -> Response:
+    """Return a file that the pages request, or raise the error 404."""
+    if name not in _ASSETS:
+        raise HTTPException(404, "there is no such file.")
+    kind, paths = _ASSETS[name]
+    texts = [files("learnedgec").joinpath(path).read_text(encoding="utf-8") for path in paths]
+    return Response("".join(texts), media_type=kind)
 
 
 def _shown(item: Item | None, study: Study) -> JSONResponse:
@@ -145,8 +146,14 @@ def _shown(item: Item | None, study: Study) -> JSONResponse:
     return JSONResponse(shown)
 
 
-def _answer_errors(app: FastAPI) -> None:
-    """Answer every error with one sentence."""
+def _answer_safely(app: FastAPI) -> None:
+    """Send the headers of security with every answer, and answer every error with one sentence."""
+
+    @app.middleware("http")
+    async def secure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call(request)
+        response.headers.update(_HEADERS)
+        return response
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -162,11 +169,6 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(LearnedgecError)
     async def refused(_: Request, error: LearnedgecError) -> Response:
-        code = (
-            409
-            if isinstance(error, AnsweredError)
-            else 422
-            if isinstance(error, InputError)
-            else 500
-        )
+        codes = {AnsweredError: 409, InputError: 422, LearnedgecError: 500}
+        code = next(code for kind, code in codes.items() if isinstance(error, kind))
         return JSONResponse({"detail": str(error)}, code)
