@@ -145,7 +145,7 @@ class _Filter(flags.Annotator):
 
     src: str | None = None
     hyp: str | None = None
-    keep: ClosedUnitInterval = 0.6
+    keep: ClosedUnitInterval = 0.5
 
 
 def run_filter(arguments: Sequence[str]) -> None:
