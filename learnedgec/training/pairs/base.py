@@ -14,7 +14,7 @@ from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -134,7 +134,13 @@ def drawn_balanced(
 
 
 class PairSource(ABC):
-    """A source of ranked pairs, which makes the same pairs each time."""
+    """A source of ranked pairs, which makes the same pairs each time.
+
+    Attributes:
+        named: the parameters that name datasets and files.
+    """
+
+    named: ClassVar[tuple[str, ...]] = ()
 
     def sources(self) -> Sequence[PairSource]:
         """Return the pair sources from which it takes pairs: those in its parameter `pairs`."""
@@ -152,7 +158,9 @@ class PairSource(ABC):
 
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made from."""
-        return list(dict.fromkeys(name for source in self.sources() for name in source.datasets()))
+        inner = (name for source in self.sources() for name in source.datasets())
+        own = (name for parameter in self.named for name in getattr(self, parameter) or ())
+        return list(dict.fromkeys([*inner, *own]))
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters as plain JSON values, for the manifest.

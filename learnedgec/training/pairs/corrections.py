@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import yaml
@@ -135,6 +135,7 @@ class ImpactPairs(PairSource):
         seed: seed of all draws.
     """
 
+    named: ClassVar = ("corrections",)
     corrections: list[str]
     procedure: Procedure = "goto2022"
     number: PositiveInt | None = None
@@ -147,10 +148,6 @@ class ImpactPairs(PairSource):
         if self.edits == "errant":
             # Resolve the default here, so that the manifest names the annotator.
             self.annotator = self.annotator or default_annotator()
-
-    def datasets(self) -> list[str]:
-        """Return the datasets with corrections."""
-        return self.corrections
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets and the encoder, and the version of the annotator, if any."""
@@ -247,14 +244,11 @@ class CapitalPairs(PairSource):
         seed: seed of the draw.
     """
 
+    named: ClassVar = ("corrections", "sentences")
     corrections: list[str]
     number: PositiveInt | None = None
     sentences: list[str] | None = None
     seed: int = 0
-
-    def datasets(self) -> list[str]:
-        """Return the datasets of references and of sentences."""
-        return [*self.corrections, *(self.sentences or [])]
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs in the order of the data, unless they are drawn."""
@@ -322,6 +316,7 @@ class MeaningPairs(PairSource):
         seed: seed of all draws.
     """
 
+    named: ClassVar = ("words",)
     pairs: list[PairSource]
     number: PositiveInt
     words: list[str]
@@ -331,10 +326,6 @@ class MeaningPairs(PairSource):
     def __post_init__(self) -> None:
         self.kinds = self.kinds or dict(CHANGES)
         check_shares("kinds", self.kinds, CHANGES)
-
-    def datasets(self) -> list[str]:
-        """Return the datasets of the pairs and the treebanks."""
-        return list(dict.fromkeys([*super().datasets(), *self.words]))
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs, each from a draw of its own."""

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from jsonargparse.typing import PositiveInt
 
@@ -124,6 +124,7 @@ class CorruptedPairs(PairSource):
         seed: seed of all draws.
     """
 
+    named: ClassVar = ("corrections", "outputs", "sentences", "words", "labelled")
     corrections: list[str]
     number: PositiveInt
     sentences: list[str] | None = None
@@ -152,11 +153,6 @@ class CorruptedPairs(PairSource):
         check_shares("kinds", self.kinds, KINDS)
         # Resolve the default here, so that the manifest names the annotator.
         self.annotator = self.annotator or default_annotator()
-
-    def datasets(self) -> list[str]:
-        """Return the datasets with corrections, outputs and sentences."""
-        names = (self.corrections, self.outputs, self.sentences, self.words, self.labelled)
-        return list(dict.fromkeys(name for group in names for name in group or ()))
 
     def material(self) -> Iterator[str]:
         """Yield the corrections, outputs and sentences that mistakes are learnt from or inserted into."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import ClassVar
 
 from jsonargparse.typing import PositiveFloat, PositiveInt
 
@@ -153,16 +154,13 @@ class RatedPairs(PairSource):
         ('My grandmother live in small village near of the sea .', 2.0)
     """
 
+    named: ClassVar = ("ratings",)
     ratings: list[str]
     difference: PositiveFloat
     dimension: str | dict[str, float] | None = None
     number: PositiveInt | None = None
     seed: int = 0
     columns: dict[str, str | list[str]] | None = None
-
-    def datasets(self) -> list[str]:
-        """Return the rated datasets."""
-        return self.ratings
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs in the order of the data, unless they are drawn.
@@ -221,6 +219,7 @@ class RankingPairs(PairSource):
         seed: seed of the draw.
     """
 
+    named: ClassVar = ("rankings",)
     rankings: list[str]
     balance: dict[str, float] | None = None
     number: PositiveInt | None = None
@@ -229,10 +228,6 @@ class RankingPairs(PairSource):
     def __post_init__(self) -> None:
         if self.balance:
             check_shares("balance", self.balance, BALANCE)
-
-    def datasets(self) -> list[str]:
-        """Return the datasets of rankings."""
-        return list(self.rankings)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs in the order of the data, unless they are drawn."""

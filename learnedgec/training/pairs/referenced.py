@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import combinations, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jsonargparse.typing import PositiveFloat, PositiveInt
@@ -67,6 +67,7 @@ class ReferencedPairs(PairSource):
         seed: seed of the draw.
     """
 
+    named: ClassVar = ("outputs", "references")
     outputs: list[str]
     references: list[str]
     metrics: list[str] | None = None
@@ -89,10 +90,6 @@ class ReferencedPairs(PairSource):
     def describe(self) -> dict[str, Any]:
         """Return the parameters."""
         return super().describe() | {"metrics": [str(metric) for metric in self.judges]}
-
-    def datasets(self) -> list[str]:
-        """Return the datasets of outputs and of references."""
-        return list(dict.fromkeys([*self.outputs, *self.references]))
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets, and everything that the metrics' scores depend on."""
@@ -152,6 +149,7 @@ class EditPairs(PairSource):
         seed: seed of the draw.
     """
 
+    named: ClassVar = ("outputs", "references")
     outputs: list[str]
     references: list[str]
     annotator: str | None = None
@@ -160,10 +158,6 @@ class EditPairs(PairSource):
 
     def __post_init__(self) -> None:
         self.annotator = self.annotator or default_annotator()
-
-    def datasets(self) -> list[str]:
-        """Return the datasets of outputs and of references."""
-        return list(dict.fromkeys([*self.outputs, *self.references]))
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""
