@@ -178,8 +178,8 @@ def evaluate(
         runtime: how to run.
     """
     results: dict[str, HeadResult] = {}
-    for head in evaluator.model.config.heads:
-        test = head_test(examples, head, evaluator.model.config.head(head).rated)
+    for head, config in evaluator.model.head_configs.items():
+        test = head_test(examples, head, config.rated)
         if test is not None:
             values = predict(evaluator, test.texts, head, runtime)
             results[head] = HeadResult(test, values, test.figures(values))
@@ -281,27 +281,42 @@ class Verdict:
     sentence: str
 
 
+class Judgement(NamedTuple):
+    """An evaluator's results, part -> head -> result, and the verdict on each head that can have one."""
+
+    results: dict[str, dict[str, HeadResult]]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def figures(self) -> dict[str, dict[str, Figures]]:
+        """The figures of each head on each part."""
+        return {
+            part: {head: result.figures for head, result in heads.items()}
+            for part, heads in self.results.items()
+        }
+
+
 def judge_heads(
     evaluator: Evaluator,
     start: Evaluator | None,
     parts: Mapping[str, Examples],
-    results: Mapping[str, Mapping[str, HeadResult]],
     *,
     encoder: str | None = None,
     runtime: Runtime = Runtime(),
-) -> dict[str, Verdict]:
-    """Return a verdict on each head that has ratings or pairs in any part; not to be testable is one, too.
+) -> Judgement:
+    """Evaluate the heads on the dev and the test part, and judge by the test part whether to trust them.
 
-    There is none on heads for capitals: whoever counts changed letters orders their pairs without a mistake.
+    Each head that has ratings or pairs in any part has a verdict; not to be testable is one, too. There is
+    none on heads for capitals: whoever counts changed letters orders their pairs without a mistake.
 
     Args:
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
         parts: part -> its examples.
-        results: `dev` and `test` -> the results of the evaluator there (`evaluate`).
         encoder: name of the pretrained encoder, for the baseline `ridge`; without a name there is none.
         runtime: how to run.
     """
+    results = {part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")}
     taught = {
         head
         for examples in parts.values()
@@ -309,9 +324,8 @@ def judge_heads(
         if kind in ("ratings", "pairs")
     }
     verdicts: dict[str, Verdict] = {}
-    for head in filter(taught.__contains__, evaluator.model.config.heads):
-        config = evaluator.model.config.head(head)
-        if config.reads == "capitals":
+    for head, config in evaluator.model.head_configs.items():
+        if head not in taught or config.reads == "capitals":
             continue
         result = results["test"].get(head)
         doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
@@ -320,11 +334,7 @@ def judge_heads(
             verdicts[head] = Verdict({}, False, sentence)
             continue
         texts = result.test.texts
-        sources, hypotheses = zip(*texts, strict=True)
-        values = {
-            metric.name: metric.sentence_scores(metric.statistics(sources, hypotheses))
-            for metric in map(load_metric, ("edit-count", "length"))
-        }
+        values = _simple_baselines(texts)
         if start is not None:
             output, name = head, "before"
             if head not in start.outputs:
@@ -340,7 +350,16 @@ def judge_heads(
             blind = " It reads the hypothesis alone: a fluent text of another meaning may score as high."
             verdict = replace(verdict, sentence=verdict.sentence + blind)
         verdicts[head] = verdict
-    return verdicts
+    return Judgement(results, verdicts)
+
+
+def _simple_baselines(texts: Sequence[Sequence[str]]) -> dict[str, Floats]:
+    """Return the scores of texts by the metrics that need no model, by name."""
+    sources, hypotheses = zip(*texts, strict=True)
+    return {
+        metric.name: metric.sentence_scores(metric.statistics(sources, hypotheses))
+        for metric in map(load_metric, ("edit-count", "length"))
+    }
 
 
 def _ridge(

@@ -47,7 +47,6 @@ from learnedgec.training.callbacks import (
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import (
     Verdict,
-    evaluate,
     judge_heads,
     main_figure,
     predictions,
@@ -358,21 +357,15 @@ class Run:
             progress=self.data.progress,
             allow_pickle=config.model.allow_pickle,
         )
-        parts = self.data.load()
-        tested = {
-            part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
-        }
-        results = {
-            part: {head: result.figures for head, result in heads.items()}
-            for part, heads in tested.items()
-        }
         start, learned = None, self.data.hashes()
         if module.continued:
             start = Evaluator.load(config.model.encoder, runtime=runtime)
             learned += open_package(config.model.encoder).hashes
         # One that is trained by low-rank weights may be too large to have in memory once more.
         encoder = None if module.continued or model.config.lora else module.encoder_name
-        verdicts = judge_heads(evaluator, start, parts, tested, encoder=encoder, runtime=runtime)
+        parts = self.data.load()
+        judgement = judge_heads(evaluator, start, parts, encoder=encoder, runtime=runtime)
+        results, verdicts = judgement.figures, judgement.verdicts
         write_package(
             self.package,
             model.config,
@@ -390,7 +383,7 @@ class Run:
         )
         doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
         if not averaged:
-            write_jsonl(self.folder / "dev.jsonl", predictions(tested["dev"]))
+            write_jsonl(self.folder / "dev.jsonl", predictions(judgement.results["dev"]))
         return TrainingResult(
             self.package,
             results,

@@ -45,9 +45,8 @@ def judged(
     **options: Any,
 ) -> dict[str, Verdict]:
     """Return the verdicts on the heads of an evaluator after its evaluation on these parts."""
-    results = {part: evaluate(evaluator, parts[part]) for part in ("dev", "test")}
     examples = {part: stored(rows) for part, rows in parts.items()}
-    return judge_heads(evaluator, start, examples, results, **options)
+    return judge_heads(evaluator, start, examples, **options).verdicts
 
 
 def verdict(evaluator: Evaluator, start: Evaluator | None, ratings: Sequence[float]) -> Verdict:
