@@ -13,7 +13,7 @@ import numpy as np
 
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, stored
-from learnedgec.training.fit import parse, train
+from learnedgec.training.fit import new_run, train
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 from learnedgec.training.run import TrainingResult, quiet_lightning
@@ -54,8 +54,7 @@ def trained(words: Sequence[str]) -> TrainingResult:
 def training_data(words: Sequence[str]) -> TrainingData:
     """Return the data of a run with these arguments."""
     with quiet_lightning():
-        data: TrainingData = parse(words, progress=False).datamodule
-        return data
+        return new_run(words, progress=False).data
 
 
 def batch_of(module: EvaluatorModule, examples: Iterable[Example]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def train(
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
     with quiet_lightning():
-        run = Run(parse(arguments, progress=progress, module=module))
+        run = new_run(arguments, progress=progress, module=module)
         if alone and run.trainer.world_size > 1:
             raise ConfigError(
                 "trainer.devices: training from Python uses one device; `learnedgec train` uses several."
@@ -171,7 +171,7 @@ def _train_seed(
         notify(f"Seed {seed}, run {seeds.index(seed) + 1} of {len(seeds)}.")
     words = [*arguments, "--seeds=1", f"--seed_everything={seed}", f"--part=seed-{seed}"]
     with quiet_lightning():
-        run = Run(parse(words, progress=progress, module=module))
+        run = new_run(words, progress=progress, module=module)
         begun = run.kept.on_first
 
         def on_first() -> None:
@@ -277,10 +277,10 @@ class _ParsedRun(LightningCLI):
             check_start(self.config.model.encoder)
 
 
-def parse(
+def new_run(
     arguments: Sequence[str], *, progress: bool, module: type[EvaluatorModule] = EvaluatorModule
-) -> LightningCLI:
-    """Build the Trainer, the module and the data from arguments.
+) -> Run:
+    """Return a run with the Trainer, the module and the data that arguments describe.
 
     Args:
         arguments: the arguments of `learnedgec train`.
@@ -312,7 +312,7 @@ def parse(
     except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
         raise _cause(error) from None
     parsed.datamodule.progress = progress
-    return parsed
+    return Run(parsed)
 
 
 # Required keys and their purpose.

@@ -16,13 +16,13 @@ import yaml
 from filelock import FileLock
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from learnedgec.errors import ConfigError, FormatError, UnknownNameError
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
-from learnedgec.training.fit import parse
+from learnedgec.training.fit import new_run
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Range, Space, parse_range
@@ -123,7 +123,7 @@ def sweep(
         LearnedgecError: as for `train`.
     """
     with quiet_lightning(), quiet():
-        run = Run(parse(arguments, progress=False))
+        run = new_run(arguments, progress=False)
         _check(run)
         settings = _read_space(space, run.config)
         work = _Work(
@@ -152,24 +152,23 @@ def sweep(
             raise ConfigError("trials: none of them came to its end; give more.")
         with atomic_folder(run.package) as folder:
             shutil.copytree(work.package(best), folder, dirs_exist_ok=True)
-        swept = {
-            trial.number: SweptTrial(
-                trial.number,
-                settings.suggest(trial),
-                "failed" if trial.state == TrialState.FAIL else trial.state.name.lower(),
-                dict(sorted(trial.intermediate_values.items())),
-            )
-            for trial in study.get_trials(False, _ENDED)
-        }
-        pruned = [trial for trial in swept.values() if trial.state == "pruned"]
+        swept = [_swept(trial, settings) for trial in study.get_trials(False, _ENDED)]
+        pruned = [trial for trial in swept if trial.state == "pruned"]
         return Sweep(
-            tuple(swept.values()),
-            swept[best],
+            tuple(swept),
+            next(trial for trial in swept if trial.number == best),
             run.package,
             check_package(run.package)["results"],
             sum(max(0, work.epochs - len(trial.scores)) for trial in pruned),
             explained_variance(study, plan.seed),
         )
+
+
+def _swept(trial: FrozenTrial, space: Space) -> SweptTrial:
+    """Return the trial of a study that has ended."""
+    state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
+    scores = dict(sorted(trial.intermediate_values.items()))
+    return SweptTrial(trial.number, space.suggest(trial), state, scores)
 
 
 def _check(run: Run) -> None:
@@ -263,7 +262,7 @@ class _Work:
         words += ["--part", f"trial-{trial.number}", "--resume", "--overwrite"]
         state, value = TrialState.COMPLETE, None
         try:
-            run = Run(parse([*self.arguments, *words], progress=self.progress))
+            run = new_run([*self.arguments, *words], progress=self.progress)
             pruning = _Pruning(trial, self.epochs)
             run.trainer.callbacks.append(pruning)  # type: ignore[attr-defined]
             run.complete(None)

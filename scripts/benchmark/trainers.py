@@ -96,7 +96,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
     """Train with learnedgec."""
     import pytorch_lightning as lightning
 
-    from learnedgec.training.fit import parse
+    from learnedgec.training.fit import new_run
 
     class Metered(lightning.Callback):
         meter: Meter
@@ -125,12 +125,12 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         if job.get("batch_tokens"):
             settings["data.batch_tokens"] = str(job["batch_tokens"])
         arguments = [word for key, value in settings.items() for word in (f"--{key}", value)]
-        parsed = parse(arguments, progress=False)
-        trainer: Any = parsed.trainer
+        run = new_run(arguments, progress=False)
+        trainer: Any = run.trainer
         trainer.limit_val_batches = 0
         metered = Metered()
         trainer.callbacks = [metered]
-        trainer.fit(parsed.model, parsed.datamodule)
+        trainer.fit(run.module, run.data)
     return metered.meter.figures(job["device"])
 
 
