@@ -147,18 +147,8 @@ class TrainingData(lightning.LightningDataModule):
             )
         self.ratings, self.auxiliary = list(ratings or []), list(auxiliary or [])
         self.columns, self.raters, self.tokenise = columns or {}, raters, tokenise
-        judged = {
-            key: names
-            for key, names in self.columns.items()
-            if key in (*JUDGEMENTS, "source", "group")
-        }
         self.pairs = {
-            head: [
-                PairFile(source.name, columns=judged)
-                if isinstance(source, PairFileName)
-                else source
-                for source in sources
-            ]
+            head: [self._source(source) for source in sources]
             for head, sources in (pairs or {}).items()
         }
         self.cases, self.variants = dict(cases or {}), variants
@@ -178,6 +168,14 @@ class TrainingData(lightning.LightningDataModule):
         self.learned: dict[str, Examples] = {}
         self._sampler: LengthBatchSampler | None = None  # of the training part
         self._skipped = 0
+
+    def _source(self, source: PairSource | PairFileName) -> PairSource:
+        """Return a pair source; a file's columns are called what `data.columns` says."""
+        if isinstance(source, PairSource):
+            return source
+        known = (*JUDGEMENTS, "source", "group")
+        columns = {key: names for key, names in self.columns.items() if key in known}
+        return PairFile(source.name, columns=columns)
 
     # -- reading and splitting -----------------------------------------------------------------
 

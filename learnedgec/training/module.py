@@ -124,24 +124,11 @@ class EvaluatorModule(lightning.LightningModule):
         if not heads:
             raise ConfigError("model.heads is empty; name at least one head.")
         self.head_options = heads
-        self.objectives: dict[str, Objective] = {
-            name: find_objective(head.objective)(head.margin) for name, head in heads.items()
-        }
-        for name, head in heads.items():
-            _check_head(name, head, self.objectives[name].reads)
+        self.objectives = {name: _objective(name, head) for name, head in heads.items()}
         self.goals = torch.nn.ModuleDict(self.objectives)  # so that their parameters are trained
-        wanted = {
-            name: HeadConfig(
-                head.input,
-                reads=goal.reads,
-                layer=head.layer,
-                objective=goal.recorded_as(head.objective),
-            )
-            for (name, head), goal in zip(heads.items(), self.objectives.values(), strict=True)
-        }
         # Plain numbers: a configuration or checkpoint may not hold the parser's types, classes of their own.
         self.start = start_model(
-            wanted,
+            {name: _head_config(head, self.objectives[name]) for name, head in heads.items()},
             encoder,
             layer=layer,
             allow_pickle=allow_pickle,
@@ -365,23 +352,31 @@ class EvaluatorModule(lightning.LightningModule):
             self._generators = None
 
 
-def _check_head(name: str, head: HeadOptions, reads: str) -> None:
-    """Raise `ConfigError` for a head whose name or options cannot be."""
+def _objective(name: str, head: HeadOptions) -> Objective:
+    """Return the objective of a head, or raise `ConfigError` if its name or its options cannot be."""
+    goal = find_objective(head.objective)(head.margin)
     # torch stores heads under their names, beside the attributes of its own containers.
     if not name or "." in name or hasattr(torch.nn.ModuleDict(), name):
         raise ConfigError(
             f"model.heads: no head can have the name {name!r}; choose another, without dots."
         )
-    if reads == "capitals" and head.input != "hypothesis":
+    if goal.reads == "capitals" and head.input != "hypothesis":
         raise ConfigError(
             f"model.heads.{name}: the objective {head.objective} is for the hypothesis alone, and its input "
             f"is {head.input!r}; set input: hypothesis."
         )
-    if reads == "pooled" and head.layer is not None:
+    if goal.reads == "pooled" and head.layer is not None:
         raise ConfigError(
             f"model.heads.{name}: only detection and capitals read a layer other than the last; leave the "
             "key layer out."
         )
+    return goal
+
+
+def _head_config(head: HeadOptions, goal: Objective) -> HeadConfig:
+    """Return the configuration of a head that is to be trained."""
+    objective = goal.recorded_as(head.objective)
+    return HeadConfig(head.input, reads=goal.reads, layer=head.layer, objective=objective)
 
 
 def consistency_loss(values: torch.Tensor) -> torch.Tensor:
