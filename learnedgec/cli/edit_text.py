@@ -11,7 +11,6 @@ from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.cli.inputs import Task
 from learnedgec.data.m2 import Edit
 from learnedgec.data.tables import Row
-from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits
@@ -122,12 +121,12 @@ def attribution_rows(task: Task, annotator: str | None) -> list[dict[str, Any]]:
     Raises:
         UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
-    references, runtime = task.inputs.references, task.metrics[0].runtime
+    references = task.inputs.references
     # All systems are scored in one call.
     names, numbers, sources, hypotheses = task.outputs()
     references = references and references.select([n - 1 for n in numbers])
-    pairs = list(zip(sources, hypotheses, strict=True))
-    edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+    annotator = annotator or default_annotator()
+    settings: dict[str, Any] = {"annotator": annotator, "runtime": task.metrics[0].runtime}
     return [
         {"system": name, "metric": metric.label, "sentence": number}
         | edit_cells(source, edit)
@@ -137,7 +136,7 @@ def attribution_rows(task: Task, annotator: str | None) -> list[dict[str, Any]]:
             names,
             numbers,
             sources,
-            attribute_edits(metric, sources, hypotheses, references, edits=edits, runtime=runtime),
+            attribute_edits(metric, sources, hypotheses, references, **settings),
             strict=True,
         )
         for edit, *worth in zip(

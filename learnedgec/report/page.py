@@ -79,24 +79,17 @@ def render(template: str, **values: Any) -> str:
         template: its name.
         values: what it shows.
     """
-    style = _assets(_STYLES)
-    html: str = (
-        _environment()
-        .get_template(template)
-        .render(style=style, style_digest=_digest(style), **values)
-    )
-    return html
-
-
-def _environment() -> Environment:
-    """Return the environment of the templates, which escapes all values."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    style = _assets(_STYLES)
+    values |= {"style": style, "style_digest": _digest(style)}
+    html: str = environment.get_template(template).render(values)
+    return html
 
 
 def _assets(names: tuple[str, ...]) -> str:

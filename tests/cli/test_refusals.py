@@ -47,7 +47,7 @@ FREE = {"title", "address", "host", "questions", "help", "config"}
 COMPUTES = (
     "learnedgec.metrics.bound.BoundMetric.compute",
     "learnedgec.cli.edits.extract_edits",
-    "learnedgec.cli.edit_text.extract_edits",
+    "learnedgec.analysis.attribution.extract_edits",
     "learnedgec.applications.rerank.extract_edits",
     "learnedgec.applications.confidence.extract_edits",
     "learnedgec.evaluators.evaluator.Evaluator.load",
