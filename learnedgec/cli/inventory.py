@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from learnedgec.cli import flags, output
 from learnedgec.cli.tables import format_table
@@ -20,7 +20,7 @@ from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_bench
 from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
 from learnedgec.data.catalog.files import cache_folder, dataset_file, verify
-from learnedgec.data.catalog.registry import DATASETS, Dataset, Material, dataset, materials
+from learnedgec.data.catalog.registry import DATASETS, dataset, materials
 from learnedgec.data.references import References
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import DataError, InputError, ParameterError, PluginError
@@ -41,7 +41,10 @@ from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, s
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 from learnedgec.runtime.files import atomic_folder
+from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.progress import track
+
+_Entry = TypeVar("_Entry")
 
 # What a hub reads at the top of a card, for machines.
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
@@ -98,8 +101,7 @@ def _list_evaluators(options: Namespace) -> None:
     ]
     if not rows:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    shown = [{key: row[key] for key in ("evaluator", "heads", "where")} for row in rows]
-    output.emit(rows, options, table_rows=rows if options.wide else shown)
+    output.emit(rows, options, hidden=("encoder", "trained on", "licence"))
     for package in packages.values():
         output.notice(*package.doubts(output_names(package.manifest)))
     for name in RELEASES.keys() - packages.keys():
@@ -112,28 +114,18 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
     """Print what evaluators were made of, with the licence of each part and of the whole."""
     rows = []
     for manifest in manifests:
-        made_of = _made_of(manifest)
+        name, datasets = manifest["name"], manifest_datasets(manifest)
+        made_of = materials(manifest["encoder"], datasets, manifest_tools(manifest))
         for row in made_of:
             use = {"commercial use": "yes" if row.permissive else "no"}
-            rows.append({"evaluator": manifest["name"], **asdict(row), **use})
-        output.notice(_terms(manifest, made_of))
-    hidden = () if options.wide else ("evaluator", "url")
-    shown = [{key: row[key] for key in row if key not in hidden} for row in rows]
-    output.emit(rows, options, table_rows=shown)
-
-
-def _made_of(manifest: Mapping[str, Any]) -> list[Material]:
-    """Return what an evaluator was made of."""
-    return materials(manifest["encoder"], manifest_datasets(manifest), manifest_tools(manifest))
-
-
-def _terms(manifest: Mapping[str, Any], made_of: Sequence[Material]) -> str:
-    """Return a sentence with an evaluator's licence and what it allows."""
-    permissive = all(row.permissive for row in made_of)
-    return _allowed(manifest["name"], manifest_licence(manifest), permissive)
+            rows.append({"evaluator": name, **asdict(row), **use})
+        permissive = all(row.permissive for row in made_of)
+        output.notice(_allowed(name, manifest_licence(manifest), permissive))
+    output.emit(rows, options, hidden=("evaluator", "url"))
 
 
 def _allowed(name: str, licence: str, permissive: bool) -> str:
+    """Return a sentence with an evaluator's licence and what it allows."""
     allowed = "allowed under these conditions" if permissive else "not allowed"
     return f"{name}: {licence}; commercial use is {allowed}."
 
@@ -216,16 +208,22 @@ def run_metrics(arguments: Sequence[str]) -> None:
 
 
 def _metric_rows() -> list[dict[str, str]]:
-    """Return one row per metric, and per tuned metric; print a notice for a plug-in that cannot be loaded."""
-    rows = []
-    for name, entry in REGISTRY.entries():
-        if isinstance(entry, PluginError):
-            output.notice(str(entry))
-        else:
-            rows.append({"metric": name, "measures": summary(name)})
+    """Return one row per metric, and per tuned metric."""
+    rows = [{"metric": name, "measures": summary(name)} for name in _loaded(REGISTRY)]
     for name, path in list_tuned().items():
         rows.append({"metric": name, "measures": read_tuned_file(path).summary})
     return rows
+
+
+def _loaded(registry: Registry[_Entry]) -> dict[str, _Entry]:
+    """Return the entries by their names, and print a notice for each plug-in that cannot be loaded."""
+    entries = {}
+    for name, entry in registry.entries():
+        if isinstance(entry, PluginError):
+            output.notice(str(entry))
+        else:
+            entries[name] = entry
+    return entries
 
 
 def _explanation(name: str) -> str:
@@ -303,7 +301,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
     )
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
-    datasets = _datasets()
+    datasets = _loaded(DATASETS).values()
     rows = [
         {
             "dataset": entry.name,
@@ -330,17 +328,6 @@ def run_data_list(arguments: Sequence[str]) -> None:
     output.emit(rows, options, payload=payload, table_rows=table)
 
 
-def _datasets() -> list[Dataset]:
-    """Return every dataset, and print a notice for a plug-in that cannot be loaded."""
-    datasets = []
-    for _, entry in DATASETS.entries():
-        if isinstance(entry, PluginError):
-            output.notice(str(entry))
-        else:
-            datasets.append(entry)
-    return datasets
-
-
 def run_data_fetch(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser("data fetch", "Download datasets into the cache.")
@@ -350,7 +337,7 @@ def run_data_fetch(arguments: Sequence[str]) -> None:
     if not options.names:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
     everything = options.names == ["all"]
-    datasets = _datasets() if everything else [dataset(name) for name in options.names]
+    datasets = [*_loaded(DATASETS).values()] if everything else [*map(dataset, options.names)]
     lines = []
     sizes = [entry.bytes for entry in datasets]
     for entry in track(datasets, "bytes of datasets", weights=sizes, show=not options.quiet):
@@ -371,7 +358,7 @@ def run_data_verify(arguments: Sequence[str]) -> None:
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
     rows = []
-    for name in options.names or [entry.name for entry in _datasets() if entry.files]:
+    for name in options.names or [name for name, entry in _loaded(DATASETS).items() if entry.files]:
         statuses = verify(name)
         counts = Counter(status.state for status in statuses)
         states = {state: counts[state] for state in ("ok", "absent", "altered")}

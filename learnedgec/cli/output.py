@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -176,6 +176,7 @@ def emit(
     caption: str = "",
     table_rows: Sequence[Row] | None = None,
     latex_rows: Sequence[Row] | None = None,
+    hidden: Container[str] = (),
     groups: Sequence[str] = (),
     metrics: Sequence[str] = (),
     conclusions: Sequence[str] = (),
@@ -196,6 +197,7 @@ def emit(
         table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
             may be `Bold`.
         latex_rows: rows for `latex` where they differ from those of the table.
+        hidden: columns that readers see with `--wide` alone.
         groups: columns whose values become headings where the table is wider than the terminal, and part of
             the caption in LaTeX where they are the same in all rows.
         metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
@@ -204,10 +206,14 @@ def emit(
         signatures: the signatures of the scores, one each line below them; comments in LaTeX.
     """
     table_rows = rows if table_rows is None else table_rows
+    wide = getattr(options, "wide", False)
+    if hidden and not wide:
+        table_rows = [{key: row[key] for key in row if key not in hidden} for row in table_rows]
     signatures = list(dict.fromkeys(signatures))
     if options.format == "table":
-        width = None if getattr(options, "wide", False) else _columns(options)
-        table = format_table(table_rows, width, groups=groups, metrics=metrics)
+        table = format_table(
+            table_rows, None if wide else _columns(options), groups=groups, metrics=metrics
+        )
         if getattr(options, "notes", None) is not None:
             notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
         text = "\n".join(filter(None, [title, table])) + _wrapped_lines(conclusions, options)

@@ -187,15 +187,14 @@ def _emit_scores(
                 rows.append({**head, **value, **score.details, **tail})
     labels = list(scores)
     names = list(next(iter(scores.values())))
-    aside = frozenset[str]().union(*(named.metric.side_details for named in metrics))
-    hidden = frozenset() if options.wide else aside
     output.emit(
         rows,
         options,
         payload=payload or {"scores": records},
         caption=f"Scores by {', '.join(short_labels(labels).values())} of {len(names)} systems on "
         f"{size:,} sentences.",
-        table_rows=[row for name in names for row in _wide_rows(name, scores, options, hidden)],
+        table_rows=[row for name in names for row in _wide_rows(name, scores, options)],
+        hidden=frozenset[str]().union(*(named.metric.side_details for named in metrics)),
         metrics=labels,
         conclusions=[] if by_sentence else _conclusions(metrics, scores, own or {}),
         signatures=[record["signature"] for record in records],
@@ -238,15 +237,13 @@ def _wide_rows(
     system: str,
     scores: Mapping[str, Mapping[str, Score | CorpusScore]],
     options: Namespace,
-    hidden: frozenset[str],
 ) -> list[dict[str, Any]]:
     """Return a row of a system with a column for each metric, and one of each sentence if asked for."""
     row: dict[str, Any] = {"system": system}
     for label, systems in scores.items():
         row[label] = systems[system].value
         if len(scores) == 1:
-            details = systems[system].details
-            row |= {key: value for key, value in details.items() if key not in hidden}
+            row |= systems[system].details
     if options.level == "corpus":
         return [row]
     columns = {
