@@ -90,6 +90,12 @@ class _Parser(ArgumentParser):
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
+    def _check_value_key(self, action: Action, value: Any, *place: Any, **options: Any) -> Any:
+        # One value in a configuration stands for a list of it, as on the command line.
+        if action.nargs == "+" and not isinstance(value, list | None):
+            value = [value]
+        return super()._check_value_key(action, value, *place, **options)
+
     def format_help(self, *arguments: Any) -> str:
         if self.common:
             seen = (*self.common, "help")

@@ -96,7 +96,7 @@ _TYPES = {
 }
 
 _TYPE = re.compile(
-    r"Expected a typing\.Literal\[(.+)\]|"
+    r"(?:Expected a typing\.Literal\[|not among choices \()(.+)[\])]|"
     r"(?:Expected a (?:<class ')?|Not of type |Not a valid )(\w+)"
 )
 
@@ -111,14 +111,18 @@ def wrong_value(message: str) -> str | None:
         "bits is '3'; one of 16, 4 was expected."
         >>> wrong_value('Parser key "seed": Not of type PositiveInt: 0 does not conform to restriction v>0')
         "seed is '0'; a whole number of at least 1 was expected."
+        >>> wrong_value('Parser key "level": 7 not among choices (1, 2)')
+        "level is '7'; one of 1, 2 was expected."
     """
-    _, *parts = re.split(r'Parser key "([\w.]+)":\s*', message)
+    _, *parts = re.split(r'Parser key "([\w.]+)"(?: element \d+)?:\s*', message)
     if not parts:
         return None
     reasons = parts[-1]
     if reasons.startswith("Not of type"):
         reasons = reasons.splitlines()[0]
         given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
+    elif " not among " in reasons:
+        given = re.match(r"'(.*)' not|(\S+) not", reasons)
     elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
         # The text before the value explains why the value has none of the allowed types.
         reasons = reasons[: given.start()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,3 +63,11 @@ def test_what_is_typed_most_has_short_flags(run: Any) -> None:
         "weak",
         "0.2910",
     ]
+
+
+def test_one_value_in_a_configuration_stands_for_a_list(run: Any) -> None:
+    Path("mine.yaml").write_text(
+        "src: embedded/source.txt\nhyp: embedded/systems\nmetric: length\n"
+    )
+    files = "--src embedded/source.txt --hyp embedded/systems --metric length"
+    assert run("score --config mine.yaml").out == run(f"score {files}").out
