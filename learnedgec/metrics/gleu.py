@@ -50,7 +50,7 @@ class _NgramCounts(NamedTuple):
 
     rows: Ints
     columns: Ints
-    orders: list[tuple[csr_array, csr_array, csr_array]]
+    orders: Iterator[tuple[csr_array, csr_array, csr_array]]
 
 
 def _ngram_counts(
@@ -68,7 +68,7 @@ def _ngram_counts(
         ]
         rows, columns, s, r, h = np.array(pairs, dtype=np.int64).T
         tables = _ngram_tables(list(numbers), unit, n)
-        yield _NgramCounts(rows, columns, [(table[s], table[r], table[h]) for table in tables])
+        yield _NgramCounts(rows, columns, ((table[s], table[r], table[h]) for table in tables))
 
 
 def _ngram_tables(texts: Texts, unit: Unit, n: int) -> Iterator[csr_array]:

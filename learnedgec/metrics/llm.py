@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -322,14 +323,14 @@ class LlmS(Metric):
         """Return the store of answers on disk."""
         return Store(runtime.cache_dir or cache_folder() / "answers")
 
-    def _keys(self, requests: Sequence[Request]) -> dict[str, Request]:
-        """Return the requests by their keys in the store, which cover everything that affects an answer."""
+    def _key(self, request: Request) -> str:
+        """Return the key of a request in the store, which covers everything that affects an answer."""
         about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
-        return {key_of("answer", *about, request.prompt): request for request in requests}
+        return key_of("answer", *about, request.prompt)
 
     def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
         """Return the usable answers on disk, by the prompts of their requests."""
-        keys = self._keys(requests)
+        keys = {self._key(request): request for request in requests}
         stored = self._store(runtime).read(keys)
         answers = {key: Answer(**json.loads(content)) for key, content in stored.items()}
         return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
@@ -340,39 +341,31 @@ class LlmS(Metric):
         missing = [request for request in requests if request.prompt not in answers]
         if missing:
             store = self._store(runtime)
-            fresh = self._ask(missing, runtime)
+            endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
+            asked = ask_all(partial(self._ask, endpoint), missing, runtime.processes)
             for request, answer in track(
-                fresh, self.name, total=len(missing), show=runtime.progress
+                asked, self.name, total=len(missing), show=runtime.progress
             ):
                 answers[request.prompt] = answer
                 if request.accepts(answer):
-                    (key,) = self._keys([request])
-                    store.write({key: json.dumps(asdict(answer)).encode()})
+                    store.write({self._key(request): json.dumps(asdict(answer)).encode()})
         return [answers[request.prompt] for request in requests]
 
-    def _ask(
-        self, requests: Sequence[Request], runtime: Runtime
-    ) -> Iterator[tuple[Request, Answer]]:
-        """Ask the endpoint several requests at a time."""
-        endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
-
-        def ask(request: Request) -> Answer:
-            """Ask until an answer is usable, and return the last answer with the tokens of all attempts."""
-            prompt_tokens = completion_tokens = 0
-            for attempt in range(_ATTEMPTS):
-                answer = endpoint.ask(
-                    request.prompt,
-                    schema=request.schema,
-                    temperature=self.temperature,
-                    seed=None if self.seed is None else self.seed + attempt,
-                )
-                prompt_tokens += answer.prompt_tokens
-                completion_tokens += answer.completion_tokens
-                if request.accepts(answer):
-                    break
-            return replace(answer, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
-
-        return ask_all(ask, requests, runtime.processes)
+    def _ask(self, endpoint: Endpoint, request: Request) -> Answer:
+        """Ask until an answer is usable, and return the last answer with the tokens of all attempts."""
+        prompt_tokens = completion_tokens = 0
+        for attempt in range(_ATTEMPTS):
+            answer = endpoint.ask(
+                request.prompt,
+                schema=request.schema,
+                temperature=self.temperature,
+                seed=None if self.seed is None else self.seed + attempt,
+            )
+            prompt_tokens += answer.prompt_tokens
+            completion_tokens += answer.completion_tokens
+            if request.accepts(answer):
+                break
+        return replace(answer, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
 
 
 @dataclass(frozen=True)
