@@ -16,5 +16,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 """Positions of sentences or systems."""
 Ints: TypeAlias = npt.NDArray[np.int64]
 """Counts, int64."""
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""Which of some items have a property, bool."""
 Texts: TypeAlias = Sequence[str]
 """Sentences, one text each."""

@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, InputError, SetupWarning, UnknownNameError
 from learnedgec.runtime.files import file_digest, folder_state, local_path, lookup_folders
 from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.types import Floats
 
 Step: TypeAlias = tuple[str, int, int, int, int]
 """An operation (`M`, `S`, `D`, `I` or `Tk`) with its span of tokens in the source and in the target."""
@@ -51,7 +51,7 @@ def alignment_tables(
     other: Sequence[str],
     low: Sequence[str],
     other_low: Sequence[str],
-    substitution: npt.NDArray[np.float64],
+    substitution: Floats,
 ) -> tuple[list[array[float]], list[list[str]]]:
     """Return the table of costs and the table of the operations that end in each cell.
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from errant.alignment import Alignment
 from errant.en.classifier import classify
 from errant.en.merger import get_rule_edits
@@ -32,6 +31,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.edits.annotators import BLOCK, alignment_tables, break_long_runs, find_annotator
 from learnedgec.errors import ModelError
 from learnedgec.runtime.files import folder_state
+from learnedgec.types import Floats, Mask
 
 
 def load_pipeline(path: Path, types: bool) -> Any:
@@ -205,19 +205,17 @@ class _Alignment(Alignment):  # type: ignore[misc]
         )
 
 
-def _substitution_costs(
-    source: Sentence, target: Sentence, open_pos: set[int]
-) -> npt.NDArray[np.float64]:
+def _substitution_costs(source: Sentence, target: Sentence, open_pos: set[int]) -> Floats:
     """Return the cost of every substitution, equal to that of `Alignment.get_sub_cost`."""
 
-    def unlike(attribute: str) -> npt.NDArray[np.bool_]:
+    def unlike(attribute: str) -> Mask:
         """Return which tokens differ in an attribute."""
         numbers: dict[object, int] = {}  # Numbers are faster to compare than strings.
         left, right = (
             np.array([numbers.setdefault(getattr(t, attribute), len(numbers)) for t in tokens], int)
             for tokens in (source, target)
         )
-        different: npt.NDArray[np.bool_] = left[:, None] != right
+        different: Mask = left[:, None] != right
         return different
 
     both_open = np.logical_and.outer(

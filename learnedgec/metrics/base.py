@@ -39,7 +39,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, are_systems, as_sentences
@@ -54,7 +53,7 @@ from learnedgec.metrics.bound import (
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.scores import Statistics as Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Array, Floats, Indices, Mask, Texts
 
 if TYPE_CHECKING:
     from learnedgec.edits.annotator import Tier
@@ -150,7 +149,7 @@ class Metric(ABC):
         """Return the corpus score: the mean sentence score unless a metric says otherwise."""
         return float(np.mean(self.sentence_scores(statistics)))
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the corpus score of each of B resamples, float64 (B,).
 
         Args:
@@ -322,7 +321,7 @@ class ResampledMetric(Metric):
     """A metric that aggregates many resamples at once; a corpus is one resample, in its own order."""
 
     @abstractmethod
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the corpus score of each of B resamples; see `Metric.aggregate_many`."""
 
     def aggregate(self, statistics: Statistics) -> float:
@@ -440,5 +439,5 @@ class PlansRequests(Protocol):
 class Gated(Protocol):
     """A metric that gives low scores to hypotheses that are too different from their source."""
 
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+    def accepted(self, statistics: Statistics) -> Mask:
         """Return which hypotheses pass the gate, bool (N,)."""

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.errors import needs
 from learnedgec.metrics.base import ResampledMetric, Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats, Texts
+from learnedgec.types import Floats, Indices, Texts
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Hter(ResampledMetric):
         """Return 1 − edits/length of each sentence, at least 0."""
         return 1 - _capped(statistics) / statistics["length"]
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return 1 − Σ min(edits, length)/Σ lengths of each resample."""
         edits, lengths = _capped(statistics), statistics["length"]
         scores: Floats = 1 - edits[samples].sum(axis=1) / lengths[samples].sum(axis=1)
@@ -131,7 +130,7 @@ class Ter(ResampledMetric):
         """Return 1 − edits/length of each sentence."""
         return 1 - _rate(statistics["edits"], statistics["length"])
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return 1 − Σ edits/Σ lengths of each resample."""
         edits, lengths = statistics["edits"], statistics["length"]
         return 1 - _rate(edits[samples].sum(axis=1), lengths[samples].sum(axis=1))

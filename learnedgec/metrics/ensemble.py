@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
@@ -19,7 +18,7 @@ from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric
 from learnedgec.metrics.registry import REGISTRY, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Array, Floats, Indices, Texts
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class Ensemble(ResampledMetric):
         """Return the weighted sum of the members' scaled sentence scores."""
         return self._sum(self._sentences(statistics))
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the weighted sum of the members' scaled corpus scores, for each resample."""
         values = [metric.aggregate_many(part, samples) for metric, part in self._parts(statistics)]
         return self._sum(np.stack(values))

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
@@ -29,7 +28,7 @@ from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Texts
+from learnedgec.types import Array, Floats, Mask, Texts
 
 # In development data, every correction by an honest system and every reference is more similar to its source
 # than this, and nearly every unrelated text is less similar.
@@ -61,7 +60,7 @@ class GatedMetric(LearnedMetric):
         """Return the threshold in use: one for all sentences, or float64 (N,)."""
         return statistics["threshold"] if self.threshold is None else self.threshold
 
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+    def accepted(self, statistics: Statistics) -> Mask:
         """Return which hypotheses are similar enough to their source, bool (N,)."""
         return statistics["similarity"] > self.thresholds(statistics)
 

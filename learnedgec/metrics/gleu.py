@@ -97,7 +97,7 @@ def _ngram_tables(texts: Texts, unit: Unit, n: int) -> Iterator[csr_array]:
         yield csr_array((ones, (owner[places], grams)), shape=shape)
 
 
-def resampled_totals(values: Ints, samples: npt.NDArray[np.intp]) -> Ints:
+def resampled_totals(values: Ints, samples: Indices) -> Ints:
     """Return the sums of int (N, …) over each row of int (B, M) sentence numbers, int (B, …)."""
     flat = values.reshape(len(values), -1).astype(np.float64)
     totals = []
@@ -231,7 +231,7 @@ class Gleu(ResampledMetric):
             }
         )
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the mean over iterations of each resample's score; references are sampled by position."""
         if self.level == "sentence":
             of_resamples: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
@@ -287,7 +287,7 @@ class Gleu(ResampledMetric):
         means: Floats = np.where(real, scores, 0.0).sum(axis=1) / statistics["references"]
         return means
 
-    def _iterations(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def _iterations(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the corpus score of each resample and iteration, float64 (B, iterations)."""
         denominators, numerators = statistics["hypothesis"], statistics["reference"]
         counts = statistics["references"]
@@ -400,7 +400,7 @@ class Green(ResampledMetric):
                 )
         return Statistics({"counts": counts, "references": count_references(references)})
 
-    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return F of each resample, over the summed counts of each sentence's best reference."""
         totals = resampled_totals(self._chosen(statistics), samples)
         return self._scores(totals)[2][:, -1]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from rapidfuzz.distance import Indel
 
@@ -18,7 +17,7 @@ from learnedgec.evaluators.inference import autocast, model_inputs, padded_batch
 from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats, Texts
+from learnedgec.types import Floats, Ints, Texts
 
 # The largest number of logits at a time, which take 256 MiB in float32.
 _LOGITS = 1 << 26
@@ -34,7 +33,7 @@ class TokenScores:
             beginning-of-sentence token.
     """
 
-    ids: npt.NDArray[np.int64]
+    ids: Ints
     logs: Floats
 
 

@@ -12,13 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.metrics.base import ResampledMetric, Statistics
-from learnedgec.types import Array, Floats, Indices, Ints
-
-Mask = npt.NDArray[np.bool_]
+from learnedgec.types import Array, Floats, Indices, Ints, Mask
 
 # The largest number of counts in one block of samples, which take 2 MiB.
 _BLOCK = 2**18

@@ -40,7 +40,7 @@ from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.metrics.reference_choice import count_references
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Ints, Texts
+from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
 TextPair = tuple[str, str]
 
@@ -105,7 +105,7 @@ def best_reference(values: Floats, statistics: Statistics) -> Floats:
 
 def number_pairs(
     tokenizer: Any, pairs: Sequence[TextPair]
-) -> tuple[list[tuple[int, ...]], Ints, npt.NDArray[np.intp]]:
+) -> tuple[list[tuple[int, ...]], Ints, Indices]:
     """Number the distinct sentences of some pairs, and the distinct pairs.
 
     Returns:
@@ -133,10 +133,10 @@ class EncodedPart(NamedTuple):
         rows: the rows of `states` that belong to each pair, int (P, K).
     """
 
-    pairs: npt.NDArray[np.intp]
+    pairs: Indices
     sentences: list[tuple[int, ...]]
     states: TokenStates
-    rows: npt.NDArray[np.intp]
+    rows: Indices
 
 
 def encode_in_parts(
@@ -166,7 +166,7 @@ def encode_in_parts(
         yield EncodedPart(pairs, inputs, states, rows.reshape(read[pairs].shape))
 
 
-def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[npt.NDArray[np.intp]]:
+def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[Indices]:
     """Cut pairs into parts whose distinct sentences together have at most `bound` tokens.
 
     Sentences that are linked by pairs stay in one part unless they alone exceed the bound; then pairs
@@ -301,9 +301,7 @@ def _shares(weights: Floats) -> npt.NDArray[np.float32]:
     return (weights / (weights.sum() or 1.0)).astype(np.float32)
 
 
-def _match(
-    states: TokenStates, shares: torch.Tensor, pairs: npt.NDArray[np.intp], runtime: Runtime
-) -> Floats:
+def _match(states: TokenStates, shares: torch.Tensor, pairs: Indices, runtime: Runtime) -> Floats:
     """Return BERTScore's precision and recall of pairs of rows in `states`, float64 (P, 2).
 
     Args:
@@ -403,7 +401,7 @@ def _write(
     model: Any,
     tokenizer: Any,
     states: TokenStates,
-    rows: npt.NDArray[np.intp],
+    rows: Indices,
     targets: Sequence[Sequence[int]],
     runtime: Runtime,
 ) -> Floats:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.stats.significance import quotient
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Indices
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]
 
@@ -214,9 +213,7 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
     return agreement
 
 
-def windows(
-    kind: Correlation, human: Floats, metric: Floats, width: int, order: npt.NDArray[np.intp]
-) -> Floats:
+def windows(kind: Correlation, human: Floats, metric: Floats, width: int, order: Indices) -> Floats:
     """Return the correlation within each window of neighbouring systems, (…, S − width + 1).
 
     Source: Kobayashi et al., "Revisiting Meta-evaluation for Grammatical Error Correction" (TACL 2024).
@@ -236,9 +233,7 @@ def windows(
     )
 
 
-def among_best(
-    kind: Correlation, human: Floats, metric: Floats, order: npt.NDArray[np.intp]
-) -> Floats:
+def among_best(kind: Correlation, human: Floats, metric: Floats, order: Indices) -> Floats:
     """Return the correlation among the K best systems, (…, S − 3) for K from 4 to S.
 
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022),
@@ -257,9 +252,9 @@ def among_best(
     return np.stack(columns, axis=-1) if columns else np.empty((*human.shape[:-1], 0))
 
 
-def ranks(scores: Floats) -> npt.NDArray[np.intp]:
+def ranks(scores: Floats) -> Indices:
     """Return the rank of each system, int (S,): 1 for the highest score, and the best rank for a tie."""
-    above: npt.NDArray[np.intp] = (scores[:, None] < scores[None]).sum(axis=1)
+    above: Indices = (scores[:, None] < scores[None]).sum(axis=1)
     return above + 1
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.stats.significance import FEW, quotient
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Array, Floats, Indices
 
 # Fewer sentences have no interval: with five, that of a mean holds .76 instead of .95.
 _FEWEST = 6
@@ -360,16 +358,16 @@ class Bootstrap:
         """Return a number with the interval of its values on the resamples."""
         return Estimate(value, *interval(of_resamples, self.level))
 
-    def ratio(self, above: npt.NDArray[Any], below: npt.NDArray[Any]) -> Estimate:
+    def ratio(self, above: Array, below: Array) -> Estimate:
         """Return Σ above / Σ below over the cases, each (N,); it is NaN where Σ below is 0."""
         values = quotient(self._drawn @ above, self._drawn @ below)
         return self.estimate(float(quotient(above.sum(), below.sum())), values)
 
-    def mean(self, values: npt.NDArray[Any]) -> Estimate:
+    def mean(self, values: Array) -> Estimate:
         """Return the mean of the values of all cases, (N,)."""
         return self.ratio(values, np.ones(len(values)))
 
-    def share(self, values: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
+    def share(self, values: Array, cases: Indices) -> Estimate:
         """Return the mean of M values that belong to cases, such as 1 for each variant that is kept."""
         size = self._drawn.shape[1]
         return self.ratio(np.bincount(cases, values, size), np.bincount(cases, minlength=size))

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Mask
 
 
 def quotient(above: npt.ArrayLike, below: npt.ArrayLike) -> Floats:
@@ -225,7 +225,7 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
     return float((extreme.sum() + 1) / (len(differences) + 1))
 
 
-def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
+def swaps(size: int, count: int, seed: int = 0) -> Mask:
     """Return the sentences on which each swap exchanges two systems' outputs, bool (swaps, size).
 
     The first swap exchanges none. For up to ten sentences, all 2^size swaps are returned, which make a test
@@ -242,7 +242,7 @@ def swaps(size: int, count: int, seed: int = 0) -> npt.NDArray[np.bool_]:
     """
     if size <= EXACT:
         return (np.arange(2**size)[:, None] >> np.arange(size)) % 2 > 0
-    swapped: npt.NDArray[np.bool_] = np.random.default_rng(seed).random((count + 1, size)) < 0.5
+    swapped: Mask = np.random.default_rng(seed).random((count + 1, size)) < 0.5
     swapped[0] = False
     return swapped
 
@@ -295,7 +295,7 @@ def is_significant(p_value: float, level: float) -> bool:
     return bool(significant(np.asarray(p_value), level))
 
 
-def significant(p_values: Floats, level: float) -> npt.NDArray[np.bool_]:
+def significant(p_values: Floats, level: float) -> Mask:
     """Return whether each of some corrected p-values is below 1 − `level`."""
     # 1 − 0.95 is a little more than 0.05.
     return p_values < 1 - level - _ROUNDING
