@@ -98,11 +98,15 @@ def public_modules() -> Iterator[str]:
 
 
 def public_names(module: Any) -> list[str]:
-    """Return the names that a module exports, or else those of its own functions and classes."""
+    """Return the names that a module exports, or else those of its own functions and classes.
+
+    Those of a package's modules that the package imports are its own too.
+    """
     own = [
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        if not name.startswith("_")
+        and f"{getattr(value, '__module__', '')}.".startswith(f"{module.__name__}.")
     ]
     return list(getattr(module, "__all__", own))
 
