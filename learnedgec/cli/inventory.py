@@ -27,7 +27,6 @@ from learnedgec.errors import DataError, InputError, ParameterError, PluginError
 from learnedgec.evaluators.packages import (
     CARD,
     check_package,
-    fetch_released,
     find_evaluator,
     list_evaluators,
     manifest_datasets,
@@ -37,6 +36,7 @@ from learnedgec.evaluators.packages import (
     output_names,
 )
 from learnedgec.evaluators.released import RELEASES
+from learnedgec.evaluators.sharing import fetch_released, pull_evaluator, push_evaluator
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
@@ -151,8 +151,6 @@ def run_evaluators_fetch(arguments: Sequence[str]) -> None:
 
 def run_evaluators_push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
-    from learnedgec.evaluators.sharing import push_evaluator
-
     parser = flags.make_parser("evaluators push", "Upload an evaluator to a hub.")
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
     parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
@@ -167,8 +165,6 @@ def run_evaluators_push(arguments: Sequence[str]) -> None:
 
 def run_evaluators_pull(arguments: Sequence[str]) -> None:
     """Run `evaluators pull`, and print the evaluator's folder and the digest in its scores' signatures."""
-    from learnedgec.evaluators.sharing import pull_evaluator
-
     parser = flags.make_parser(
         "evaluators pull", "Fetch an evaluator from a hub, as it is there now."
     )

@@ -1,7 +1,6 @@
 """Published sequence classifiers with one label, which metrics use like trained packages.
 
-predictor = find_predictor("org/quality")
-predict(predictor, sources, hypotheses, ["quality"], runtime)["quality"]
+find_predictor("org/quality").predict(sources, hypotheses, ["quality"], runtime)["quality"]
 """
 
 from __future__ import annotations
@@ -138,32 +137,3 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
         PackageError: the package is damaged.
     """
     return find_package(name) or PublishedClassifier(name, reads)
-
-
-def predict(
-    predictor: Predictor,
-    sources: Texts,
-    hypotheses: Texts,
-    outputs: Sequence[str],
-    runtime: Runtime,
-) -> dict[str, Floats]:
-    """Return the values of each output for N (source, hypothesis) rows, float64 (N,).
-
-    Args:
-        predictor: a package or a classifier.
-        sources: N sources.
-        hypotheses: N hypotheses.
-        outputs: names of the outputs.
-        runtime: how to run.
-
-    Raises:
-        ModelError: the model cannot be loaded, or lacks one of the outputs.
-        PackageError: the model of a package cannot be loaded.
-    """
-    if isinstance(predictor, PublishedClassifier):
-        return predictor.predict(sources, hypotheses, outputs, runtime)
-    # Transformers takes a second to import.
-    from learnedgec.evaluators.evaluator import Evaluator
-
-    predictor.check(outputs)
-    return Evaluator.of(predictor, runtime).predict(sources, hypotheses, outputs, runtime=runtime)

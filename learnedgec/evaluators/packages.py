@@ -39,6 +39,7 @@ from learnedgec.runtime.files import (
     lookup_folders,
 )
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats, Texts
 
 if TYPE_CHECKING:
     from learnedgec.evaluators.precision import Precision
@@ -75,7 +76,7 @@ def check_package(path: Path) -> dict[str, Any]:
         PackageError: the manifest is damaged or lacks a required file; or a file is missing, not in the
             manifest, or has another SHA-256.
     """
-    manifest = _read_manifest(path / MANIFEST)
+    manifest = read_manifest(path / MANIFEST)
     files: dict[str, str] = manifest["files"]
     for name, expected in files.items():
         file = path / name
@@ -94,7 +95,7 @@ def check_package(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read_manifest(file: Path) -> dict[str, Any]:
+def read_manifest(file: Path) -> dict[str, Any]:
     """Return a manifest after checking its form, or raise `PackageError`."""
     try:
         manifest: dict[str, Any] = read_json(file)
@@ -225,6 +226,21 @@ class Package:
         from learnedgec.evaluators.precision import evaluator_precision
 
         return evaluator_precision(runtime)
+
+    def predict(
+        self, sources: Texts, hypotheses: Texts, outputs: Sequence[str], runtime: Runtime
+    ) -> dict[str, Floats]:
+        """Return the value of each output for N (source, hypothesis) rows, float64 (N,).
+
+        Raises:
+            ModelError: it lacks one of the outputs.
+            PackageError: its model cannot be loaded.
+        """
+        # Transformers takes a second to import.
+        from learnedgec.evaluators.evaluator import Evaluator
+
+        self.check(outputs)
+        return Evaluator.of(self, runtime).predict(sources, hypotheses, outputs, runtime=runtime)
 
     def check(self, outputs: Sequence[str]) -> None:
         """Raise `ModelError` if it lacks one of the outputs; loads no weights."""
@@ -395,31 +411,6 @@ def _places(name: str) -> Iterator[Path]:
         yield local_folder(release_files(name)) / "checkpoints" / name
 
 
-def fetch_released(name: str) -> Path:
-    """Return the local folder of a released evaluator; files that are nowhere here are downloaded.
-
-    They come from the repository of learnedgec, or from the mirror (`learnedgec.data.catalog.files`). Their
-    SHA-256 must be those of the release.
-
-    Raises:
-        UnknownNameError: no released evaluator has this name.
-        DataError: a file cannot be downloaded, or is not that of the release.
-    """
-    from learnedgec.data.catalog.files import fetch_file
-    from learnedgec.data.catalog.registry import File
-
-    if name not in RELEASES:
-        raise UnknownNameError("released evaluator", name, RELEASES)
-    for folder in lookup_folders():
-        if is_package(folder / name):
-            return folder / name
-    row, base = release_files(name), f"checkpoints/{name}"
-    manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name].sha256))
-    for file, digest in _read_manifest(manifest)["files"].items():
-        fetch_file(row, File(f"{base}/{file}", 0, digest))
-    return manifest.parent
-
-
 def _is_hub_package(name: str) -> bool:
     """Return whether a name is that of a package on the hub; `False` if the hub cannot be reached."""
     if not is_hub_name(name):
@@ -446,7 +437,7 @@ def fetch_package(name: str, *, fresh: bool = False) -> Path:
     cached = None if fresh else cached_file(name, MANIFEST)
     folder = cached.parent if cached else fetch_files(name, [MANIFEST])
     # No other file of the repository is taken.
-    files = _read_manifest(folder / MANIFEST)["files"]
+    files = read_manifest(folder / MANIFEST)["files"]
     if absent := [file for file in files if not (folder / file).exists()]:
         # The folder is named by the commit.
         fetch_files(f"{split_revision(name)[0]}@{folder.name}", absent)
@@ -457,10 +448,8 @@ def list_evaluators() -> dict[str, Path]:
     """Return every evaluator that can be loaded by name, with its directory."""
     evaluators: dict[str, Path] = {}
     for folder in lookup_folders():
-        if folder.is_dir():
-            for path in sorted(folder.iterdir()):
-                if is_package(path):
-                    evaluators.setdefault(path.name, path)
+        for manifest in sorted(folder.glob(f"*/{MANIFEST}")):
+            evaluators.setdefault(manifest.parent.name, manifest.parent)
     for name in RELEASES.keys() - evaluators.keys():
         if place := next(filter(is_package, _places(name)), None):
             evaluators[name] = place

@@ -1,4 +1,4 @@
-"""Evaluators on a hub: push a package there, and pull one.
+"""Evaluators elsewhere: push a package to a hub, pull one from there, and fetch a released one.
 
 To write to a repository, log in (`hf auth login`) or set `HF_TOKEN`; learnedgec stores no token.
 """
@@ -8,10 +8,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from learnedgec.errors import BadNameError
+from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.evaluators.hub import hub, is_hub_name, reported, split_revision
-from learnedgec.evaluators.packages import MANIFEST, check_package, fetch_package, find_evaluator
-from learnedgec.runtime.files import PathLike, atomic_folder
+from learnedgec.evaluators.packages import (
+    MANIFEST,
+    check_package,
+    fetch_package,
+    find_evaluator,
+    is_package,
+    read_manifest,
+)
+from learnedgec.evaluators.released import RELEASES, release_files
+from learnedgec.runtime.files import PathLike, atomic_folder, lookup_folders
 
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 
@@ -84,6 +92,31 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
         return package
     repository_id, _ = split_revision(name)
     return copy_package(package, Path(output) / repository_id.partition("/")[2])
+
+
+def fetch_released(name: str) -> Path:
+    """Return the local folder of a released evaluator; files that are nowhere here are downloaded.
+
+    They come from the repository of learnedgec, or from the mirror (`learnedgec.data.catalog.files`). Their
+    SHA-256 must be those of the release.
+
+    Raises:
+        UnknownNameError: no released evaluator has this name.
+        DataError: a file cannot be downloaded, or is not that of the release.
+    """
+    from learnedgec.data.catalog.files import fetch_file
+    from learnedgec.data.catalog.registry import File
+
+    if name not in RELEASES:
+        raise UnknownNameError("released evaluator", name, RELEASES)
+    for folder in lookup_folders():
+        if is_package(folder / name):
+            return folder / name
+    row, base = release_files(name), f"checkpoints/{name}"
+    manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name].sha256))
+    for file, digest in read_manifest(manifest)["files"].items():
+        fetch_file(row, File(f"{base}/{file}", 0, digest))
+    return manifest.parent
 
 
 def copy_package(package: Path, target: PathLike) -> Path:

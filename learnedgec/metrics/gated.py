@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor, predict
+from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import open_package
@@ -186,7 +186,7 @@ class Some(GatedMetric):
         """
         runtime = runtime.bound()
         values = {
-            predictor: predict(predictor, sources, hypotheses, outputs, runtime)
+            predictor: predictor.predict(sources, hypotheses, outputs, runtime)
             for predictor, outputs in self.outputs(runtime).items()
         }
         scaled: dict[str, Array] = {}
@@ -297,7 +297,7 @@ class Impara(GatedMetric):
         (N,), the default of the parameter `threshold`.
         """
         runtime = runtime.bound()
-        quality = predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
+        quality = self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
         encoder, threshold = self.gate(runtime)
         if encoder == CHARACTERS:
             similarity = character_similarities(sources, hypotheses)
@@ -404,13 +404,8 @@ class Preference(GatedMetric):
         # The preference for an unchanged source is 0, so the source need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        values = predict(
-            self.predictor(runtime),
-            [*unchanged, *unchanged],
-            [*changed, *unchanged],
-            ["preference"],
-            runtime,
-        )["preference"]
+        pairs = [*unchanged, *unchanged], [*changed, *unchanged]
+        values = self.predictor(runtime).predict(*pairs, ["preference"], runtime)["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
         similarity = character_similarities(sources, hypotheses)
         return Statistics({"preference": preference, "similarity": similarity})

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
-from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier, predict
+from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
 from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
@@ -175,9 +175,7 @@ class Head(LearnedMetric):
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        return Statistics(
-            predict(self.predictor(runtime), sources, hypotheses, self.heads, runtime)
-        )
+        return Statistics(self.predictor(runtime).predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""
@@ -252,7 +250,7 @@ class Classifier(LearnedMetric):
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
         return Statistics(
-            predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
+            self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

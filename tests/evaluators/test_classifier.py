@@ -14,7 +14,7 @@ import tiny
 from learnedgec.errors import PackageError
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference, packages
-from learnedgec.evaluators.classifier import find_predictor, predict
+from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import Package, open_package
 from learnedgec.metrics.gated import Some
@@ -87,7 +87,7 @@ def test_predictors_are_equal_if_their_files_are(
     tiny.sign(package, "config.json")
     assert open_package(str(package)) != before
     with pytest.raises(PackageError, match="was replaced before it was loaded"):
-        predict(before, SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
+        before.predict(SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
 
 
 def test_a_score_lists_no_folder_and_reads_no_file_again(

@@ -12,7 +12,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
-from learnedgec.evaluators import packages
+from learnedgec.evaluators import packages, sharing
 from learnedgec.evaluators.released import RELEASES, Release
 from learnedgec.runtime.files import file_digest
 
@@ -85,12 +85,12 @@ def test_files_that_are_not_those_of_the_release_are_refused(
 ) -> None:
     release[file] += b" "
     with pytest.raises(DataError, match=f"checkpoints/free/{file} was downloaded but is not"):
-        packages.fetch_released("free")
+        sharing.fetch_released("free")
 
 
 def test_names_of_releases_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'open-mpnet'"):
-        packages.fetch_released("open-mpnett")
+        sharing.fetch_released("open-mpnett")
     assert main(["evaluators", "fetch"]) == 2
     assert "give any of joint-mpnet-3, open-mpnet" in capsys.readouterr().err
 
