@@ -11,7 +11,7 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -23,6 +23,7 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.applications.completions import Completion, completed_text, extract_correction
 from learnedgec.data.references import References, references_of_record
+from learnedgec.data.sentences import as_items, as_sentences
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated, Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
@@ -268,7 +269,7 @@ class Reward:
         """
         written = [
             completed_text(completion, f"completions[{place}]")
-            for place, completion in enumerate(self._listed("completions", completions))
+            for place, completion in enumerate(as_items(completions, "completions", self._lists))
         ]
         if not written:
             return []
@@ -310,11 +311,7 @@ class Reward:
 
     def _given(self, columns: Mapping[str, Any], size: int) -> tuple[list[str], References | None]:
         """Return the sources and the references of a step, or raise `InputError`."""
-        sources = self._column(columns, self.source, size)
-        for place, source in enumerate(sources):
-            if not isinstance(source, str):
-                given = f"{self.source}[{place}] is {str(source)[:60]!r}"
-                raise InputError(f"{given}; a text was expected, the sentence to correct.")
+        sources = as_sentences(self._column(columns, self.source, size), self.source)
         if self.references is None:
             return sources, None
         about = f"the column {self.references!r} in row"
@@ -353,28 +350,21 @@ class Reward:
         if name not in columns:
             names = ", ".join(sorted(columns)) or "none"
             raise InputError(
-                f"there is no column {name!r} (given: {names}); {self._call}, or name the data set's column "
-                "by source=… or references=… of learnedgec.reward."
+                f"there is no column {name!r} (given: {names}); {self._lists} was expected; or name the data "
+                "set's column by source=… or references=… of learnedgec.reward."
             )
-        column = self._listed(name, columns[name])
+        column = as_items(columns[name], name, self._lists)
         if len(column) != size:
             raise InputError(
                 f"{name} has {len(column)} rows, and completions has {size}; give one for each."
             )
         return column
 
-    def _listed(self, name: str, values: Any) -> list[Any]:
-        """Return an argument as a list, or raise `InputError` if it is a single text or something else."""
-        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-            given = "missing" if values is None else f"of type {type(values).__name__}"
-            raise InputError(f"{name} is {given}; a list was expected: {self._call}.")
-        return list(values)
-
     @property
-    def _call(self) -> str:
-        """How to call it, for messages."""
+    def _lists(self) -> str:
+        """The lists with which it is called, for messages."""
         references = f", {self.references}=[…]" if self.references else ""
-        return f"call it with completions=[…], {self.source}=[…]{references}"
+        return f"a list, as in completions=[…], {self.source}=[…]{references},"
 
 
 # By its scale, a small correction earns 2.5 in the median: docs/explanation/hacking.md. Accepted texts earn

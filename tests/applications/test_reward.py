@@ -396,7 +396,7 @@ def test_options_that_cannot_be_used(options: dict[str, object], message: str) -
         reward("length", **options)
 
 
-CALL = r"call it with completions=\[…\], source=\[…\]"
+CALL = r"a list, as in completions=\[…\], source=\[…\], was expected"
 
 
 @pytest.mark.parametrize(
@@ -404,10 +404,10 @@ CALL = r"call it with completions=\[…\], source=\[…\]"
     [
         ({"completions": ["a"], "text": ["a"]}, rf"no column 'source' \(given: text\); {CALL}"),
         ({"completions": ["a", "b"], "source": ["a"]}, "source has 1 rows, and completions has 2"),
-        ({"sources": ["a"], "hypotheses": ["a"]}, f"completions is missing; a list .*: {CALL}"),
-        ({}, "completions is missing"),
-        ({"completions": "a", "source": ["a"]}, f"completions is of type str; a list .*: {CALL}"),
-        ({"completions": ["a"], "source": "a"}, "source is of type str; a list was expected"),
+        ({"sources": ["a"], "hypotheses": ["a"]}, f"completions is None; {CALL}"),
+        ({}, "completions is None"),
+        ({"completions": "a", "source": ["a"]}, f"completions is the text 'a'; {CALL}"),
+        ({"completions": ["a"], "source": "a"}, f"source is the text 'a'; {CALL}"),
         (
             {"completions": ["a", None], "source": ["a"] * 2},
             r"completions\[1\] is 'None'; a text, or",
@@ -417,7 +417,7 @@ CALL = r"call it with completions=\[…\], source=\[…\]"
             r"completions\[0\] .* list of messages",
         ),
         ({"completions": [["a"]], "source": ["a"]}, r"completions\[0\] is .* list of messages"),
-        ({"completions": ["a", "b"], "source": ["a", None]}, r"source\[1\] is 'None'; a text was"),
+        ({"completions": ["a", "b"], "source": ["a", None]}, r"source\[1\] is None; a text was"),
     ],
 )
 def test_calls_without_a_trainer_that_cannot_be_used(
