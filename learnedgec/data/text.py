@@ -54,25 +54,43 @@ def read_text(path: PathLike) -> str:
         FormatError: the file is not UTF-8 (the message names the line), or not a complete gzip file.
     """
     name = os.fspath(path)[:200]
-    content = b""
     check_no_workbook(path)
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
         if Path(path).suffix == ".gz":
             content = gzip.decompress(content)
-        return content.decode("utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
         raise InputError(f"{name} does not exist; check the path.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(f"{name}:1: not a complete gzip file ({error}).") from None
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise FormatError(
-            f"{name}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to UTF-8."
-        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name} cannot be read: {reason.lower()}.") from None
+    return decode(content, name).removeprefix("\ufeff")
+
+
+def decode(content: bytes, path: PathLike, first: int = 1) -> str:
+    """Return the text of UTF-8 content, or raise `FormatError`.
+
+    Args:
+        content: the bytes, of a file or a part of it.
+        path: path of the file, for messages.
+        first: the number of the line with which the content begins.
+    """
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first + content.count(b"\n", 0, error.start)
+        raise FormatError(
+            f"{os.fspath(path)}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to "
+            "UTF-8."
+        ) from None
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text without their ends; see `read_lines`."""
+    lines = text.removesuffix("\n").split("\n")
+    return [line.removesuffix("\r") for line in lines]
 
 
 @contextmanager
@@ -121,10 +139,7 @@ def read_lines(path: PathLike) -> list[str]:
     text = read_text(path)
     if not text:
         raise InputError(f"{os.fspath(path)} is empty; at least one sentence was expected.")
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return split_lines(text)
 
 
 def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, Any]]:

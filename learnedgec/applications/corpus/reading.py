@@ -23,7 +23,7 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.data.sentences import check_same_sentences, check_sentence_record
-from learnedgec.data.text import check_no_workbook, read_record
+from learnedgec.data.text import check_no_workbook, decode, read_record, split_lines
 from learnedgec.errors import FormatError, InputError, LengthError
 
 
@@ -65,15 +65,7 @@ class LineRows:
             content: bytes = file.read_at(end - start, start)
         if block == 0:
             content = content.removeprefix(codecs.BOM_UTF8)
-        try:
-            lines = content.decode("utf-8").removesuffix("\n").split("\n")
-        except UnicodeDecodeError as error:
-            line = block * self.block_size + 1 + content.count(b"\n", 0, error.start)
-            raise FormatError(
-                f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to "
-                "UTF-8."
-            ) from None
-        return [line.removesuffix("\r") for line in lines]
+        return split_lines(decode(content, self.path, block * self.block_size + 1))
 
 
 class JsonRows(LineRows):
