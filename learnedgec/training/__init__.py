@@ -1,1 +1,9 @@
-"""Fine-tune evaluators: data (`data`), model and losses (`module`), runs (`fit`) and packages (`package`)."""
+"""Fine-tune evaluators on ratings and ranked pairs.
+
+- `pairs`: sources of ranked pairs
+- `examples`, `batches`, `data`: rows that heads learn from, batches of tokens, and the LightningDataModule
+- `objectives`, `start`, `module`: losses, the model that training starts from, and the LightningModule
+- `callbacks`, `run`, `fit`: checkpoints and progress, one run, and runs from the arguments of the command
+- `evaluate`, `package`: results with verdicts on the heads, and the package with its model card
+- `tables`: training from Python
+"""

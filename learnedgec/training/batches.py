@@ -275,7 +275,12 @@ class LengthBatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         # The schedule needs one number, so every epoch has as many batches as the first one: of more the last
         # are left out, and of fewer the first come again. They are a few of thousands.
-        return math.ceil(len(self._batches(0)) / _rank()[1])
+        return math.ceil(self._count / _rank()[1])
+
+    @cached_property
+    def _count(self) -> int:
+        """The number of batches of the first epoch, for all processes; the Trainer asks for it often."""
+        return len(self._batches(0))
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)

@@ -217,6 +217,21 @@ def test_batches_have_no_more_tokens_than_they_may() -> None:
     assert len(LengthBatchSampler([10] * 32, [1] * 32, 16, 10)) == 32
 
 
+def test_the_number_of_batches_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Trainer asks for it a dozen times, and a million examples take a second to order."""
+    ordered: list[int] = []
+    order = LengthBatchSampler._batches
+
+    def recorded(self: LengthBatchSampler, epoch: int) -> list[list[int]]:
+        ordered.append(epoch)
+        return order(self, epoch)
+
+    monkeypatch.setattr(LengthBatchSampler, "_batches", recorded)
+    sampler = LengthBatchSampler([5] * 30, [1] * 30, 8)
+    assert [len(sampler) for _ in range(3)] == [4] * 3
+    assert ordered == [0]
+
+
 @pytest.mark.parametrize("world", [2, 3, 4, 16])
 @pytest.mark.parametrize("examples", [1, 5, 12, 40])
 def test_every_process_has_the_same_number_of_batches(
