@@ -180,12 +180,14 @@ def test_a_table_is_the_same_benchmark_in_a_file_and_in_memory(tmp_path: Path) -
     ]
     pandas.DataFrame(rows).to_csv(tmp_path / "rated.csv", index=False)
     of_file = load_benchmark(str(tmp_path / "rated.csv"))
-    in_memory = load_benchmark(rows)
+    in_memory = load_benchmark(row for row in rows)
     # An output that nobody rated is still an output.
     assert of_file.sources == in_memory.sources == tuple(f"He go {n} ." for n in range(4))
     assert of_file.systems == in_memory.systems
     for benchmark in (of_file, in_memory):
         np.testing.assert_array_equal(benchmark.ratings["fluency"]["b"], [1, np.nan, 1, 1])
+    with pytest.raises(InputError, match=r"^DataFrame is empty; a table with rows was expected"):
+        load_benchmark(pandas.DataFrame(rows)[:0])
     for number, row in enumerate(rows):
         row["number"] = number
     with pytest.raises(FormatError, match=r"^list: the column 'number' counts the rows"):

@@ -76,7 +76,11 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
     """
     columns = columns or {}
     name = table if isinstance(table, str) else type(table).__name__
-    _, first = next(read_records(table), ("", {}))
+    # The rows of an iterator can be read only once.
+    table = list(table) if isinstance(table, Iterator) else table
+    _, first = next(read_records(table), ("", None))
+    if first is None:
+        raise InputError(f"{name} is empty; a table with rows was expected.")
     if "outputs" in first or not columns.keys().isdisjoint(("outputs", "ranks", "best", "worst")):
         judged = read_records(table, ("source",), columns)
         judgements = (JudgementRow(row, place, columns) for place, row in judged)
