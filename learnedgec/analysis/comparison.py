@@ -77,9 +77,10 @@ class BaselineComparison:
 
     def __repr__(self) -> str:
         low, high = self.difference_bounds
+        interval = "" if np.isnan(low) else f" [{low:+.4f}, {high:+.4f}]"
         return (
             f"BaselineComparison({self.metric}: {self.system} {self.score:.4f}, {self.baseline} "
-            f"{self.baseline_score:.4f}, {self.difference:+.4f} [{low:+.4f}, {high:+.4f}], {self.p})"
+            f"{self.baseline_score:.4f}, {self.difference:+.4f}{interval}, {self.p})"
         )
 
     def _repr_html_(self) -> str:

@@ -131,3 +131,8 @@ def test_bad_input() -> None:
         compare_systems(metric, {"A": statistics["A"]}, "A")
     with pytest.raises(InputError, match="at least one resample"):
         compare_systems(metric, statistics, "A", resamples=0)
+
+
+def test_too_few_sentences_have_no_interval() -> None:
+    (row,) = compare("length", ["a"] * 3, {"A": ["a"] * 3, "B": ["a b"] * 3}, baseline="A")
+    assert repr(row) == "BaselineComparison(length: B 2.0000, A 1.0000, +1.0000, p = .250)"
