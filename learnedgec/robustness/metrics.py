@@ -281,7 +281,8 @@ def evaluate_attacks(
 
     Raises:
         LengthError: outputs or references differ in number from the sources.
-        InputError: an attack and a system share a name, or a metric needs references that are missing.
+        InputError: an attack and a system share a name, there is none of either, or a metric needs references
+            that are missing.
 
     Example:
         >>> attacks, honest = {"long": ["He go there now ."]}, {"ours": ["He goes ."]}
@@ -289,6 +290,8 @@ def evaluate_attacks(
         >>> results[0].preferred.value, results[0].rank
         (1.0, 1)
     """
+    if not (attacks and honest):
+        raise InputError("no attack or no honest system was given; give one or more of each.")
     if both := {*attacks, ALL} & set(honest):
         raise InputError(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."

@@ -172,7 +172,7 @@ def evaluate_systems(
     for system, outputs in systems.items():
         for name, expected in pairs.items():
             sources = [pair.source for pair in expected]
-            check_lengths((name, sources), (f"{system} on {name}", outputs[name]))
+            check_lengths((name, sources), (f"{system} on {name}", outputs.get(name, ())))
     all_pairs = list(chain.from_iterable(pairs.values()))
     references = References.from_texts([pair.target for pair in all_pairs])
     statistics = bound.statistics(

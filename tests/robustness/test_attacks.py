@@ -64,3 +64,5 @@ def test_what_cannot_be() -> None:
         evaluate_attacks([LENGTH], SOURCES, attack, attack)
     with pytest.raises(LengthError, match="sources has 3 sentences but p has 1"):
         evaluate_attacks([LENGTH], SOURCES, attack, {"p": ["a"]})
+    with pytest.raises(InputError, match="no attack or no honest system was given"):
+        evaluate_attacks([LENGTH], SOURCES, attack, {})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from learnedgec import Statistics, load_metric, read_lines
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.sentences import read_cases
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
@@ -206,3 +206,5 @@ def test_what_cannot_be(sample_cases: list[Case]) -> None:
         evaluate([], [], m2)
     with pytest.raises(InputError, match="case 7 of mine has no variant"):
         evaluate([*sample_cases, Case(Pair("a", "b"), ())], [], m2)
+    with pytest.raises(LengthError, match="mine has 36 sentences but ours on mine has 0"):
+        evaluate_systems(m2, {"mine": sample_cases}, {"ours": {}})
