@@ -44,7 +44,7 @@ class Encoding:
 
     @cached_property
     def readers(self) -> dict[str, list[str]]:
-        """The inputs `hypothesis` and `pair`, as far as heads read them, each with these heads."""
+        """Maps an input, `hypothesis` or `pair`, to the heads that read it."""
         readers: dict[str, list[str]] = {}
         for name, head in self.heads.items():
             readers.setdefault(head.input, []).append(name)

@@ -213,15 +213,15 @@ class TrainingData(lightning.LightningDataModule):
         }
         if self.auxiliary:
             hypotheses: set[str] = set()
-            sides: set[int] = set()
-            for texts, own in joined([parts["dev"], parts["test"]]).columns("texts", "sides"):
+            held_out: set[int] = set()
+            for texts, shared in joined([parts["dev"], parts["test"]]).columns("texts", "shared"):
                 hypotheses.update(hypothesis for _, hypothesis in texts)
-                sides.update(own)
+                held_out.update(shared)
 
-            def is_free(texts: Sequence[Sequence[str]], own: Sequence[int]) -> bool:
-                return texts[0][1] not in hypotheses and sides.isdisjoint(own)
+            def is_free(texts: Sequence[Sequence[str]], shared: Sequence[int]) -> bool:
+                return texts[0][1] not in hypotheses and held_out.isdisjoint(shared)
 
-            free = [rated[name].where(is_free, "texts", "sides") for name in self.auxiliary]
+            free = [rated[name].where(is_free, "texts", "shared") for name in self.auxiliary]
             parts["train"] = joined([parts["train"], *free])
         if self.raters == "each":
             parts["train"] = stored(chain.from_iterable(map(each_rater, parts["train"])))
@@ -250,7 +250,7 @@ class TrainingData(lightning.LightningDataModule):
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
         pairs: dict[str, list[RankedPair]] = {head: [] for head in self.pairs}
-        with self._kept("pairs") as folder:
+        with self._cache("pairs") as folder:
             for source in {source.place(folder): source for source in self._sources()}.values():
                 if self.check_leakage:
                     about = f"data.pairs ({', '.join(source.datasets())})"
@@ -265,7 +265,7 @@ class TrainingData(lightning.LightningDataModule):
         return pairs
 
     @contextmanager
-    def _kept(self, name: str) -> Iterator[Path]:
+    def _cache(self, name: str) -> Iterator[Path]:
         """Yield the folder for what is expensive to make; it is removed if the user has named none."""
         # Windows keeps a file that is mapped into memory.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
@@ -399,7 +399,7 @@ class TrainingData(lightning.LightningDataModule):
                 "kind",
                 "heads",
             )
-            with self._kept("rows") as folder:
+            with self._cache("rows") as folder:
                 self.learned[part] = self.encoding.tokenised(examples, folder)
 
     def _loader(

@@ -417,11 +417,11 @@ def baseline_in_words(name: str) -> str:
     }.get(kind, name)
 
 
-def _with_sides(*numbers: float) -> str:
-    """Return a gain and its interval with two digits, or three where two hide on which side of 0 it is.
+def _gain_in_words(*numbers: float) -> str:
+    """Return a gain and its interval with two digits, or with three if two digits would show as 0.
 
     Example:
-        >>> _with_sides(0.031, -0.02, 0.08), _with_sides(0.012, 0.004, 0.02)
+        >>> _gain_in_words(0.031, -0.02, 0.08), _gain_in_words(0.012, 0.004, 0.02)
         ('+0.03 [-0.02, +0.08]', '+0.012 [+0.004, +0.020]')
     """
     digits = 3 if any(0 < abs(number) < 0.005 for number in numbers) else 2
@@ -461,7 +461,7 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
     if test.groups < test.size:
         about += f" from {test.groups} sources"
-    gain = _with_sides(gains[best], least, most)
+    gain = _gain_in_words(gains[best], least, most)
     # A head that is not trained further has equal values up to rounding, which depends on the batches.
     unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
     if low <= chance:

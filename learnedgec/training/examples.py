@@ -50,7 +50,7 @@ _COLUMNS = {
     "correct": Value("string"),
     "wrong": [Value("bool")],
     "group": Value("string"),
-    "sides": [Value("int64")],
+    "shared": [Value("int64")],
 }
 ATTRIBUTES = list(_COLUMNS)[:-1]
 # Number of rows that are read or written at once.
@@ -106,18 +106,18 @@ class Example:
     @property
     def source(self) -> str:
         """The source of its first text, or what it shares with others if there is none."""
-        return self._sides()[0]
+        return self._shared_texts()[0]
 
     @property
-    def sides(self) -> list[int]:
-        """Numbers that stand for its sources and its group, or else its hypothesis, that of `source` first.
+    def shared(self) -> list[int]:
+        """Digests of its sources and its group, or else of its hypothesis.
 
-        None may be in two parts of a split.
+        Examples that have one in common belong in one part of a split.
         """
-        digests = (hashlib.blake2b(side.encode(), digest_size=8) for side in self._sides())
+        digests = (hashlib.blake2b(text.encode(), digest_size=8) for text in self._shared_texts())
         return [int.from_bytes(digest.digest(), "big", signed=True) for digest in digests]
 
-    def _sides(self) -> list[str]:
+    def _shared_texts(self) -> list[str]:
         names = (self.texts[0][0], self.group, *(source for source, _ in self.texts[1:]))
         return list(dict.fromkeys(filter(None, names))) or [self.texts[0][1]]
 
@@ -353,11 +353,11 @@ def _groups(datasets: Sequence[Examples], split: Split) -> list[Indices]:
     if split == "paper-random":
         return [np.arange(size) for size in sizes]
     # An example and what it shares with others, its group and its sources, are nodes of a graph.
-    sides, counts = array("q"), array("q")
-    for (own,) in joined(datasets).columns("sides"):
-        sides.extend(own)
+    shared, counts = array("q"), array("q")
+    for (own,) in joined(datasets).columns("shared"):
+        shared.extend(own)
         counts.append(len(own))
-    distinct, columns = np.unique(np.asarray(sides), return_inverse=True)
+    distinct, columns = np.unique(np.asarray(shared), return_inverse=True)
     rows = np.repeat(np.arange(len(counts)), counts)
     nodes = len(counts) + len(distinct)
     edges = coo_array((np.ones(len(rows)), (rows, len(counts) + columns)), shape=(nodes, nodes))

@@ -172,7 +172,7 @@ def _train_seed(
     words = [*arguments, "--seeds=1", f"--seed_everything={seed}", f"--part=seed-{seed}"]
     with quiet_lightning():
         run = new_run(words, progress=progress, module=module)
-        begun = run.kept.on_first
+        begun = run.last_checkpoint.on_first
 
         def on_first() -> None:
             begun()
@@ -181,7 +181,7 @@ def _train_seed(
                     if path.parent != run.folder and path.stat().st_mtime_ns == written:
                         path.unlink()
 
-        run.kept.on_first = on_first
+        run.last_checkpoint.on_first = on_first
         result = run.complete(notify)
     assert result is not None  # there is one device
     return result

@@ -165,10 +165,10 @@ class Run:
         self.package = package_path(output, config.name)
         self.last = self.folder / "last.ckpt"
         self.finished = self.folder / _FINISHED
-        self.chosen: ModelCheckpoint = parsed.config_init["best"]
-        self.kept: LastCheckpoint = parsed.config_init["last"]
-        self.kept.digest = self.digest
-        self.kept.on_first = lambda: self.finished.unlink(missing_ok=True)
+        self.best_checkpoint: ModelCheckpoint = parsed.config_init["best"]
+        self.last_checkpoint: LastCheckpoint = parsed.config_init["last"]
+        self.last_checkpoint.digest = self.digest
+        self.last_checkpoint.on_first = lambda: self.finished.unlink(missing_ok=True)
 
     def complete(self, notify: Callable[[str], None] | None) -> TrainingResult | None:
         """Train, evaluate and write the package; in all processes but the first, return `None`."""
@@ -312,7 +312,7 @@ class Run:
 
     def _interrupted(self, resumed: bool) -> KeyboardInterrupt:
         """Return the interruption, which says how to continue if this run has a checkpoint."""
-        if not (resumed or self.kept.saved):
+        if not (resumed or self.last_checkpoint.saved):
             return KeyboardInterrupt(
                 "interrupted before the first checkpoint; nothing was replaced."
             )
@@ -329,7 +329,7 @@ class Run:
         """
         best = self.folder / "best.ckpt"
         # The file may be an earlier run's.
-        if not self.chosen.best_model_path or not best.exists():
+        if not self.best_checkpoint.best_model_path or not best.exists():
             raise ConfigError(_NOT_EVALUATED)
         self.module.load_state_dict(read_checkpoint(best)["state_dict"])
         result = self.write(self.module.model)

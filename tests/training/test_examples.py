@@ -94,8 +94,8 @@ def test_no_group_and_no_source_is_in_two_parts(rows: list[list[tuple[int, list[
     ]
     parts = split_examples([[*datasets[0], *apart], *datasets[1:]], "by-source")
     assert sum(sizes(parts)) == 3 + sum(map(len, datasets))
-    sides = [{side for row in part for side in row.sides} for part in parts.values()]
-    assert len(set.union(*sides)) == sum(map(len, sides))
+    shared = [{digest for row in part for digest in row.shared} for part in parts.values()]
+    assert len(set.union(*shared)) == sum(map(len, shared))
 
 
 def test_paper_split_has_the_papers_sizes() -> None:
