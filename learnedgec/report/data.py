@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from learnedgec.analysis.conclusions import conflicts, guidance, leaders, undeci
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
+from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
@@ -199,7 +200,7 @@ def build_report(
     runtime = runtime.bound()
     metrics = bind(metric, runtime)
     inputs = checked_inputs(metrics, sources, systems, references, runtime)
-    return _build(metrics, Benchmark("", **_texts(inputs)), settings, runtime)
+    return _Report(metrics, Benchmark("", **_texts(inputs)), settings, runtime).content()
 
 
 def build_benchmark_report(
@@ -245,7 +246,7 @@ def build_benchmark_report(
         # The meta-evaluation reads the stored scores of the tables.
         runtime = (runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)).bound()
         metrics = bind(metric, runtime)
-        report = _build(metrics, benchmark, settings, runtime)
+        report = _Report(metrics, benchmark, settings, runtime).content()
         short = {metric["label"]: metric["short"] for metric in report["metrics"]}
         for name in names:
             evaluation = evaluate(metrics, benchmark, protocol, human=name, runtime=runtime)
@@ -263,19 +264,6 @@ def build_benchmark_report(
     return report
 
 
-# Warnings, each with the name of the computation that caused it.
-_Caught: TypeAlias = list[tuple[str, warnings.WarningMessage]]
-
-
-@contextmanager
-def _noticing(caught: _Caught, about: str = "") -> Iterator[None]:
-    """Collect the warnings of a `with` block."""
-    with warnings.catch_warnings(record=True) as new:
-        warnings.simplefilter("always")
-        yield
-    caught += [(about, warning) for warning in new]
-
-
 def _texts(inputs: Inputs) -> dict[str, Any]:
     """Return the texts of a benchmark, as they are scored."""
     systems = {name: tuple(texts) for name, texts in inputs.systems.items()}
@@ -286,147 +274,185 @@ def _texts(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _build(
-    metrics: Sequence[BoundMetric],
-    benchmark: Benchmark,
-    settings: ReportSettings,
-    runtime: Runtime,
-) -> dict[str, Any]:
-    """Return everything but the meta-evaluation."""
-    annotator = settings.annotator or available_annotator()
-    attributed = bind(settings.attribution, runtime) if settings.attribution else []
-    systems = list(benchmark.systems)
-    types: sentences.TypeTable = {"": 0}
-    caught: _Caught = []
+class _Report:
+    """A report without meta-evaluation: what it shows is computed at once, and `content` describes it."""
 
-    def compute(metric: BoundMetric) -> list[Statistics]:
-        with _noticing(caught, metric.label):
-            return benchmark_statistics(metric, benchmark)
+    def __init__(
+        self,
+        metrics: Sequence[BoundMetric],
+        benchmark: Benchmark,
+        settings: ReportSettings,
+        runtime: Runtime,
+    ) -> None:
+        self.metrics, self.benchmark, self.settings = metrics, benchmark, settings
+        self.runtime = runtime
+        self.annotator = settings.annotator or available_annotator()
+        self.attributed = bind(settings.attribution, runtime) if settings.attribution else []
+        self.resampling = {
+            name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")
+        }
+        self.types: sentences.TypeTable = {"": 0}
+        # Warnings, each with the name of the computation that caused it.
+        self.caught: list[tuple[str, warnings.WarningMessage]] = []
+        with self._noticing():
+            self._compute()
+        for _, each in self.caught:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
-    with _noticing(caught):
+    @contextmanager
+    def _noticing(self, about: str = "") -> Iterator[None]:
+        """Collect the warnings of a `with` block."""
+        with warnings.catch_warnings(record=True) as new:
+            warnings.simplefilter("always")
+            yield
+        self.caught += [(about, warning) for warning in new]
+
+    def _compute(self) -> None:
+        """Compute edits, scores, their meaning, the contribution of edits, and rankings."""
         # The metrics that compare edits find them in the memory of the runtime.
-        annotated, edits = sentences.annotate(benchmark, annotator, runtime)
-        statistics = dict(shared_statistics(metrics, compute))
-        scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
-        texts = sentences.describe_texts(annotated, edits, types)
-        meaning = []
-        for metric in metrics:
-            with _noticing(caught, f"{metric.label} of the sources"):
-                meaning.append(overview.describe_meaning(metric, scores[metric], benchmark))
-        attribution = [
+        self.annotated, self.edits = sentences.annotate(
+            self.benchmark, self.annotator, self.runtime
+        )
+        statistics = dict(shared_statistics(self.metrics, self._statistics))
+        self.scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}
+        self.texts = sentences.describe_texts(self.annotated, self.edits, self.types)
+        self.meaning = []
+        for metric, scores in self.scores.items():
+            with self._noticing(f"{metric.label} of the sources"):
+                self.meaning.append(overview.describe_meaning(metric, scores, self.benchmark))
+        outputs, seed = self.texts["outputs"], self.settings.seed
+        self.attribution = [
             {"metric": metric.label}
-            | sentences.attribute(metric, annotated, edits, texts["outputs"], settings.seed)
-            for metric in attributed
+            | sentences.attribute(metric, self.annotated, self.edits, outputs, seed)
+            for metric in self.attributed
         ]
-        rankings = _ranked(statistics, benchmark, settings)
-    for _, warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    described = {
-        metric: sentences.describe_scores(metric.metric, scores[metric]) for metric in metrics
-    }
-    lenses, errors = _lenses_and_errors(scores, annotated, edits, types, annotator, runtime)
-    edit_counts = benchmark_statistics(bind_one("edit-count", runtime), benchmark)
-    edited = np.stack([rows["score"] for rows in edit_counts])
-    first = rankings[metrics[0]]
-    names = short_labels([metric.label for metric in metrics])
-    more = f" and {len(systems) - 3} more"
-    named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
-    return {
-        "title": settings.title or benchmark.name or named,
-        "benchmark": benchmark.name,
-        "level": settings.level,
-        "systems": systems,
-        "metrics": [_described_metric(metric, names[metric.label]) for metric in metrics],
-        "baseline": systems.index(settings.baseline) if settings.baseline else None,
-        "overview": _overview(rankings, edited.mean(axis=1), benchmark, settings),
-        "sentences": {
-            **texts,
-            "metrics": list(described.values()),
-            "lenses": lenses,
-            "attribution": attribution,
-        },
-        "meaning": meaning,
-        "types": list(types),
-        "errors": errors,
-        "effects": overview.describe_effects(
-            [np.stack([score.sentences for score in scores[metric]]) for metric in metrics],
-            np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
-            edited,
-        ),
-        "evaluations": [],
-        "provenance": {
+        self.rankings = {
+            metric: rank_systems(
+                metric,
+                dict(zip(self.benchmark.systems, by_system, strict=True)),
+                **self.resampling,
+                signature=metric.signature(self.benchmark.references),
+            )
+            for metric, by_system in statistics.items()
+        }
+
+    def _statistics(self, metric: BoundMetric) -> list[Statistics]:
+        with self._noticing(metric.label):
+            return benchmark_statistics(metric, self.benchmark)
+
+    def content(self) -> dict[str, Any]:
+        """Return everything but the meta-evaluation."""
+        benchmark, settings, systems = self.benchmark, self.settings, [*self.benchmark.systems]
+        edit_counts = benchmark_statistics(bind_one("edit-count", self.runtime), benchmark)
+        edits = np.stack([rows["score"] for rows in edit_counts])
+        described = {
+            metric: sentences.describe_scores(metric.metric, scores)
+            for metric, scores in self.scores.items()
+        }
+        lenses, errors = self._lenses_and_errors()
+        names = short_labels([metric.label for metric in self.metrics])
+        more = f" and {len(systems) - 3} more"
+        named = ", ".join(systems) if len(systems) <= 4 else ", ".join(systems[:3]) + more
+        return {
+            "title": settings.title or benchmark.name or named,
+            "benchmark": benchmark.name,
+            "level": settings.level,
+            "systems": systems,
+            "metrics": [_described_metric(metric, names[metric.label]) for metric in self.metrics],
+            "baseline": systems.index(settings.baseline) if settings.baseline else None,
+            "overview": self._overview(edits.mean(axis=1)),
+            "sentences": {
+                **self.texts,
+                "metrics": list(described.values()),
+                "lenses": lenses,
+                "attribution": self.attribution,
+            },
+            "meaning": self.meaning,
+            "types": list(self.types),
+            "errors": errors,
+            "effects": overview.describe_effects(
+                [np.stack([score.sentences for score in of]) for of in self.scores.values()],
+                np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
+                edits,
+            ),
+            "evaluations": [],
+            "provenance": self._provenance(overview.gate_notices(described)),
+        }
+
+    def _lenses_and_errors(self) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+        """Return the edits that each metric counts, and the error types if there are references."""
+        annotated = self.annotated
+        shown: dict[Any, Sequence[Score]] = {
+            metric: scores
+            for metric, scores in self.scores.items()
+            if isinstance(metric.metric, ShowsEdits)
+        }
+        errors = None
+        if annotated.references is not None:
+            errant = sentences.typed_errant(self.annotator, annotated)
+            bound = bind_one(errant, self.runtime)
+            # The runtime remembers the edits of the outputs. Only metrics that were asked for give notices.
+            with collected():
+                compared = benchmark_statistics(bound, annotated)
+            errors = sentences.describe_types(errant, compared)
+            # If no metric shows edits, ERRANT shows them.
+            shown = shown or {bound: [*map(bound.score_of, compared)]}
+        lenses = [
+            {"name": metric.label}
+            | sentences.findings(metric.metric, scores, annotated, self.edits, self.types)
+            for metric, scores in shown.items()
+        ]
+        return lenses, errors
+
+    def _overview(self, edits: Floats) -> dict[str, Any]:
+        """Return the rankings and what follows from them; `edits` is as for `guidance`."""
+        rankings, benchmark = list(self.rankings.values()), self.benchmark
+        inputs = Inputs(benchmark.sources, benchmark.systems, benchmark.references)
+        undecided = undecided_rankings(self.rankings, inputs, **self.resampling)
+        decided = {m: r for m, r in self.rankings.items() if m.label not in undecided}
+        advice = guidance(decided, edits)
+        return {
+            "about_clusters": ABOUT_CLUSTERS,
+            "rankings": list(map(overview.describe_ranking, rankings)),
+            "agreement": overview.rank_agreement(rankings),
+            "conflicts": conflicts(rankings),
+            # The decisive advice, that metrics count edits, comes last.
+            "warning": advice[-1] if advice else "",
+            "guidance": advice[:-1],
+            "leaders": leaders(rankings, undecided),
+        }
+
+    def _provenance(self, gate_notices: Sequence[str]) -> dict[str, Any]:
+        """Return what the numbers depend on, and the notices about them."""
+        settings, benchmark = self.settings, self.benchmark
+        first = self.rankings[self.metrics[0]]
+        signatures = [ranking.signature for ranking in self.rankings.values()]
+        unknown = (overview.unknown_tokens(each, benchmark.systems) for each in self.metrics)
+        notices = [
+            *overview.text_notices(self.metrics, benchmark),
+            *gate_notices,
+            *overview.annotator_notices(self.annotator, self.metrics),
+            *chain.from_iterable(unknown),
+            *first.too_few,
+            *benchmark.notices,
+            *overview.precision_notice(signatures),
+            *dict.fromkeys(
+                overview.warning_notice(about, each.message, benchmark.sources, benchmark.systems)
+                for about, each in self.caught
+                if isinstance(each.message, Warning)
+            ),
+        ]
+        return {
             "command": settings.command,
             "files": dict(settings.files),
             "seed": settings.seed,
             "resamples": first.resamples,
             "correction": first.correction,
-            "signatures": [ranking.signature for ranking in rankings.values()],
-            "software": overview.software(annotator),
-            "licences": overview.licences([*metrics, *attributed], benchmark.name),
-            "notices": [
-                *overview.text_notices(metrics, benchmark),
-                *overview.gate_notices(described),
-                *overview.annotator_notices(annotator, metrics),
-                *(text for m in metrics for text in overview.unknown_tokens(m, benchmark.systems)),
-                *first.too_few,
-                *benchmark.notices,
-                *overview.precision_notice([ranking.signature for ranking in rankings.values()]),
-                *_caught_notices(caught, benchmark),
-            ],
-        },
-    }
-
-
-def _ranked(
-    statistics: Mapping[BoundMetric, Sequence[Statistics]],
-    benchmark: Benchmark,
-    settings: ReportSettings,
-) -> dict[BoundMetric, SystemRanking]:
-    """Return each metric's ranking of the systems."""
-    return {
-        metric: rank_systems(
-            metric,
-            dict(zip(benchmark.systems, by_system, strict=True)),
-            **_resampling(settings),
-            signature=metric.signature(benchmark.references),
-        )
-        for metric, by_system in statistics.items()
-    }
-
-
-def _resampling(settings: ReportSettings) -> dict[str, Any]:
-    """Return the settings of a ranking."""
-    return {name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")}
-
-
-def _lenses_and_errors(
-    scores: Mapping[BoundMetric, Sequence[Score]],
-    annotated: Benchmark,
-    edits: sentences.EditTable,
-    types: sentences.TypeTable,
-    annotator: str,
-    runtime: Runtime,
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the edits that each metric counts, and the error types if there are references."""
-    shown: dict[Any, Sequence[Score]] = {
-        metric: of for metric, of in scores.items() if isinstance(metric.metric, ShowsEdits)
-    }
-    errors = None
-    if annotated.references is not None:
-        errant = sentences.typed_errant(annotator, annotated)
-        bound = bind_one(errant, runtime)
-        # The runtime remembers the edits of the outputs. Only metrics that were asked for give notices.
-        with collected():
-            compared = benchmark_statistics(bound, annotated)
-        errors = sentences.describe_types(errant, compared)
-        # If no metric shows edits, ERRANT shows them.
-        shown = shown or {bound: [*map(bound.score_of, compared)]}
-    lenses = [
-        {"name": metric.label}
-        | sentences.findings(metric.metric, of_metric, annotated, edits, types)
-        for metric, of_metric in shown.items()
-    ]
-    return lenses, errors
+            "signatures": signatures,
+            "software": overview.software(self.annotator),
+            "licences": overview.licences([*self.metrics, *self.attributed], benchmark.name),
+            "notices": notices,
+        }
 
 
 def _described_metric(metric: BoundMetric, short: str) -> dict[str, Any]:
@@ -439,35 +465,3 @@ def _described_metric(metric: BoundMetric, short: str) -> dict[str, Any]:
         "references": metric.metric.needs_references,
         "sentinel": is_sentinel(metric.label),
     }
-
-
-def _overview(
-    by_metric: Mapping[BoundMetric, SystemRanking],
-    edits: Floats,
-    benchmark: Benchmark,
-    settings: ReportSettings,
-) -> dict[str, Any]:
-    """Return the rankings and what follows from them; `edits` is as for `guidance`."""
-    rankings = list(by_metric.values())
-    inputs = Inputs(benchmark.sources, benchmark.systems, benchmark.references)
-    undecided = undecided_rankings(by_metric, inputs, **_resampling(settings))
-    advice = guidance({m: r for m, r in by_metric.items() if m.label not in undecided}, edits)
-    return {
-        "about_clusters": ABOUT_CLUSTERS,
-        "rankings": list(map(overview.describe_ranking, rankings)),
-        "agreement": overview.rank_agreement(rankings),
-        "conflicts": conflicts(rankings),
-        # The decisive advice, that metrics count edits, comes last.
-        "warning": advice[-1] if advice else "",
-        "guidance": advice[:-1],
-        "leaders": leaders(rankings, undecided),
-    }
-
-
-def _caught_notices(caught: _Caught, benchmark: Benchmark) -> Iterable[str]:
-    """Return the warnings as notices, each once."""
-    return dict.fromkeys(
-        overview.warning_notice(about, warning.message, benchmark.sources, benchmark.systems)
-        for about, warning in caught
-        if isinstance(warning.message, Warning)
-    )
