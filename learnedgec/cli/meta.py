@@ -174,8 +174,6 @@ def _emit(
     evaluations: Sequence[Evaluation], metrics: Sequence[BoundMetric], options: Namespace
 ) -> None:
     """Print the table that was chosen."""
-    level = f"{100 * options.confidence:g}"
-    caption = f"Metrics and human judgements: {options.show}."
     entries = [entry for evaluation in evaluations for entry in evaluation.metrics]
     several = len(options.aggregation or ()) > 1
 
@@ -192,38 +190,35 @@ def _emit(
     rows = rows_of(_TABLES[options.show])
     if options.show == "ranks":
         rows += _nearest_rows(evaluations)
-    table_rows, latex_rows, title, notes = None, None, "", []
     marks = [output.TUNED_NOTE] if any(entry.tuned_here for entry in entries) else []
     marks += [output.TRAINED_NOTE] if any(entry.trained_here for entry in entries) else []
+    table: dict[str, Any] = {"caption": f"Metrics and human judgements: {options.show}."}
     if options.show == "measures":
-        caption = (
-            f"Agreement of metrics with human judgements, with {level}% intervals over "
-            f"{options.interval}."
-        )
+        level, over = f"{100 * options.confidence:g}%", options.interval
         measures = _measures(options.measure, entries)
-        table_rows = rows_of(partial(_wide, measures=measures, over=options.interval))
+        table_rows = rows_of(partial(_wide, measures=measures, over=over))
         asked = {metric.label for metric in metrics}
-        latex_rows = [row for row in table_rows if not asked or row["metric"] in asked]
-        title = f"Agreement with people [{level}% interval over {options.interval}]"
-        best = [_best(evaluation, measures, options.interval) for evaluation in evaluations]
+        table = {
+            "title": f"Agreement with people [{level} interval over {over}]",
+            "caption": f"Agreement of metrics with human judgements, with {level} intervals over {over}.",
+            "table_rows": table_rows,
+            "latex_rows": [row for row in table_rows if not asked or row["metric"] in asked],
+        }
+        best = [_best(evaluation, measures, over) for evaluation in evaluations]
         marks = [*filter(None, best), *marks]
     elif options.show == "tests":
         shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
-        table_rows = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
-        notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
+        table["table_rows"] = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
+        table["notes"] = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     output.emit(
         rows,
         options,
         payload={"evaluations": [_payload(evaluation) for evaluation in evaluations]},
-        title=title,
-        caption=caption,
-        table_rows=table_rows,
-        latex_rows=latex_rows,
         groups=("benchmark", "aggregation", "human", *_UNITS),
         metrics=[metric.label for metric in metrics],
         conclusions=marks,
-        notes=notes,
         signatures=[entry.signature for entry in entries if not entry.sentinel],
+        **table,
     )
 
 
