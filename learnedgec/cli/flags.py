@@ -194,7 +194,12 @@ def add_fields(
 def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fields:
     """Return the dataclass that the flags of its fields describe; `others` have no flag."""
     names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
-    return kind(**{name: options[name] for name in names}, **others)
+    return kind(**chosen(options, *names), **others)
+
+
+def chosen(options: Namespace, *names: str) -> dict[str, Any]:
+    """Return these options by their names, as keyword arguments."""
+    return {name: options[name] for name in names}
 
 
 def require(options: Namespace, **examples: str) -> None:

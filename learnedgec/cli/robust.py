@@ -444,15 +444,8 @@ def run_robust_perturb(arguments: Sequence[str]) -> None:
     check_lengths((options.src, sources), (options.ref, targets))
     if options.tokenise == "spacy":
         sources, targets = tokenise(sources), tokenise(targets)
-    cases = perturb(
-        sources,
-        targets,
-        variants=options.variants,
-        actions=options.actions,
-        procedure=options.procedure,
-        encoder=options.encoder,
-        seed=options.seed,
-    )
+    settings = flags.chosen(options, "variants", "actions", "procedure", "encoder", "seed")
+    cases = perturb(sources, targets, **settings)
     changed = [case for case in cases if case.variants]
     if not changed:
         raise InputError(f"no sentence of {options.src} has a variant; give more text.")

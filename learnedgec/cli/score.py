@@ -372,18 +372,10 @@ def wants_blocks(options: Namespace) -> bool:
 
 def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusScores:
     """Score a corpus in blocks."""
-    runtime = metrics[0].runtime
+    folder, runtime = Path(options.out_dir), metrics[0].runtime
+    settings = flags.chosen(options, "sentences", "retries", "allow_failures")
     with _open_corpus(options) as corpus, _start_runner(options) as runner:
-        return score_corpus(
-            metrics,
-            corpus,
-            Path(options.out_dir),
-            runtime=runtime,
-            runner=runner,
-            sentences=options.sentences,
-            retries=options.retries,
-            allow_failures=options.allow_failures,
-        )
+        return score_corpus(metrics, corpus, folder, runtime=runtime, runner=runner, **settings)
 
 
 def report_failures(result: CorpusScores, folder: str) -> int:

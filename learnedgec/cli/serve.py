@@ -60,12 +60,8 @@ def run_serve(arguments: Sequence[str]) -> None:
     flags.introduce_evaluator(metrics, options)
     from learnedgec.applications import serve
 
-    app = serve.application(
-        metrics,
-        request_sentences=options.request_sentences,
-        text_characters=options.text_characters,
-        waiting_requests=options.waiting_requests,
-    )
+    limits = flags.chosen(options, "request_sentences", "text_characters", "waiting_requests")
+    app = serve.application(metrics, **limits)
     with server.listen(options.host, options.port) as listening:
         serve.prepare(metrics)
         address, local = server.address(listening)
