@@ -16,14 +16,8 @@ from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.references import References
-from learnedgec.data.sentences import (
-    check_same_sentences,
-    check_sentence_record,
-    flat,
-    read_records,
-    renamed,
-)
-from learnedgec.data.text import check_lengths, check_sources, iterate_jsonl, read_lines
+from learnedgec.data.sentences import check_same_sentences, check_sentence_record, read_records
+from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs
@@ -365,11 +359,13 @@ def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
     outputs: list[str] = columns.get("outputs", [])
     if len(paths) > 1 and outputs:
         raise InputError("several tables were given with --columns.outputs; give one table.")
+    required = ("source", "outputs" if outputs else "hypothesis")
     systems: dict[str, list[str]] = {}
     first: list[dict[str, Any]] = []
     sources: list[str] = []
     for name, path in by_system(paths).items():
-        records = [_sentence_record(*row, outputs) for row in _rows_of(path, columns)]
+        rows = read_records(path, required, columns)
+        records = [_sentence_record(*row, outputs) for row in rows]
         first = first or records
         sources = sources or [record["source"] for record in records]
         check_lengths((paths[0], sources), (path, [record["source"] for record in records]))
@@ -377,20 +373,10 @@ def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
         for system in outputs or [name]:
             key = f"outputs of {system}" if outputs else "hypothesis"
             systems[system] = [record[key] for record in records]
-    rows = [record.get("references") for record in first]
-    references = References.from_lists(rows) if any(row is not None for row in rows) else None
+    corrections = [record.get("references") for record in first]
+    given = any(texts is not None for texts in corrections)
+    references = References.from_lists(corrections) if given else None
     return Inputs(sources, systems, references), paths
-
-
-def _rows_of(path: str, columns: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the renamed columns of each row of a table; standard input is JSON Lines."""
-    required = ("source", "outputs" if "outputs" in columns else "hypothesis")
-    if path == "-":
-        needed = flat({**dict(zip(required, required, strict=True)), **columns})
-        for number, row in enumerate(iterate_jsonl(path, needed), 1):
-            yield f"{path}:{number}", renamed(row, columns)
-    else:
-        yield from read_records(path, required, columns)
 
 
 def _sentence_record(place: str, row: dict[str, Any], outputs: Sequence[str]) -> dict[str, Any]:

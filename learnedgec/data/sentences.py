@@ -307,9 +307,9 @@ def read_records(
 
     Args:
         table: a table in memory, as for `rows_of`; a `.jsonl`, `.tsv` or CSV file (`read_table`), which may
-            be compressed (`.gz`); a `.parquet` file; a folder that the library `datasets` saved; or
-            `hf:OWNER/NAME`, the split `train` of a dataset on the Hugging Face hub or in its cache.
-            `hf:OWNER/NAME:SPLIT` names another split.
+            be compressed (`.gz`); `-` for JSON Lines on standard input; a `.parquet` file; a folder that the
+            library `datasets` saved; or `hf:OWNER/NAME`, the split `train` of a dataset on the Hugging Face
+            hub or in its cache. `hf:OWNER/NAME:SPLIT` names another split.
         required: our names of the columns that every record must have.
         columns: our name of a column -> its name in the file, which must have it.
         known: our names of further columns that are read; a notice names all others. By default, every
@@ -359,7 +359,7 @@ def _records(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (`file:line`, column -> value) of each record of a file or a dataset; see `read_records`."""
     name = os.fspath(path)
-    if suffix(path) == ".jsonl":
+    if name == "-" or suffix(path) == ".jsonl":
         lines = enumerate(iterate_jsonl(path), 1)
         yield from _checked(((f"{name}:{line}", record) for line, record in lines), required)
     elif has_objects(path):

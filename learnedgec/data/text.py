@@ -142,33 +142,32 @@ def read_lines(path: PathLike) -> list[str]:
     return split_lines(text)
 
 
-def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, Any]]:
+def read_jsonl(path: PathLike) -> list[dict[str, Any]]:
     """Return one object per line of a JSON Lines file; blank lines are errors.
 
     Args:
         path: a file, a `.gz` file or `-` for standard input.
-        required: keys that every object must have.
 
     Raises:
         InputError: missing, a directory, unreadable or empty.
-        FormatError: a line is not a JSON object or lacks a required key; the message names the line.
+        FormatError: a line is not a JSON object; the message names it.
 
     Example:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.jsonl"
         >>> write_jsonl(path, [{"source": "He go .", "hypothesis": "He goes ."}])
-        >>> read_jsonl(path, required=["source"])[0]["hypothesis"]
+        >>> read_jsonl(path)[0]["hypothesis"]
         'He goes .'
     """
-    return list(iterate_jsonl(path, required))
+    return list(iterate_jsonl(path))
 
 
-def iterate_jsonl(path: PathLike, required: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def iterate_jsonl(path: PathLike) -> Iterator[dict[str, Any]]:
     """Yield the objects of `read_jsonl` one by one, or raise `InputError` or `FormatError` as it does."""
     number = 0
     with open_text(path, "\n") as file:
         for number, line in enumerate(file, 1):
-            yield read_record(line.rstrip("\n").removesuffix("\r"), path, number, required)
+            yield read_record(line.rstrip("\n").removesuffix("\r"), path, number)
     if not number:
         raise InputError(f"{os.fspath(path)} is empty; at least one sentence was expected.")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from learnedgec.data.text import (
     check_lengths,
-    read_jsonl,
     read_lines,
+    read_record,
     write_lines,
 )
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
@@ -78,9 +78,9 @@ def test_unusable_files_are_named(
         read_lines(tmp_path / name)
 
 
-def test_a_required_key_is_missed(tmp_path: Path) -> None:
+def test_a_required_key_is_missed() -> None:
     with pytest.raises(FormatError, match=r"f\.txt:1: the key 'source' is missing"):
-        read_jsonl(written(tmp_path, b"{}\n"), ["source"])
+        read_record("{}", "f.txt", 1, ["source"])
 
 
 @pytest.mark.parametrize(
