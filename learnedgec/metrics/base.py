@@ -270,14 +270,14 @@ class Metric(ABC):
 
     @property
     def for_statistics(self: _Own) -> _Own:
-        """The metric with its `aggregate_parameters` at their defaults.
+        """The metric with its `aggregate_parameters` at their defaults, where they have one.
 
         Metrics that are equal in this form have equal statistics.
         """
         defaults = {
             field.name: field.default
             for field in dataclasses.fields(self)
-            if field.name in self.aggregate_parameters
+            if field.name in self.aggregate_parameters and field.default is not dataclasses.MISSING
         }
         return dataclasses.replace(self, **defaults) if defaults else self
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import xml.etree.ElementTree as ElementTree
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -73,6 +74,27 @@ def test_a_missing_package_is_named_before_anything_is_computed(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingDependencyError, match=f"the package '{package}"):
         bind_one(metric)
+
+
+def test_a_parameter_of_the_aggregate_may_lack_a_default() -> None:
+    @dataclass(frozen=True)
+    class Scaled(Length):
+        name: ClassVar[str] = "scaled"
+        aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"factor", "shift"})
+        shift: float = 0.0
+        factor: float = field(kw_only=True)
+
+        def __post_init__(self) -> None:
+            assert self.factor > 0
+
+        def aggregate(self, statistics: Statistics) -> float:
+            return self.factor * super().aggregate(statistics) + self.shift
+
+    texts = ["He go ."], ["He goes home ."]
+    twice, thrice = Scaled(factor=2, shift=1), Scaled(factor=3)
+    scores = learnedgec.score([twice, thrice], *texts)
+    assert [score.value for score in scores.values()] == [9.0, 12.0]
+    assert twice.for_statistics == Scaled(factor=2)
 
 
 def test_a_metric_without_references_gets_rows_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
