@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -173,11 +173,16 @@ class EditLattice:
         self._width = len(self.hypothesis) + 1
         self._kept: set[Arc] = set()
         self._edges = self._align() if self.source != self.hypothesis else {}
-        lengths, transitive = self._merge(len(self._edges))
+        self._lengths, transitive = self._merge(len(self._edges))
         if len(transitive) > MOST_ARCS:
             self._edges = self._align_once()
-            lengths, transitive = self._merge(MOST_ARCS // len(self._edges))
-        self._arcs = _Arcs(self._edges, lengths, transitive)
+            self._lengths, transitive = self._merge(MOST_ARCS // len(self._edges))
+        self._order = [*self._edges, *self._drop_noops(transitive)]
+        copies = {**Counter(self._order), **self._edges}
+        self._size = sum(copies.values())
+        self._weights: Weights = defaultdict(dict)
+        for (start, end), count in copies.items():
+            self._weights[end][start] = self._weight((start, end), count)
 
     def original(self, edit: Edit) -> str:
         """Return the source text that an edit replaces."""
@@ -190,9 +195,7 @@ class EditLattice:
         """
         if not self._edges:
             return []
-        spans = self._arcs.over({(edit.start, edit.end) for edit in gold}, self._width)
-        path = self._arcs.shortest_path(self._gold_weights(gold, spans, self._arcs.size))
-        return [self._edit(arc) for arc in path]
+        return [self._edit(arc) for arc in self._shortest_path(self._gold_weights(gold))]
 
     def _edit(self, arc: Arc) -> Edit:
         """Return an arc as an edit."""
@@ -201,6 +204,11 @@ class EditLattice:
     def _text(self, arc: Arc) -> str:
         """Return the hypothesis tokens that an arc inserts."""
         return " ".join(self.hypothesis[arc[0] % self._width : arc[1] % self._width])
+
+    def _changes(self, arc: Arc) -> bool:
+        """Return whether an arc is an edit: not all its edges keep their token."""
+        length, unchanged = self._lengths[arc[1]][arc[0]]
+        return length > unchanged
 
     # -- 1. the edit lattice ------------------------------------------------------------------
 
@@ -299,34 +307,50 @@ class EditLattice:
                 break
         return into, listed
 
+    def _drop_noops(self, transitive: Iterable[Arc]) -> Iterator[Arc]:
+        """Yield the transitive arcs that are edits.
+
+        The official scorer removes noops from the list over which it iterates, so it skips the arc after a
+        removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
+        """
+        removed = False
+        for arc in transitive:
+            removed = not removed and not self._changes(arc)
+            if not removed:
+                yield arc
+
     # -- 3. gold weighting --------------------------------------------------------------------
 
-    def _gold_weights(
-        self, gold: Sequence[Edit], spans: Mapping[SourceSpan, Sequence[Arc]], size: int
-    ) -> dict[Arc, float]:
-        """Return the weights of those arcs whose weights gold edits change.
+    def _weight(self, arc: Arc, copies: int) -> float:
+        """Return the weight of an arc that is no gold edit."""
+        weight: float = self._lengths[arc[1]][arc[0]][0]
+        if self._changes(arc):
+            # Add one by one: the official scorer rounds after each addition.
+            for _ in range(copies):
+                weight += EPSILON
+        return weight
 
-        Args:
-            gold: the gold edits.
-            spans: the arcs over each source span, sorted.
-            size: |E|.
-        """
-        weights: dict[Arc, float] = {}
-        by_span: dict[SourceSpan, list[Edit]] = defaultdict(list)
+    def _gold_weights(self, gold: Sequence[Edit]) -> dict[Arc, float]:
+        """Return the weights of those arcs whose weights gold edits change."""
+        edits: dict[SourceSpan, list[Edit]] = defaultdict(list)
         for edit in gold:
-            by_span[edit.start, edit.end].append(edit)
-        for span, edits in by_span.items():
-            arcs = spans.get(span, ())
+            edits[edit.start, edit.end].append(edit)
+        arcs: dict[SourceSpan, set[Arc]] = defaultdict(set)
+        for arc in self._order if gold else ():
+            span = arc[0] // self._width, arc[1] // self._width
+            if span in edits:
+                arcs[span].add(arc)
+        weights: dict[Arc, float] = {}
+        for span in edits:
+            over = sorted(arcs[span])
             if span[0] == span[1]:
-                weights |= self._insertion_weights(edits, arcs, size)
+                weights |= self._insertion_weights(edits[span], over)
             else:
-                accepted = {text for edit in edits for text in edit.corrections}
-                weights |= {arc: -size for arc in arcs if self._text(arc) in accepted}
+                accepted = {text for edit in edits[span] for text in edit.corrections}
+                weights |= {arc: -self._size for arc in over if self._text(arc) in accepted}
         return weights
 
-    def _insertion_weights(
-        self, gold: Sequence[Edit], arcs: Sequence[Arc], size: int
-    ) -> dict[Arc, float]:
+    def _insertion_weights(self, gold: Sequence[Edit], arcs: Sequence[Arc]) -> dict[Arc, float]:
         """Return the weights of arcs that insert at one place where there are gold insertions.
 
         Insertions at one place can follow one another, so a gold edit must not be used twice. Arcs and gold
@@ -350,7 +374,7 @@ class EditLattice:
                 weights[arc] += EPSILON
                 from_left = not from_left
                 continue
-            weights[arc] = -size
+            weights[arc] = -self._size
             # Skip to the next arc that does not overlap the match: arcs in between cannot match.
             if from_left:
                 first = match + 1
@@ -364,62 +388,9 @@ class EditLattice:
                     weights[copies[right]] += EPSILON
         return weights
 
-
-class _Arcs:
-    """All arcs of a lattice and their weights.
-
-    Args:
-        edges: the edges, sorted, with their copies.
-        lengths: (length, unchanged words) of every arc.
-        transitive: the transitive arcs in the order in which they were found.
-    """
-
-    def __init__(
-        self, edges: Mapping[Arc, int], lengths: Lengths, transitive: Sequence[Arc]
-    ) -> None:
-        self._lengths = lengths
-        self._order = [*edges, *self._drop_noops(transitive)]
-        copies = {**Counter(self._order), **edges}
-        self.size = sum(copies.values())
-        self._weights: Weights = {}
-        for (start, end), count in copies.items():
-            weight: float = lengths[end][start][0]
-            if self._changes((start, end)):
-                # Add one by one: the official scorer rounds after each addition.
-                for _ in range(count):
-                    weight += EPSILON
-            self._weights.setdefault(end, {})[start] = weight
-
-    def over(self, spans: Collection[SourceSpan], width: int) -> dict[SourceSpan, list[Arc]]:
-        """Return the arcs over each of the given source spans, sorted."""
-        arcs: dict[SourceSpan, set[Arc]] = defaultdict(set)
-        if spans:
-            for arc in self._order:
-                span = arc[0] // width, arc[1] // width
-                if span in spans:
-                    arcs[span].add(arc)
-        return {span: sorted(over) for span, over in arcs.items()}
-
-    def _changes(self, arc: Arc) -> bool:
-        """Return whether an arc is an edit: not all its edges keep their token."""
-        length, unchanged = self._lengths[arc[1]][arc[0]]
-        return length > unchanged
-
-    def _drop_noops(self, transitive: Iterable[Arc]) -> Iterator[Arc]:
-        """Yield the transitive arcs that are edits.
-
-        The official scorer removes noops from the list over which it iterates, so it skips the arc after a
-        removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
-        """
-        removed = False
-        for arc in transitive:
-            removed = not removed and not self._changes(arc)
-            if not removed:
-                yield arc
-
     # -- 4. search ----------------------------------------------------------------------------
 
-    def shortest_path(self, gold_weights: Mapping[Arc, float]) -> list[Arc]:
+    def _shortest_path(self, gold_weights: Mapping[Arc, float]) -> list[Arc]:
         """Return the edits on the path that Bellman–Ford would find, left to right."""
         weights = self._weights
         if gold_weights:
