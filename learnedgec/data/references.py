@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -238,6 +238,27 @@ class References(Sequence[tuple[Reference, ...]]):
         """Return the references of all other annotators."""
         rows = (tuple(r for r in row if r.annotator not in annotators) for row in self.rows)
         return References(tuple(rows))
+
+    def map(self, change: Callable[[str, Reference], Reference], sources: Texts) -> References:
+        """Return the references as a function of their source and themselves returns them."""
+        rows = zip(sources, self.rows, strict=True)
+        return References(tuple(tuple(change(source, r) for r in row) for source, row in rows))
+
+    def pairs_without_edits(self, sources: Texts) -> list[tuple[str, str]]:
+        """Return the source and the text of each reference that has no edits."""
+        rows = zip(sources, self.rows, strict=True)
+        return [(source, r.text) for source, row in rows for r in row if r.edits is None]
+
+    def with_edits(
+        self, sources: Texts, edits: Mapping[tuple[str, str], tuple[Edit, ...]]
+    ) -> References:
+        """Return the references with the edits of source and text for those that have none."""
+
+        def edited(source: str, reference: Reference) -> Reference:
+            known = reference.edits is not None
+            return reference if known else replace(reference, edits=edits[source, reference.text])
+
+        return self.map(edited, sources)
 
     def without_edits(self) -> References:
         """Return the texts without gold edits, so that edits are extracted as for hypotheses."""

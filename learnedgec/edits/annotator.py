@@ -186,22 +186,9 @@ def edits_of_targets(
         >>> edits[0][0].correction, gold[0][0].edits[0].correction
         ('c', 'd')
     """
-    pairs = list(zip(sources, hypotheses, strict=True))
-    for source, row in zip(sources, references, strict=True):
-        pairs += [(source, reference.text) for reference in row if reference.edits is None]
+    pairs = list(zip(sources, hypotheses, strict=True)) + references.pairs_without_edits(sources)
     edits = extract(pairs)
-    edits_of = dict(zip(pairs, edits, strict=True))
-    annotated = References(
-        tuple(
-            tuple(
-                reference
-                if reference.edits is not None
-                else replace(reference, edits=edits_of[source, reference.text])
-                for reference in row
-            )
-            for source, row in zip(sources, references, strict=True)
-        )
-    )
+    annotated = references.with_edits(sources, dict(zip(pairs, edits, strict=True)))
     return list(edits[: len(hypotheses)]), annotated
 
 

@@ -55,12 +55,7 @@ def tokenise_references(references: References, sources: Texts) -> References:
         same = before.split() == source.split() and after.split() == reference.text.split()
         return replace(reference, text=after, edits=reference.edits if same else None)
 
-    return References(
-        tuple(
-            tuple(cut(source, reference) for reference in row)
-            for source, row in zip(sources, references, strict=True)
-        )
-    )
+    return references.map(cut, sources)
 
 
 def describe_tokens() -> str:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
-from learnedgec.data.references import Reference, References
 from learnedgec.data.tables import Row, plain
 from learnedgec.edits.annotator import TIERS, extract_edits, foreign_types
 from learnedgec.metrics.base import Gated, Metric, ShowsEdits, Statistics
@@ -48,28 +47,18 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Be
         UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
     """
     sources = benchmark.sources
-    gold = list(zip(sources, benchmark.references or (), strict=False))
+    references = benchmark.references
     # Ordered by sentence, each source is parsed once.
     pairs = [
         (source, text)
         for source, *texts in zip(sources, *benchmark.systems.values(), strict=True)
         for text in texts
     ]
-    pairs += [
-        (source, reference.text)
-        for source, row in gold
-        for reference in row
-        if reference.edits is None
-    ]
+    if references is not None:
+        pairs += references.pairs_without_edits(sources)
     edits = dict(zip(pairs, extract_edits(pairs, annotator, runtime=runtime), strict=True))
-
-    def edited(source: str, reference: Reference) -> Reference:
-        known = reference.edits is not None
-        return reference if known else replace(reference, edits=edits[source, reference.text])
-
-    if benchmark.references is not None:
-        rows = tuple(tuple(edited(source, reference) for reference in row) for source, row in gold)
-        benchmark = replace(benchmark, references=References(rows))
+    if references is not None:
+        benchmark = replace(benchmark, references=references.with_edits(sources, edits))
     return benchmark, edits
 
 
