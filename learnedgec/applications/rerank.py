@@ -170,35 +170,32 @@ class Reranking:
         return as_html(self.rows(), note=self.by)
 
 
-def as_candidates(systems: Systems | Candidates) -> Candidates:
+def as_candidates(systems: Systems | Candidates, sources: Texts) -> Candidates:
     """Return the candidates of each source, from systems' outputs by name or from lists of candidates.
 
     Raises:
         LengthError: the systems have outputs for different numbers of sources.
+        InputError: a source has no list of one or more candidates.
 
     Example:
-        >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
+        >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]}, ["He go .", "Yes ."])
         [['He go .', 'He goes .'], ['Yes .', 'Yes .']]
     """
-    if not are_systems(systems):
-        return systems
-    outputs = as_systems(systems)
-    check_lengths(*outputs.items())
-    return [list(row) for row in zip(*outputs.values(), strict=True)]
-
-
-def check_candidates(sources: Texts, candidates: Candidates) -> None:
-    """Raise `InputError` unless every source has a list of one or more candidates."""
-    if len(sources) != len(candidates):
+    if are_systems(systems):
+        outputs = as_systems(systems)
+        check_lengths(*outputs.items())
+        systems = [list(row) for row in zip(*outputs.values(), strict=True)]
+    if len(sources) != len(systems):
         raise InputError(
-            f"{len(sources)} sources have {len(candidates)} lists of candidates; give one list each."
+            f"{len(sources)} sources have {len(systems)} lists of candidates; give one list each."
         )
-    for number, row in enumerate(candidates, 1):
+    for number, row in enumerate(systems, 1):
         if isinstance(row, str) or not row:
             raise InputError(
                 f"sentence {number} has {'a text in place of a list' if row else 'no candidate'}; "
                 "give a list with at least one correction."
             )
+    return systems
 
 
 def as_selector(metric: Selector) -> NamedMetric | MinimumBayesRisk:
@@ -218,33 +215,20 @@ def as_selector(metric: Selector) -> NamedMetric | MinimumBayesRisk:
     return MinimumBayesRisk(load_metric(utility[1])) if utility else as_named(metric)
 
 
-def candidate_scores(
+def _candidate_scores(
     by: Selector,
     sources: Texts,
     candidates: Candidates,
-    references: References | None = None,
+    references: References | None,
+    runtime: Runtime,
     *,
-    with_sources: bool = False,
-    runtime: Runtime = Runtime(),
+    with_sources: bool,
 ) -> tuple[Floats, ...]:
     """Return the score of every candidate, one float64 array per source.
 
-    All candidates are scored in one call, each distinct (source, candidate) once.
-
-    Args:
-        by: a metric, or minimum Bayes risk.
-        sources: N sources.
-        candidates: one or more for each source.
-        references: gold references for a metric that needs them: the choice is then an oracle.
-        with_sources: whether each source's own score follows those of its candidates; in a minimum Bayes
-            risk it is not a reference.
-        runtime: how to run.
-
-    Raises:
-        InputError: a source has no candidate, or the metric's score of a sentence depends on others.
-        LengthError: sources and references differ in number.
+    All candidates are scored in one call. With `with_sources`, each source's own score follows those of its
+    candidates; in a minimum Bayes risk it is not a reference.
     """
-    check_candidates(sources, candidates)
     bound = bind_one(by.utility if isinstance(by, MinimumBayesRisk) else by, runtime)
     metric = bound.metric
     metric.check_alone()
@@ -289,7 +273,8 @@ def rerank(
         runtime: how to run.
 
     Raises:
-        InputError, LengthError: see `candidate_scores`.
+        InputError: a source has no candidate, or the metric's score of a sentence depends on others.
+        LengthError: sources, systems and references differ in number.
 
     Example:
         >>> systems = {"A": ["He go home"], "B": ["He goes home"], "C": ["He goes home"]}
@@ -303,14 +288,15 @@ def rerank(
     if are_systems(systems):
         systems = as_systems(systems)
         checked_inputs((), sources, systems, references, runtime)
-    sources, candidates = as_sentences(sources, "sources"), as_candidates(systems)
-    scores = candidate_scores(
+    sources = as_sentences(sources, "sources")
+    candidates = as_candidates(systems, sources)
+    scores = _candidate_scores(
         selector,
         sources,
         candidates,
         as_references(references, sources),
+        runtime,
         with_sources=guards.fallback == "source",
-        runtime=runtime,
     )
     texts, chosen, margins = [], [], []
     for source, row, values in zip(sources, candidates, scores, strict=True):
@@ -394,8 +380,7 @@ def vote(
     """
     if not 0 <= threshold < 1:
         raise ConfigError(f"threshold is {threshold:g}; give a share of votes from 0 to below 1.")
-    candidates = as_candidates(systems)
-    check_candidates(sources, candidates)
+    candidates = as_candidates(systems, sources)
     pairs = [
         (source, text) for source, row in zip(sources, candidates, strict=True) for text in row
     ]

@@ -17,7 +17,6 @@ from learnedgec.applications.rerank import (
     MinimumBayesRisk,
     as_candidates,
     as_selector,
-    candidate_scores,
     rerank,
 )
 from learnedgec.errors import InputError
@@ -53,7 +52,7 @@ def test_minimum_bayes_risk_is_the_expected_utility(
 ) -> None:
     sources, candidates = [source for source, _ in case], [row for _, row in case]
     metric = load_metric(name)
-    scores = candidate_scores(MinimumBayesRisk(metric), sources, candidates)
+    scores = rerank(MinimumBayesRisk(metric), sources, candidates).scores
     for number, row in enumerate(candidates):
         for place, hypothesis in enumerate(row):
             utilities = [
@@ -83,7 +82,7 @@ def test_a_result_can_be_looked_at() -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert "<td" in result._repr_html_()
     # The same candidates as lists have numbers instead of names.
-    lists = rerank("mbr(gleu)", sources, as_candidates(systems))
+    lists = rerank("mbr(gleu)", sources, as_candidates(systems, sources))
     assert [row["chosen"] for row in lists.to_dict()["sentences"]] == [2, 1]
     assert lists.texts == result.texts
     assert repr(rerank("length", sources, systems)).startswith("Reranking(by='length', chosen={")
