@@ -157,7 +157,7 @@ class JudgedEdits:
     def _needing_each_other(
         self, pairs: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
-        """Return those pairs, the number of a source and the places of two of its edits, that do."""
+        """Return the pairs of edits that need each other; a pair is a source's number and two places."""
         texts = []
         for number, first, second in pairs:
             edits = [edit for edit, _ in self.edits[number]]
@@ -172,7 +172,7 @@ class JudgedEdits:
 
 
 def _join(groups: list[set[int]], first: int, second: int) -> None:
-    """Make one group of those of two places; `groups` has the group of each place."""
+    """Join the groups of two places; `groups` holds the group of each place."""
     joined = groups[first] | groups[second]
     for place in joined:
         groups[place] = joined

@@ -202,7 +202,7 @@ def inference_encoder(
     Args:
         encoder: a transformer, with which it shares all weights that are equal.
         lora: whether the low-rank matrices are on.
-        dtype: the dtype of the linear layers; what else there is stays as it is.
+        dtype: the dtype of the linear layers; all other weights keep theirs.
         layers: the number of its lowest layers that compute; all by default.
 
     Example:

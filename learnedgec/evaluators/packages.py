@@ -362,7 +362,7 @@ def manifest_languages(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def manifest_tools(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the annotators that extracted edits for an evaluator's ranked pairs, and models that ranked."""
+    """Return the annotators that found the edits of an evaluator's ranked pairs, and the ranking models."""
     earlier = (manifest.get("continued") or {}).get("tools", ())
     tools = manifest["data"].get("tools")
     if tools is None:  # as older packages are

@@ -43,18 +43,12 @@ from learnedgec.types import Texts
 
 CONFIG_FILE, TASKS_FILE = "labeling_config.xml", "tasks.json"
 
-# Value, text and key of each answer about a pair, and the answer itself.
-_PAIR_CHOICES = (
-    ("first", "The first is better", "1"),
-    ("second", "The second is better", "2"),
-    ("equal", "Equal", "0"),
-    ("bad", "Both are bad", "3"),
-)
-_PAIR_ANSWERS = {
-    "first": Answer(ranks=[1, 2]),
-    "second": Answer(ranks=[2, 1]),
-    "equal": Answer(ranks=[1, 1]),
-    "bad": Answer(ranks=[1, 1], bad=True),
+# The choices about a pair: value -> text, key and answer.
+_PAIR_CHOICES = {
+    "first": ("The first is better", "1", Answer(ranks=[1, 2])),
+    "second": ("The second is better", "2", Answer(ranks=[2, 1])),
+    "equal": ("Equal", "0", Answer(ranks=[1, 1])),
+    "bad": ("Both are bad", "3", Answer(ranks=[1, 1], bad=True)),
 }
 _PAIRWISE = {"left": "first", "right": "second"}
 _EDIT_ANSWERS = {"accept": 1, "reject": -1, "unsure": 0}
@@ -354,11 +348,11 @@ def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) 
     if first["type"] == "pairwise" or ("text1" in data and first["type"] == "choices"):
         selected = _selected(first)
         choice = _PAIRWISE.get(selected, selected)
-        if choice not in _PAIR_ANSWERS:
+        if choice not in _PAIR_CHOICES:
             raise FormatError(
-                f"{place}: {choice!r} was chosen; one of {', '.join(_PAIR_ANSWERS)} was expected."
+                f"{place}: {choice!r} was chosen; one of {', '.join(_PAIR_CHOICES)} was expected."
             )
-        return Answer(_PAIR_ANSWERS[choice].ranks, _PAIR_ANSWERS[choice].bad, comment=comment)
+        return replace(_PAIR_CHOICES[choice][2], comment=comment)
     if first["type"] == "ranker":
         ranks = _ranks(first["value"]["ranker"], first["from_name"])
         ids = [str(item["id"]) for item in data["items"]]

@@ -36,7 +36,7 @@ def write(
     *,
     keep: bool = False,
 ) -> tuple[int, int]:
-    """Write the tables that a task has; return how many rows of the first are new, and how many known.
+    """Write the tables of a task; return how many rows of the first one are new, and how many it had.
 
     Args:
         folder: the folder of the study, or a benchmark.

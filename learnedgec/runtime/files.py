@@ -44,7 +44,7 @@ _FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
 
 
 def check_no_path(name: str) -> None:
-    """Raise `InputError` if a name that is in no table, and no file's, is written like a path."""
+    """Raise `InputError` if an unknown name is written like a path, which then does not exist."""
     if _FILE_NAME.search(name.partition(":")[0]):
         raise InputError(f"{name[:200]} does not exist; check the path.")
 
