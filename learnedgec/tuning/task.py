@@ -370,7 +370,7 @@ def tune(
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
             default, the weights on the simplex.
         compare: further benchmarks, or tables with the same columns, on which the tuned and the given metric
-            are compared.
+            are compared. A table, or a benchmark whose name is taken, is called `compare[0]` and so on.
         name: the name of the tuned metric; by default `METRIC@BENCHMARK`, with `+OBJECTIVE` unless it is
             `kendall`.
         output: folder of its file, or `None` to write none.
@@ -403,19 +403,21 @@ def tune(
     """
     goal = Goal(objective, aggregation, human)
     plan = SearchPlan(trials, seed, validation, folds)
-    named = as_named(metric)
+    named, data = as_named(metric), _loaded(benchmark, columns)
     others: dict[str, Benchmark] = {}
     for number, other in enumerate(compare):
-        loaded = (
-            load_compared(other, columns) if isinstance(other, str) else _loaded(other, columns)
-        )
-        label = loaded.name if isinstance(other, Benchmark) else f"compare[{number}]"
-        others[other if isinstance(other, str) else label] = loaded
+        if isinstance(other, str):
+            others[other] = load_compared(other, columns)
+            continue
+        loaded = _loaded(other, columns)
+        # Two objects may have one name.
+        own_name = isinstance(other, Benchmark) and loaded.name not in (data.name, *others)
+        others[loaded.name if own_name else f"compare[{number}]"] = loaded
     # The type of a table in memory adds nothing to a given name.
     own = "" if isinstance(benchmark, Benchmark) else (name or "").rpartition("@")[2]
     task = check_tuning(
         named,
-        _loaded(benchmark, columns),
+        data,
         goal,
         plan,
         typed=benchmark if isinstance(benchmark, str) else own,

@@ -360,7 +360,7 @@ def of_tune(count: int) -> Iterator[Row]:
         gaps["held-out"].append(mean - float(np.mean(truths)))
         gaps["tuning data"].append(best.value - correlation(best.parameters["weights"]))
         folds.append((mean - deviation - np.mean(truths), mean + deviation - np.mean(truths)))
-        tuned, untuned = tuning.comparisons["drawn"][:2]
+        tuned, untuned = tuning.comparisons["compare[0]"][:2]
         truth = correlation(best.parameters["weights"])
         value_bounds.append((tuned.value.low - truth, tuned.value.high - truth))
         gain = truth - correlation((0.9, 0.1))

@@ -69,6 +69,18 @@ def test_a_benchmark_may_be_an_object_and_nothing_need_be_written() -> None:
     assert list(Path().iterdir()) == []
 
 
+def test_benchmarks_of_one_name_are_told_apart() -> None:
+    sample = learnedgec.load_benchmark("sample")
+    sources = tuple(f"Then {source}" for source in sample.sources)
+    other = dataclasses.replace(sample, sources=sources, references=None)
+    options: Any = {**SHORT, "folds": 2, "output": None, "resamples": 9}
+    tuned = learnedgec.tune(MIX, sample, compare=[other, sample], **options)
+    assert list(tuned.comparisons) == ["compare[0]", "compare[1]"]
+    marked = {row["benchmark"]: row["tuned_here"] for row in tuned.rows()}
+    assert marked == {"sample": 70, "compare[0]": 0, "compare[1]": 70}
+    assert tuned.conclusions[0].startswith("On compare[0], which had no part in the search")
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
