@@ -116,13 +116,3 @@ def characters_apart(text: str) -> str:
     apart = " ".join(_SPACE if character.isspace() else character for character in text)
     check_length(apart, "a sentence, of characters,")
     return apart
-
-
-def references_apart(references: References) -> References:
-    """Return the texts of references with each character as a token, without gold edits, which have words."""
-    return References(
-        tuple(
-            tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)
-            for row in references
-        )
-    )

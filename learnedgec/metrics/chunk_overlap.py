@@ -25,7 +25,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.annotators import default_annotator, describe_annotator
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.edits.tokenisation import Unit, characters_apart, references_apart
+from learnedgec.edits.tokenisation import Unit, characters_apart
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
@@ -237,10 +237,12 @@ class ChunkOverlap(ChoosingMetric):
         For chunks of characters, each character is a token.
         """
         if self.unit == "char":
-            sources, hypotheses = (
-                [characters_apart(text) for text in texts] for texts in (sources, hypotheses)
+            # Gold edits have numbers of words.
+            references = references.map(
+                lambda _, r: Reference(characters_apart(r.text), annotator=r.annotator), sources
             )
-            references = references_apart(references)
+            sources = [characters_apart(text) for text in sources]
+            hypotheses = [characters_apart(text) for text in hypotheses]
 
         def extract(pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
             if self.edits == "aligned":

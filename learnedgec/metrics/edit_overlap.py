@@ -34,9 +34,9 @@ Record: TypeAlias = Mapping[str, Any]
 EditRows: TypeAlias = Sequence[Sequence[Edit]]
 """A system's edits in each sentence."""
 
-# The first columns of a row of edits, in order; a metric's own columns follow. Some keys of a record are
-# none.
+# The first columns of a row of edits, in order; a metric's own columns follow.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
+# The keys of a record that are not columns.
 _LEFT_OUT = ("matched", "corrections")
 
 EditCounts: TypeAlias = tuple[float, float, float]

@@ -152,10 +152,10 @@ class ChoosingMetric(ResampledMetric):
         samples: Indices,
         prefer: Callable[[Floats, Floats], Sequence[Array]],
     ) -> tuple[Indices, Floats]:
-        """Return what `best_along` does, which sees only the sentences whose choice depends on the others.
+        """Return the result of `best_along`, which is called for sentences whose choice depends on others.
 
-        Most have one reference that is at least as good in every count, and so the best whatever the sums.
-        Whole numbers have the same sums in any order.
+        Most sentences have one reference that is at least as good in every count, and so the best whatever
+        the sums are. Whole numbers have the same sums in any order.
 
         Args:
             counts: the counts of N sentences, float (C, N, R).

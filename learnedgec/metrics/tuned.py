@@ -97,11 +97,10 @@ def read_tuned_file(path: Path) -> TunedMetric:
     content = read_json(path)
     try:
         tuned = TunedMetric(content["metric"], content["study"], bool(content["tuned_on_test"]))
-        name = tuned.metric.partition("(")[0] if isinstance(tuned.metric, str) else "@"
-        if "@" in name or not isinstance(tuned.study, dict):
-            raise TypeError(
-                "its metric must be one with its parameters, and its study must be an object"
-            )
+        if not (isinstance(tuned.metric, str) and isinstance(tuned.study, dict)):
+            raise TypeError("its metric must be a name, and its study must be an object")
+        if "@" in tuned.metric.partition("(")[0]:
+            raise TypeError("its metric must be one with its parameters, and not a tuned one")
     except (KeyError, TypeError) as error:
         raise FormatError(
             f"{path}:1: not a tuned metric ({error}); write it again with `learnedgec tune`."
