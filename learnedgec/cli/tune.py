@@ -84,7 +84,7 @@ def run_tune(arguments: Sequence[str]) -> None:
     options = output.with_format(build_parser().parse_args(arguments))
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
-    flags.require(options, benchmark="gmeg:dev")
+    flags.require(options, benchmark=goal.benchmarks[0])
     benchmarks = {
         name: load_benchmark(name, options.columns)
         for name in expand_benchmarks([options.benchmark])

@@ -81,6 +81,14 @@ class Goal:
         """Whether the objective uses ratings of single outputs."""
         return self.objective.startswith(("segment-", "grouped-"))
 
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The names of public benchmarks to tune on, with the judgements that the objective needs."""
+        rated, ranked = ("gmeg:dev", "tmu-gfm"), ("seeda-s:dev", "seeda-e:dev", "jfleg:FOLDER")
+        if self.of_sentences:
+            return (*ranked, "gjg15:dev10")
+        return rated if self.of_segments else (*rated, *ranked)
+
     def human_on(self, benchmark: Benchmark) -> str:
         """Return the name of the human score on a benchmark."""
         if benchmark.rankings and (self.of_sentences or not self.human):
@@ -140,7 +148,7 @@ class Target:
                 raise InputError(
                     f"{benchmark.name} has no comparisons of outputs, which {goal.objective} needs; "
                     "choose an objective on ratings such as grouped-kendall, one between systems such as "
-                    "kendall, or a benchmark with rankings."
+                    f"kendall, or a benchmark with rankings such as {goal.benchmarks[0]}."
                 )
             comparisons = benchmark.comparisons()
             pair = np.array([comparisons.first, comparisons.second])
@@ -159,7 +167,7 @@ class Target:
                 raise InputError(
                     f"{benchmark.name} has no ratings of outputs, which {goal.objective} needs; choose "
                     "sentence-accuracy, an objective between systems such as kendall, or a benchmark with "
-                    "ratings."
+                    f"ratings such as {goal.benchmarks[0]}."
                 )
             used = [s == only if only else s != without for s in benchmark.systems]
             self.ratings = np.where(np.array(used)[:, None], human.ratings, np.nan)
@@ -250,11 +258,10 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
         )
     if head == "gjg15" and "dev10" in words and goal.of_sentences:
         return ""
+    *others, last = goal.benchmarks
     raise LeakageError(
         f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; tune "
-        f"{goal.objective} on gmeg:dev, tmu-gfm, jfleg:FOLDER, seeda-s:dev or seeda-e:dev (some reads "
-        "joint-mpnet-3, which has learned from tmu-gfm, gmeg:wiki and JFLEG: tune it on gmeg:fce), an "
-        "objective of sentences also on gjg15:dev10, or mark the result as tuned on test data (",
+        f"{goal.objective} on {', '.join(others)} or {last}, or mark the result as tuned on test data (",
         hint="tuned_on_test=True).",
         flag="--tuned-on-test).",
     )

@@ -438,11 +438,13 @@ class Comparison:
         label: `tuned`, `given` or `uniform`.
         value: the objective, with its interval by bootstrap over sentences.
         gain: the tuned metric's value minus this value, with its interval on the same resamples.
+        sentences: the number of sentences whose judgements count.
     """
 
     label: str
     value: Estimate
     gain: Estimate
+    sentences: int
 
 
 def compare(
@@ -478,14 +480,14 @@ def compare(
     )
     values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
     of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
-    sentences = [len(whole.counted)]
+    sentences = len(whole.counted)
     rows = []
     for label, many in of_resamples.items():
         if goal.of_sentences or goal.of_segments:
-            bounds = interval_over_sentences(many, sentences, level)
+            bounds = interval_over_sentences(many, [sentences], level)
         else:
             bounds = interval_of_correlation(values[label], many, level)
-        gains = interval_over_sentences(of_resamples["tuned"] - many, sentences, level)
+        gains = interval_over_sentences(of_resamples["tuned"] - many, [sentences], level)
         gain = Estimate(values["tuned"] - values[label], *gains)
-        rows.append(Comparison(label, Estimate(values[label], *bounds), gain))
+        rows.append(Comparison(label, Estimate(values[label], *bounds), gain, sentences))
     return rows

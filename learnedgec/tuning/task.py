@@ -31,7 +31,7 @@ from learnedgec.metrics.tuned import (
 from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
-from learnedgec.stats.resampling import Estimate
+from learnedgec.stats.resampling import FEWEST, Estimate
 from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
     Comparison,
@@ -181,32 +181,24 @@ class TuningResult:
         The gain is that on other data, if it was compared on sentences that had no part in the search.
         """
         name, plan = self.task.benchmark.name, self.task.plan
-        what = "the tuned metric's gain over the given one is"
-        count, needed = self.held_out_sentences, plan.sentences_needed
         gains = []
         if unseen := [other for other in self.comparisons if not self.shared[other]]:
             for other in unseen:
-                gain = self._gain_on(other)
-                follows = "" if gain.low > 0 else f": expect no gain on data like {other}"
+                row = self._against_given(other)
+                where = f"{other}, which had no part in the search"
                 gains.append(
-                    f"On {other}, which had no part in the search, {what} {gain_cell(gain)}{follows}."
+                    _about_gain(row.gain, where, row.sentences, FEWEST, f" on data like {other}")
                 )
-        elif plan.validation != "none" and count < needed:
-            gains.append(
-                f"The judgements of {name} are too few to tell whether the tuned metric is better: {count} "
-                f"held-out sentences have judgements that count, and {needed} are needed."
-            )
         elif plan.validation != "none":
             elsewhere = f" on data like {name}" if self.comparisons else ""
-            follows = "" if self.gain.low > 0 else f": expect no gain{elsewhere}"
-            gains.append(
-                f"On held-out judgements of {name}, {what} {gain_cell(self.gain)}{follows}."
-            )
+            counts = self.held_out_sentences, plan.sentences_needed
+            where = f"held-out judgements of {name}"
+            gains.append(_about_gain(self.gain, where, *counts, elsewhere))
         return [*gains, *about_scale(self.name, self.metric)]
 
-    def _gain_on(self, benchmark: str) -> Estimate:
-        """Return the gain over the given metric on a benchmark of `comparisons`."""
-        return next(row.gain for row in self.comparisons[benchmark] if row.label == "given")
+    def _against_given(self, benchmark: str) -> Comparison:
+        """Return the comparison with the given metric on a benchmark of `comparisons`."""
+        return next(row for row in self.comparisons[benchmark] if row.label == "given")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per metric and benchmark: value, held-out value or interval, gain, parameters."""
@@ -237,7 +229,7 @@ class TuningResult:
             value = {comparison.label: comparison.value.value for comparison in comparisons}
             lines.append(
                 f"  on {benchmark}: {value['tuned']:.4f}, given metric {value['given']:.4f}, gain "
-                f"{gain_cell(self._gain_on(benchmark))}"
+                f"{gain_cell(self._against_given(benchmark).gain)}"
             )
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
 
@@ -247,8 +239,24 @@ class TuningResult:
         )
 
 
+def _about_gain(gain: Estimate, where: str, sentences: int, needed: int, elsewhere: str) -> str:
+    """Return in a sentence what the gain on some judgements, of so many sentences, lets one expect."""
+    follows = ""
+    if sentences < needed:
+        follows = (
+            ": too few judgements to tell whether the tuned metric is better (sentences with judgements that "
+            f"count: {sentences}; needed: {needed})"
+        )
+    # If no resample differs, there is no interval.
+    elif not np.fmin(gain.low, gain.value) > 0:
+        follows = f": expect no gain{elsewhere}"
+    return f"On {where}, the tuned metric's gain over the given one is {gain_cell(gain)}{follows}."
+
+
 def gain_cell(gain: Estimate) -> str:
     """Return a gain with its interval, if it has one, in brackets."""
+    if math.isnan(gain.value):
+        return "unknown"
     bounds = "" if math.isnan(gain.low) else f" [{gain.low:+.4f}, {gain.high:+.4f}]"
     return f"{gain.value:+.4f}{bounds}"
 

@@ -278,6 +278,41 @@ def test_the_gain_on_other_data_is_the_conclusion(validation: Any) -> None:
     assert ("expect no gain" in tuned.conclusions[0]) == (gain.low <= 0)
 
 
+@pytest.mark.parametrize(
+    ("sentences", "said"),
+    [
+        (
+            5,
+            "too few judgements to tell whether the tuned metric is better (sentences with judgements ",
+        ),
+        (6, "."),
+    ],
+)
+def test_a_gain_on_few_other_data_is_not_denied(sentences: int, said: str) -> None:
+    # Each sentence has an output with more words, which is better, and one with more edits.
+    def rows(word: str, count: int) -> list[dict[str, Any]]:
+        sources = [f"{word} {number} has four" for number in range(count)]
+        more_words = [{"hypothesis": f"{source} .", "system": "a", "rank": 1} for source in sources]
+        more_edits = [{"hypothesis": word, "system": "b", "rank": 2} for source in sources]
+        pairs = zip(sources * 2, more_words + more_edits, strict=True)
+        return [{"source": source, **row} for source, row in pairs]
+
+    tuned = learnedgec.tune(
+        "ensemble(edit-count=0.9, length=0.1)",
+        rows("dev", 10),
+        objective="sentence-accuracy",
+        compare=[rows("test", sentences)],
+        trials=4,
+        folds=2,
+        output=None,
+    )
+    [gain] = [row.gain.value for row in tuned.comparisons["compare[0]"] if row.label == "given"]
+    assert gain == 1
+    assert "the tuned metric's gain over the given one is +1.0000" in tuned.conclusions[0]
+    assert said in tuned.conclusions[0]
+    assert "expect no gain" not in tuned.conclusions[0]
+
+
 def test_columns_hold_for_the_tables_to_compare_on() -> None:
     from learnedgec.cli.main import main
 
@@ -401,7 +436,7 @@ def test_few_judgements_are_too_few_to_tell(objective: Any, sentences: int, coun
     assert math.isnan(tuned.gain.low)
     assert math.isnan(tuned.gain.high)
     assert tuned.conclusions[0].endswith(
-        f"are too few to tell whether the tuned metric is better: {counted} held-out sentences have "
-        "judgements that count, and 15 are needed."
+        ": too few judgements to tell whether the tuned metric is better (sentences with judgements that "
+        f"count: {counted}; needed: 15)."
     )
     assert "nan" not in repr(tuned)

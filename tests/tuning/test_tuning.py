@@ -401,6 +401,29 @@ def test_only_development_parts_may_be_tuned_on(mirror: Path, planted: Benchmark
         assert f"held-out folds and {name}:test are sound evidence" in notice
     with pytest.raises(LeakageError, match="tune kendall on gmeg:dev, tmu-gfm"):
         check_tuning_data(dev10, Goal("kendall"))
+    with pytest.raises(LeakageError, match="tune grouped-kendall on gmeg:dev or tmu-gfm, or mark"):
+        check_tuning_data(dev10, Goal("grouped-kendall"))
+    of_sentences = (
+        "tune sentence-accuracy on seeda-s:dev, seeda-e:dev, jfleg:FOLDER or gjg15:dev10, or"
+    )
+    with pytest.raises(LeakageError, match=of_sentences):
+        check_tuning_data(load_benchmark("gjg15"), Goal("sentence-accuracy"))
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_benchmarks_that_are_recommended_serve_the_goal(mirror: Path, objective: Any) -> None:
+    goal = Goal(objective)
+    for name in goal.benchmarks:
+        # The judgements of JFLEG are in a folder of the user.
+        if name != "jfleg:FOLDER":
+            benchmark = goal.judged(load_benchmark(name))
+            check_tuning_data(benchmark, goal)
+            Target(goal, benchmark, np.arange(2)[None])
+
+
+@pytest.mark.realdata
+def test_test_data_may_not_be_tuned_on(mirror: Path) -> None:
     for name in ("gjg15:12:test90", "gjg15", "seeda-s", "seeda-s:test"):
         with pytest.raises(LeakageError, match="sentences of CoNLL-2014, on which metrics"):
             check_tuning_data(load_benchmark(name), Goal("sentence-accuracy"))
