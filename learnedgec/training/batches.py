@@ -1,4 +1,4 @@
-"""The making of batches from examples: tokens and targets, batches of similar length, and their order."""
+"""Batches of examples: their tokens and targets, and an order in which texts of similar length meet."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Encoding:
                 marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
             read = [row if {*names}.intersection(row.heads) else None for row in examples]
             texts = [(row, place) for row in read if row for place in range(len(row.texts))]
-            # With one more, there is at least one.
+            # The empty pair at the end makes sure that there is an input to encode.
             pairs = [*(row.texts[place] for row, place in texts), ("", "")]
             items: Sequence[Any] = pairs if kind == "pair" else [text for _, text in pairs]
             encoded, _ = encode(self.tokenizer, items, max_length=self.max_tokens, marks=marks)
@@ -130,7 +130,7 @@ class Encoding:
         inputs: Batch,
         wrong: Sequence[Sequence[float]],
     ) -> Targets:
-        """Return what a head is to learn from rows of which so many texts are in the batch."""
+        """Return what a head is to learn from rows, each with its number of texts in the batch (`sizes`)."""
         goal = self.objectives[head]
         ratings = torch.full((sum(sizes),), math.nan)
         pairs, margins, cases, details, labels = [], [], [], [], []
@@ -238,7 +238,7 @@ class LengthBatchSampler(Sampler[list[int]]):
     `world`-th batch; batches are repeated so that all processes have the same number, at least one.
 
     Args:
-        lengths: tokens of the longest text of each example, summed over the inputs (`Encoding.lengths`).
+        lengths: tokens of the longest text of each example, summed over the inputs (`Encoding.tokenised`).
         texts: number of texts of each example.
         batch_size: maximum number of examples in a batch.
         batch_tokens: maximum number of tokens in a batch, padding included; a single example may have more.
@@ -273,8 +273,8 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        # The schedule needs one number, so every epoch has as many batches as the first one: of more the last
-        # are left out, and of fewer the first come again. They are a few of thousands.
+        # The schedule needs one number of steps, so every epoch has as many batches as the first one.
+        # A longer epoch leaves out its last batches, and a shorter one repeats its first ones.
         return math.ceil(self._count / _rank()[1])
 
     @cached_property

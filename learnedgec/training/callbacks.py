@@ -186,7 +186,7 @@ class LastCheckpoint(ModelCheckpoint):
         """Take over Ctrl-C and SIGTERM; the Trainer restores what they did before."""
         self._since = time.monotonic()
         if trainer.world_size == 1 and threading.current_thread() is threading.main_thread():
-            self.asked = trainer.received_sigterm  # before it trained
+            self.asked = trainer.received_sigterm  # a signal that came before training
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._ask)
 
@@ -212,7 +212,7 @@ class LastCheckpoint(ModelCheckpoint):
             self._end_if_asked()
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Save a checkpoint, after the next step where the number of steps is given."""
+        """Save a checkpoint at once, or after the next step if `max_steps` limits the run."""
         # A run with a limit of steps that continued here would count the epoch twice.
         if trainer.max_steps != -1 and not (trainer.should_stop or trainer.fit_loop.done):
             self._due = True

@@ -267,7 +267,7 @@ class TrainingData(lightning.LightningDataModule):
     @contextmanager
     def _cache(self, name: str) -> Iterator[Path]:
         """Yield the folder for what is expensive to make; it is removed if the user has named none."""
-        # Windows keeps a file that is mapped into memory.
+        # Windows cannot remove a file that is mapped into memory.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
             yield Path(self.folder or scratch) / name
 
@@ -446,7 +446,7 @@ class TrainingData(lightning.LightningDataModule):
 
 
 def _tokenised(example: Example) -> Example | None:
-    """Return a rated sentence or a pair with tokenised texts, unless it differs in spaces alone."""
+    """Return an example with tokenised texts, or `None` for a pair whose texts differ in spaces alone."""
     if example.kind not in ("ratings", "pairs"):
         return example
     texts = [(source, hypothesis) for source, hypothesis in map(tokenise, example.texts)]

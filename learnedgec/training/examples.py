@@ -165,7 +165,7 @@ class Examples:
 
 def stored(examples: Iterable[Example]) -> Examples:
     """Write examples to a file, which is removed at once and lasts as long as it is mapped into memory."""
-    # Windows keeps a file that is mapped.
+    # Windows cannot remove a file that is mapped into memory.
     with tempfile.TemporaryDirectory(prefix="learnedgec-", ignore_cleanup_errors=True) as folder:
         path = Path(folder, "examples.arrow")
         with ArrowWriter(path=str(path), features=Features(_COLUMNS)) as writer:
@@ -335,7 +335,7 @@ def split_places(
 
 
 def _divided(groups: list[int], seed: int) -> dict[str, list[int]]:
-    """Return shuffled groups by part, 8:1:1 and in each at least one, or four of twelve or more."""
+    """Return shuffled groups by part, 8:1:1; each part has at least one, or four if there are twelve."""
     if len(groups) < len(PARTS):
         raise InputError(
             f"{len(groups)} groups of examples cannot be split into train, dev and test; give at least 3."

@@ -126,7 +126,7 @@ class EvaluatorModule(lightning.LightningModule):
         self.head_options = heads
         self.objectives = {name: _objective(name, head) for name, head in heads.items()}
         self.goals = torch.nn.ModuleDict(self.objectives)  # so that their parameters are trained
-        # Plain numbers: a configuration or checkpoint may not hold the parser's types, classes of their own.
+        # Numbers are made plain, because a configuration or a checkpoint may not hold the parser's own types.
         self.start = start_model(
             {name: _head_config(head, self.objectives[name]) for name, head in heads.items()},
             encoder,

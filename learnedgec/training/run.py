@@ -29,7 +29,7 @@ from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import is_package, open_package, was_checked
+from learnedgec.evaluators.packages import is_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
 from learnedgec.runtime.files import check_writable, included_folder
 from learnedgec.runtime.progress import has_bars
@@ -222,7 +222,11 @@ class Run:
                 "trainer.max_epochs is -1, but the schedule needs to know the last step; give a number of "
                 "epochs, or max_steps."
             )
-        if self.data.check_leakage and module.continued and not was_checked(module.continued):
+        if (
+            self.data.check_leakage
+            and module.continued
+            and not was_checked(module.continued.manifest)
+        ):
             raise LeakageError(
                 f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
                 "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be tested on them; "
@@ -359,9 +363,9 @@ class Run:
         )
         start, learned = None, self.data.hashes()
         if module.continued:
-            start = Evaluator.load(config.model.encoder, runtime=runtime)
-            learned += open_package(config.model.encoder).hashes
-        # One that is trained by low-rank weights may be too large to have in memory once more.
+            start = Evaluator.of(module.continued, runtime)
+            learned += module.continued.hashes
+        # An encoder with low-rank weights may be too large to be loaded a second time.
         encoder = None if module.continued or model.config.lora else module.encoder_name
         parts = self.data.load()
         judgement = judge_heads(evaluator, start, parts, encoder=encoder, runtime=runtime)
@@ -377,7 +381,7 @@ class Run:
             results=results,
             seed=[member["seed"] for member in averaged] or config.seed_everything,
             encoder=module.encoder_name,
-            continued=module.continued,
+            continued=module.continued.manifest if module.continued else None,
             averaged=averaged,
             verdicts=verdicts,
         )
@@ -453,7 +457,7 @@ class Run:
         return True
 
     def _end(self) -> dict[str, str]:
-        """Return the settings that end a run, and those of its package alone."""
+        """Return the settings that decide when a run ends, and those that only its package depends on."""
         trainer, model = self.config.trainer, self.config.model
         ends = [trainer.max_epochs, trainer.max_steps, trainer.max_time]
         return {

@@ -26,15 +26,14 @@ from learnedgec.evaluators.lora import (
     widen_lora,
 )
 from learnedgec.evaluators.packages import (
-    check_package,
-    find_evaluator,
+    Package,
     is_evaluator,
     list_evaluators,
-    manifest_datasets,
     manifest_tools,
     open_package,
 )
 from learnedgec.evaluators.released import RELEASES
+from learnedgec.runtime.runtime import Runtime
 
 
 @dataclass
@@ -58,14 +57,14 @@ class Start:
         model: the model with its heads; parameters that are not trained need no gradient.
         tokenizer: its tokenizer.
         encoder: name of the pretrained encoder.
-        continued: manifest of the continued evaluator, if any.
+        continued: the package of the continued evaluator, if any.
         notice: one sentence on which heads and sums of the continued evaluator go on; `None` without one.
     """
 
     model: EvaluatorModel
     tokenizer: Any
     encoder: str
-    continued: dict[str, Any] | None = None
+    continued: Package | None = None
     notice: str | None = None
 
 
@@ -100,11 +99,10 @@ def start_model(
     """
     inputs = sorted({head.input for head in heads.values()})
     settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
-    continues = encoder in RELEASES or is_evaluator(encoder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        if continues:
-            start = _continued(heads, encoder, layer, frozen_layers, settings)
+        if encoder in RELEASES or is_evaluator(encoder):
+            start = _continued(heads, open_package(encoder), layer, frozen_layers, settings)
         else:
             try:
                 pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
@@ -137,28 +135,22 @@ def _suggestion(encoder: str) -> str:
 def check_start(encoder: str) -> None:
     """Raise `ConfigError` unless the encoder, or the evaluator to continue, allows commercial use."""
     if is_evaluator(encoder):
-        manifest = open_package(encoder).manifest
-        check_permissive(
-            manifest["encoder"],
-            manifest_datasets(manifest),
-            manifest_tools(manifest),
-            evaluator=encoder,
-        )
+        package = open_package(encoder)
+        tools = manifest_tools(package.manifest)
+        check_permissive(package.encoder, package.datasets, tools, evaluator=encoder)
     else:
         check_permissive(encoder, ())
 
 
 def _continued(
     heads: Mapping[str, HeadConfig],
-    name: str,
+    package: Package,
     layer: int | None,
     frozen_layers: int | None,
     settings: Mapping[str, Any],
 ) -> Start:
-    """Take the encoder of an evaluator, the heads that stay as they are, and those that are trained on."""
-    folder = find_evaluator(name)
-    manifest = check_package(folder)
-    first = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
+    """Return a model with an evaluator's encoder, its heads that stay as they are, and the heads to train."""
+    first = copy.deepcopy(Evaluator.of(package, Runtime()).model).cpu().requires_grad_(True)
     config, encoder = first.config, first.encoder
     if layer is not None:
         keep_layers(encoder, layer)
@@ -176,14 +168,15 @@ def _continued(
         and layer is None  # else the states that it reads are gone or about to change
         and (frozen or (lora and reads_the_same(config.head(head).input)))
     }
-    _check_pooling(folder, settings["pooling"], config.pooling, staying)
+    _check_pooling(package.path, settings["pooling"], config.pooling, staying)
     sums = {
         output: parts
         for output, parts in config.sums.items()
         if output not in heads and not set(parts) - set(staying)
     }
     sums |= settings["sums"]
-    model = _model(encoder, name, staying | dict(heads), {**settings, "sums": sums, "lora": lora})
+    options = {**settings, "sums": sums, "lora": lora}
+    model = _model(encoder, package.name, staying | dict(heads), options)
     widen_lora(model.encoder, earlier)
     untrained = _continue_heads(model, first, heads)
     about = {
@@ -194,9 +187,8 @@ def _continued(
         ],
     }
     parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
-    notice = f"Continuing {manifest['name']}{''.join(parts)}."
-    tokenizer = load_tokenizer(str(folder))
-    return Start(model, tokenizer, str(manifest["encoder"]), manifest, notice)
+    notice = f"Continuing {package.manifest['name']}{''.join(parts)}."
+    return Start(model, load_tokenizer(str(package.path)), package.encoder, package, notice)
 
 
 def _check_pooling(folder: Path, new: str, old: str, staying: Mapping[str, HeadConfig]) -> None:
@@ -235,9 +227,9 @@ def _continue_heads(
 def _replaced_lora(
     encoder: torch.nn.Module, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> dict[str, torch.Tensor]:
-    """Remove low-rank weights for which others come, and return those that go on in wider ones.
+    """Remove the old low-rank weights if new ones replace them, and return those with which these start.
 
-    These serve the same inputs and have the earlier rank and layers, and perhaps more.
+    The new ones start with the old ones if they serve the same inputs and have no fewer ranks and layers.
     """
     if not old or old == new:
         return {}
