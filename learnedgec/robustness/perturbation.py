@@ -276,13 +276,7 @@ def plan_sites(
 def _take_turns(
     by_action: Mapping[Action, Sequence[Site]], count: int, random: np.random.Generator
 ) -> list[Site]:
-    """Return some of the sites in random order, each action with the same probability.
-
-    Args:
-        by_action: action -> its sites.
-        count: the largest number of sites.
-        random: random generator.
-    """
+    """Return up to `count` sites in random order, each action with the same probability."""
     remaining = {
         action: [sites[n] for n in random.permutation(len(sites))]
         for action, sites in by_action.items()
@@ -353,17 +347,7 @@ def _random_changes(
 ) -> list[list[tuple[Site, str]]]:
     """Return up to `count` places to change in each sentence, each with its new word, `""` for a deletion.
 
-    Args:
-        sources: N sentences, tokens separated by spaces.
-        targets: their corrections.
-        actions: kinds of change.
-        count: number of changes of each sentence.
-        seed: the seed of the random choices, with the sentence's number.
-        encoder: name of a masked language model.
-        runtime: how to run it.
-
-    Raises:
-        ModelError: the model is not available, or is not a masked language model.
+    The number of a sentence is part of its seed.
     """
     from learnedgec.evaluators.loading import load_tokenizer
 

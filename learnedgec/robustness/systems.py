@@ -283,17 +283,9 @@ def _performance(
     *,
     worst: bool = False,
 ) -> tuple[Performance, Floats, Indices]:
-    """Return the performance on the best, or worst, sentence of each case, F on resamples, and the choice.
+    """Return the performance on the best, or worst, sentence of each case, F on resamples, and the choices.
 
-    Args:
-        metric: decides which sentence of a case is better.
-        counts: the counts of each sentence of each case, float (3, 1, C, R).
-        real: whether a case has the sentence, bool (C, R).
-        bootstrap: the resamples of the cases.
-        worst: whether to use the worst sentence.
-
-    Returns:
-        The performance; F on each resample; and the place of the chosen sentence in each case, int (C,).
+    Counts are float (3, 1, C, R). `real`, bool (C, R), says which sentences a case has. Choices are int (C,).
     """
     many = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
     choice = metric.choose(counts, real, worst=worst)

@@ -120,15 +120,7 @@ def _ranked(
     references: str,
     official: Mapping[str, Mapping[str, float]],
 ) -> Benchmark:
-    """Return all of CoNLL-2014 with the outputs and the rankings of a dataset.
-
-    Args:
-        name: the benchmark's name.
-        dataset: the dataset with the rankings.
-        outputs: the systems' outputs.
-        references: `official`, those of the two annotators; `rewrites`, these and those of eight rewriters.
-        official: the published scores.
-    """
+    """Return all of CoNLL-2014 with outputs and the rankings of a dataset; see `seeda` for `references`."""
     sentences = load_parallel("conll14")
     rows = sentences.references.rows
     if references == "rewrites":

@@ -97,14 +97,7 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
 def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) -> Benchmark:
     """Return a benchmark of ranked or chosen outputs; rows with equal texts judge one sentence.
 
-    Args:
-        name: the name of the benchmark.
-        rows: the judgements.
-        columns: as for `of_table`; several columns of outputs are the systems.
-
-    Raises:
-        FormatError: a row cannot be used.
-        InputError: no row has a judgement.
+    Several columns of outputs are the systems. Raise `InputError` if no row has a judgement.
     """
     numbers: dict[tuple[str, ...], int] = {}  # of a source with its outputs
     judged: list[tuple[int, dict[int, int]]] = []

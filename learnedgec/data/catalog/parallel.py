@@ -322,15 +322,7 @@ def read_fce(part: str) -> Iterator[AnnotatedSentence]:
 def _of_tokens(
     text: str, spans: list[tuple[int, int]], start: int, end: int, correction: str
 ) -> Edit:
-    """Convert an edit of characters to one of tokens.
-
-    Args:
-        text: all essays.
-        spans: the place in the text where each token of the sentence begins, and where it ends.
-        start: the place where the edit begins.
-        end: the place where it ends.
-        correction: the new characters.
-    """
+    """Convert an edit of characters to one of tokens, which begin and end at these places in the text."""
     touched = [
         number
         for number, (begin, stop) in enumerate(spans)

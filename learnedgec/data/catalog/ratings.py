@@ -261,14 +261,9 @@ def _rated_rows(
     source: str = "",
     system: str = "",
 ) -> list[Rating]:
-    """Return the ratings in the rows of a table.
+    """Return the ratings in the rows of a table, of which these are the columns.
 
-    Args:
-        rows: rows with their places, as `read_table` yields them.
-        dimensions: dimension -> the column of the mean and the column of all raters' ratings.
-        hypothesis: the column of the rated sentence.
-        source: the column of the source, if there is one; it is also the group.
-        system: the column of the system, if there is one.
+    A dimension has two columns: the mean, and all raters' ratings. Ratings of one source are a group.
     """
     return [
         Rating(
