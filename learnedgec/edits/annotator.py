@@ -69,10 +69,13 @@ def extract_edits(
     edits: dict[tuple[str, str], tuple[Edit, ...]] = {}
     # Neighbours in this order share their source; those without a change need no parse.
     targets: dict[str, dict[str, None]] = {}
+    untyped = not types and registered_annotator(annotator) is None
     for pair in dict.fromkeys(pairs):
         source, target = pair
         if source.split() == target.split():
             edits[pair] = ()
+        elif untyped and (edit := _edit_of_one_token(source, target)):
+            edits[pair] = (edit,)
         elif (known := memory.get(pair)) is not None:
             edits[pair] = known
         elif (known := typed.get(pair)) is not None:
@@ -124,29 +127,22 @@ def _extract_block(
     """Return the edits of some pairs from a pipeline."""
     from learnedgec.edits.parsing import annotate, load_pipeline, parse_sentences, parsed_sources
 
-    edits = {} if types else {pair: edit for pair in pairs if (edit := _edit_of_one_token(*pair))}
-    unclear = [pair for pair in pairs if pair not in edits]
     memory = parsed_sources(path, types)
     # Other threads may clear the memory meanwhile.
     known = memory.copy()
-    texts = (text for pair in unclear for text in pair if text not in known)
+    texts = (text for pair in pairs for text in pair if text not in known)
     parsed = known | parse_sentences(load_pipeline(path, types), texts)
     if len(memory) > _MOST_PARSED:
         memory.clear()
-    memory |= {source: parsed[source] for source, _ in unclear}
-    return [
-        (edits[source, target],)
-        if (source, target) in edits
-        else annotate(parsed[source], parsed[target], types)
-        for source, target in pairs
-    ]
+    memory |= {source: parsed[source] for source, _ in pairs}
+    return [annotate(parsed[source], parsed[target], types) for source, target in pairs]
 
 
 def _edit_of_one_token(source: str, target: str) -> Edit | None:
-    """Return the only edit if it has one token at most on each side, whatever a pipeline says of the tokens.
+    """Return the only edit if it has one token at most on each side, whatever ERRANT's pipeline says of them.
 
-    The alignment then costs less than any other, unless an inserted or deleted token is, but for its case,
-    the token before it.
+    This alignment costs less than any other, unless an inserted or deleted token is, but for its case, the
+    token before it.
     """
     words, other = source.split(), target.split()
     while words and other and words[-1] == other[-1]:

@@ -143,7 +143,7 @@ def test_a_bound_runtime_extracts_the_edits_of_a_pair_once(monkeypatch: pytest.M
 
     extract_block = annotator._extract_block
     monkeypatch.setattr(annotator, "_extract_block", recording)
-    first, second = ("He go .", "He goes ."), ("He go .", "He went .")
+    first, second = ("We go .", "He goes ."), ("We go .", "He went .")
     runtime = Runtime().bound()
     typed = extract_edits([first, first], NAME, runtime=runtime)
     assert extract_edits([first, second], NAME, runtime=runtime)[0] == typed[0]
@@ -152,7 +152,7 @@ def test_a_bound_runtime_extracts_the_edits_of_a_pair_once(monkeypatch: pytest.M
     untyped = extract_edits([first, second], NAME, types=False, runtime=runtime)
     assert extracted == [first, second]
     assert untyped == extract_edits([first, second], NAME, types=False)
-    assert typed[0][0] == Edit(1, 2, "goes", "R:VERB:SVA")
+    assert typed[0][1] == Edit(1, 2, "goes", "R:VERB:SVA")
     assert extracted == [first, second] * 2
     monkeypatch.setattr(annotator, "_MOST_REMEMBERED", 2)
     extract_edits([("I go .", "I went .")], NAME, runtime=runtime)
