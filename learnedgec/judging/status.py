@@ -49,7 +49,9 @@ class StudyStatus:
             how many `units` have two raters or more; NaN where there is nothing to compare.
         raters: for each rater how many items are `done` and `left`, `skipped`, `seconds` (median), the share
             of `ties`, `consistent` (share of repeated questions with the same answer), `above_chance` (z of
-            the agreement with everyone else, of mean 0 and deviation 1 for random answers) and `random`.
+            the agreement with everyone else, of mean 0 and deviation 1 for random answers) and `random`
+            (whether that is too low to tell the answers from random ones); `None` where there is nothing
+            to say.
     """
 
     sentences: int
@@ -326,7 +328,7 @@ def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Va
         else None,
         "consistent": fmean(repeated) if repeated else None,
         "above_chance": z,
-        "random": bool(len(answered) >= _ENOUGH and z is not None and z < CHANCE),
+        "random": None if z is None or len(answered) < _ENOUGH else z < CHANCE,
     }
 
 

@@ -64,8 +64,13 @@ def counted(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
 def comparisons(
     judgements: Iterable[Judgement], numbers: Mapping[str, int]
 ) -> Iterator[tuple[Group, Group, int, float]]:
-    """Yield the systems of each two texts that were compared, the outcome and the weight (`count_wins`)."""
+    """Yield the systems of each two texts that were compared, the outcome and the weight (`count_wins`).
+
+    Ratings and judged edits compare nothing.
+    """
     for each in counted(judgements):
+        if not each.answer.ranks:
+            continue
         groups = [tuple(numbers[name] for name in group) for group in each.groups]
         for (first, rank), (second, other) in combinations(
             zip(groups, each.answer.ranks, strict=True), 2

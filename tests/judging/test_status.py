@@ -132,6 +132,40 @@ def test_without_judgements_there_is_no_ranking(make: Make) -> None:
     assert status.raters[0]["done"] == 0
 
 
+@pytest.mark.parametrize("task", ["pairs", "ranking", "ratings", "edits"])
+@pytest.mark.parametrize("raters", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["equal", "constant", "different"])
+def test_every_task_has_a_status_with_any_raters_and_answers(
+    make: Make, task: str, raters: int, kind: str
+) -> None:
+    study = make(task=task, raters=raters, sentences=8, questions=12, overlap=1, repeats=0)
+
+    def answer(item: Item) -> Answer:
+        values = {
+            "equal": [2] * len(item.texts),
+            "constant": list(range(1, len(item.texts) + 1)),
+            "different": [2 - quality(text) for text in item.texts],
+        }[kind]
+        if task == "ratings":
+            return Answer(values=dict.fromkeys(study.settings.dimensions, values[0]))
+        if task == "edits":
+            return Answer(edits=[2 - values[0]] * len(item.edits))
+        return Answer(ranks=[1 + sorted(values).index(value) for value in values])
+
+    for answers in (0, 1, 10):
+        for rater in study.raters:
+            while (item := study.next(rater)) and item.position < answers:
+                study.record(item.number, answer(item), seconds=5)
+        status = study_status(study, resamples=20)
+        done = min(answers, study.settings.total)
+        assert [row["done"] for row in status.raters] == [done] * raters
+        # Twenty answers would be enough to say so.
+        assert {row["random"] for row in status.raters} == {None}
+        told = raters > 1 and kind == "different" and answers == 10
+        for row in status.raters if told else ():
+            assert row["above_chance"] > 1
+
+
 def test_the_number_of_judgements_has_the_power_that_it_promises() -> None:
     # Outcomes 1, -1 and 0 with shares .4, .3 and .3.
     mean, deviation = 0.1, math.sqrt(0.7 - 0.01)
