@@ -27,8 +27,8 @@ from learnedgec.data.sentences import as_items, as_sentences
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated, Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.metrics.counts import EditCount
 from learnedgec.metrics.gated import kept_shares
-from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.types import Floats, Texts
@@ -290,7 +290,7 @@ class Reward:
         unchanged = _sentence_scores(self.metric, statistics["sources"]) if self.centre else 0
         rewards = scores - unchanged
         if self.edit_penalty:
-            edits = EditCount().compute(sources, texts, References(()), Runtime())["score"]
+            edits = EditCount().statistics(sources, texts)["score"]
             sizes = np.array([max(len(source.split()), 1) for source in sources])
             rewards -= self.edit_penalty * edits / sizes
         if self.meaning is not None:

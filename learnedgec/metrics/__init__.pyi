@@ -3,9 +3,13 @@
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.cleme import Cleme as Cleme
 from learnedgec.metrics.cleme import Cleme2 as Cleme2
+from learnedgec.metrics.counts import Constant as Constant
+from learnedgec.metrics.counts import EditCount as EditCount
+from learnedgec.metrics.counts import Hter as Hter
+from learnedgec.metrics.counts import Length as Length
+from learnedgec.metrics.counts import Random as Random
+from learnedgec.metrics.counts import Ter as Ter
 from learnedgec.metrics.edit_overlap import M2 as M2
-from learnedgec.metrics.edit_rates import Hter as Hter
-from learnedgec.metrics.edit_rates import Ter as Ter
 from learnedgec.metrics.ensemble import Ensemble as Ensemble
 from learnedgec.metrics.errant import Errant as Errant
 from learnedgec.metrics.gated import Impara as Impara
@@ -22,10 +26,6 @@ from learnedgec.metrics.llm import LlmE as LlmE
 from learnedgec.metrics.llm import LlmS as LlmS
 from learnedgec.metrics.pretrained_overlap import PtErrant as PtErrant
 from learnedgec.metrics.pretrained_overlap import PtM2 as PtM2
-from learnedgec.metrics.sentinels import Constant as Constant
-from learnedgec.metrics.sentinels import EditCount as EditCount
-from learnedgec.metrics.sentinels import Length as Length
-from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.similarity import BartScore as BartScore
 from learnedgec.metrics.similarity import BertScore as BertScore
 from learnedgec.metrics.uot_errant import UotErrant as UotErrant

@@ -190,7 +190,8 @@ def _pair_scores(weigher: Metric, pairs: Sequence[TextPair], runtime: Runtime) -
     if isinstance(weigher, Similarity):
         return weigher.pair_scores(pairs, runtime)
     texts, sources = zip(*pairs, strict=True)
-    return weigher.sentence_scores(weigher.compute(sources, texts, References(()), runtime.bound()))
+    none = References(((),) * len(pairs))
+    return weigher.sentence_scores(weigher.compute(sources, texts, none, runtime.bound()))
 
 
 def record_edits(records: Sequence[Sequence[Record]]) -> list[list[list[Edit]]]:

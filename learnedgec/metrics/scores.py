@@ -203,7 +203,7 @@ class Scores(dict[str, Entry]):
 
 
 SENTINELS = ("edit-count", "length", "constant", "random")
-"""Names of the sentinels (`learnedgec.metrics.sentinels`), in the order of tables."""
+"""Names of the sentinels (`learnedgec.metrics.counts`), in the order of tables."""
 
 
 def is_sentinel(metric: str) -> bool:

@@ -393,7 +393,7 @@ class DistilledPairs(PairSource):
 
         def score(rows: Sequence[tuple[str, str]]) -> list[float]:
             sources, texts = zip(*rows, strict=True)
-            known = References(())
+            known = References(((),) * len(rows))
             if references:
                 pooled = (references[" ".join(source.split())] for source in sources)
                 known = References(tuple(pooled))
