@@ -19,7 +19,14 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
-from learnedgec.data.sentences import Sentences, Systems, are_systems, as_sentences, as_systems
+from learnedgec.data.sentences import (
+    Sentences,
+    Systems,
+    are_systems,
+    as_items,
+    as_sentences,
+    as_systems,
+)
 from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
@@ -170,12 +177,12 @@ class Reranking:
         return as_html(self.rows(), note=self.by)
 
 
-def as_candidates(systems: Systems | Candidates, sources: Texts) -> Candidates:
+def as_candidates(systems: Systems | Candidates, sources: Texts) -> list[list[str]]:
     """Return the candidates of each source, from systems' outputs by name or from lists of candidates.
 
     Raises:
         LengthError: the systems have outputs for different numbers of sources.
-        InputError: a source has no list of one or more candidates.
+        InputError: a source has no list of one or more texts.
 
     Example:
         >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]}, ["He go .", "Yes ."])
@@ -185,17 +192,17 @@ def as_candidates(systems: Systems | Candidates, sources: Texts) -> Candidates:
         outputs = as_systems(systems)
         check_lengths(*outputs.items())
         systems = [list(row) for row in zip(*outputs.values(), strict=True)]
-    if len(sources) != len(systems):
+    rows = as_items(systems, "candidates", "a list of candidates for each source")
+    if len(sources) != len(rows):
         raise InputError(
-            f"{len(sources)} sources have {len(systems)} lists of candidates; give one list each."
+            f"{len(sources)} sources have {len(rows)} lists of candidates; give one list each."
         )
-    for number, row in enumerate(systems, 1):
-        if isinstance(row, str) or not row:
-            raise InputError(
-                f"sentence {number} has {'a text in place of a list' if row else 'no candidate'}; "
-                "give a list with at least one correction."
-            )
-    return systems
+    candidates = [as_sentences(row, f"candidates[{number}]") for number, row in enumerate(rows)]
+    if [] in candidates:
+        raise InputError(
+            f"candidates[{candidates.index([])}] is empty; give at least one correction of each source."
+        )
+    return candidates
 
 
 def as_selector(metric: Selector) -> NamedMetric | MinimumBayesRisk:
@@ -349,7 +356,7 @@ def _passes(source: str, text: str, longest: int | None) -> bool:
 
 
 def vote(
-    sources: Texts,
+    sources: Sentences,
     systems: Systems | Candidates,
     *,
     annotator: str,
@@ -370,7 +377,7 @@ def vote(
         runtime: `jobs` and `progress`.
 
     Raises:
-        InputError: a source has no candidate.
+        InputError: a source has no candidate, or an item is not a text.
         ConfigError: the threshold is out of range.
 
     Example:
@@ -380,6 +387,7 @@ def vote(
     """
     if not 0 <= threshold < 1:
         raise ConfigError(f"threshold is {threshold:g}; give a share of votes from 0 to below 1.")
+    sources = as_sentences(sources, "sources")
     candidates = as_candidates(systems, sources)
     pairs = [
         (source, text) for source, row in zip(sources, candidates, strict=True) for text in row

@@ -131,11 +131,18 @@ def test_guards_reject_candidates(
     assert result.margins.tolist() == pytest.approx([margin], nan_ok=True)
 
 
+def test_candidates_may_be_arrays() -> None:
+    rows = [np.array(["He goes .", "He ."]), np.array(["A b ."])]
+    assert rerank("length", ["He go .", "A ."], rows).texts == ("He goes .", "A b .")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
         ([["a"]], "2 sources have 1 lists"),
-        ([["a"], "b"], "a text in place of a list"),
+        ([["a"], "b"], r"candidates\[1\] is the text 'b'; a sequence of texts was expected"),
+        ([["a"], [None]], r"candidates\[1\]\[0\] is None; a text was expected"),
+        (None, "candidates is None; a list of candidates for each source was expected"),
         ({"A": ["a", "b"], "B": ["a"]}, "sources has 2 sentences but B has 1"),
     ],
 )

@@ -77,7 +77,11 @@ def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="no candidate"):
+    with pytest.raises(InputError, match=r"candidates\[0\] is empty"):
         vote([SOURCE], [[]], annotator=ANNOTATOR)
+    with pytest.raises(InputError, match=r"candidates\[0\]\[1\] is None; a text was expected"):
+        vote([SOURCE], [[SOURCE, None]], annotator=ANNOTATOR)  # type: ignore[list-item]
+    with pytest.raises(InputError, match=r"sources\[0\] is None; a text was expected"):
+        vote([None], [ROW], annotator=ANNOTATOR)  # type: ignore[list-item]
     with pytest.raises(ConfigError, match="share of votes"):
         vote([SOURCE], [ROW], annotator=ANNOTATOR, threshold=1.0)
