@@ -20,6 +20,8 @@ from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
 from learnedgec._version import __version__
+from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError, PackageError, UnknownNameError
 from learnedgec.evaluators.inference import (
     CAPITAL,
@@ -45,7 +47,7 @@ from learnedgec.evaluators.precision import Precision, evaluator_precision, read
 from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats, Texts
+from learnedgec.types import Floats
 
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
@@ -53,8 +55,7 @@ Gate = Literal["characters", "cosine", "none"]
 # long text in another style is worse than one that is no correction at all.
 _LEAST_OF_WORD, _LEAST_OF_TEXT = -4.0, -40.0
 
-# The number of inputs of one kind whose values stay in memory, unless more are asked for at once. Several
-# benchmarks have fewer.
+# The number of inputs of one kind whose values stay in memory, unless more are asked for at once.
 _MOST_REMEMBERED = 100_000
 
 
@@ -125,12 +126,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     def __init__(self, config: EvaluatorConfig, encoder: torch.nn.Module | None = None) -> None:
         super().__init__(config)
         if encoder is None:
-            settings = dict(config.encoder)
-            settings.pop("dtype", None)
-            kind = settings.pop("model_type")
-            encoder = AutoModel.from_config(
-                AutoConfig.for_model(kind, **settings), trust_remote_code=False
-            )
+            settings = {key: value for key, value in config.encoder.items() if key != "dtype"}
+            architecture = AutoConfig.for_model(**settings)
+            encoder = AutoModel.from_config(architecture, trust_remote_code=False)
         if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
         if config.lora:
@@ -165,10 +163,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     @classmethod
     def from_encoder(
-        cls,
-        encoder: Any,
-        heads: Mapping[str, HeadConfig],
-        **settings: Any,
+        cls, encoder: Any, heads: Mapping[str, HeadConfig], **settings: Any
     ) -> EvaluatorModel:
         """Put new heads on a pretrained encoder.
 
@@ -391,13 +386,12 @@ class Evaluator:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs: heads first, then sums."""
-        config = self.model.config
-        return tuple(output_names({"heads": config.heads, "sums": config.sums}))
+        return tuple(output_names(vars(self.model.config)))
 
     def predict(
         self,
-        sources: Texts,
-        hypotheses: Texts,
+        sources: Sentences,
+        hypotheses: Sentences,
         outputs: Sequence[str] | None = None,
         *,
         runtime: Runtime = Runtime(),
@@ -412,25 +406,31 @@ class Evaluator:
             hypotheses: N hypotheses.
             outputs: names of heads and sums (`UnknownNameError` for others); all by default.
             runtime: how to run.
+
+        Raises:
+            LengthError, InputError: as for `score`.
         """
+        sources = as_sentences(sources, "sources")
+        hypotheses = as_sentences(hypotheses, "hypotheses")
+        check_lengths(("sources", sources), ("hypotheses", hypotheses))
         names = [outputs] if isinstance(outputs, str) else list(outputs or self.outputs)
         for name in set(names).difference(self.outputs):
             raise UnknownNameError("output of the evaluator", name, self.outputs)
         sums = self.model.config.sums
         heads = {head for name in names for head in sums.get(name, (name,))}
         kinds = {self.model.head_configs[head].input for head in heads}
+        pairs = list(zip(sources, hypotheses, strict=True))
         values: dict[str, Floats] = {}
-        if "hypothesis" in kinds:
-            values |= self._values("hypothesis", hypotheses, runtime)
-        if "pair" in kinds:
-            pairs = list(zip(sources, hypotheses, strict=True))
-            values |= self._values("pair", pairs, runtime)
-        totals = {
+        for kind in sorted(kinds):
+            items: Sequence[Item] = pairs if kind == "pair" else hypotheses
+            values |= self._values(kind, items, runtime)
+        # A sum may have the name of a head.
+        values |= {
             name: np.sum([weight * values[head] for head, weight in sums[name].items()], axis=0)
             for name in names
             if name in sums
         }
-        return {name: (values | totals)[name] for name in names}
+        return {name: values[name] for name in names}
 
     def encode(
         self, batch: Batch, kind: str, precision: Precision, layers: int | None = None
@@ -447,9 +447,8 @@ class Evaluator:
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.
 
-        Heads cost little compared with the pass that they share, so the values of all stay in memory.
-        Metrics that read different heads of one package, or the same systems again, need no further pass. A
-        cache folder keeps the values for later runs.
+        Heads cost little compared with the pass that they share. So the values of all stay in memory, for
+        metrics that read other heads or the same systems again. A cache folder keeps them for later runs.
         """
         heads = {name: h for name, h in self.model.head_configs.items() if h.input == kind}
         precision = evaluator_precision(runtime)

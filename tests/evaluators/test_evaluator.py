@@ -10,13 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import tiny
 import torch
 from safetensors.torch import load_file
 from transformers import BertForSequenceClassification
 
-from learnedgec.errors import ModelError, PackageError, UnknownNameError
+from learnedgec.errors import (
+    InputError,
+    LengthError,
+    ModelError,
+    PackageError,
+    UnknownNameError,
+)
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
@@ -100,6 +107,20 @@ def test_a_package_is_loaded_as_transformers_loads_it(tmp_path: Path) -> None:
         expected, tensors = dict(getattr(slowly, kind)()), dict(getattr(loaded, kind)())
         assert expected.keys() == tensors.keys()
         assert all(torch.equal(tensors[name], expected[name]) for name in expected)
+
+
+def test_predictions_are_of_sequences_of_texts(tiny_evaluator: Path) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    expected = evaluator.predict(SOURCES, HYPOTHESES)
+    columns = pandas.Series(SOURCES, index=range(1, 1 + len(SOURCES))), np.array(HYPOTHESES)
+    for head, values in evaluator.predict(*columns).items():
+        assert values.tolist() == expected[head].tolist()
+    with pytest.raises(InputError, match="sources is the text 'He go"):
+        evaluator.predict("He go .", "He goes .")
+    with pytest.raises(InputError, match=r"hypotheses\[0\] is None; a text was expected"):
+        evaluator.predict(["He go ."], [None])  # type: ignore[list-item]
+    with pytest.raises(LengthError, match="sources has 1 sentences but hypotheses has 2"):
+        evaluator.predict(["He go ."], ["He goes .", "He ."], ["fluency"])
 
 
 def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:

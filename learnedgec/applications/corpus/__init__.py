@@ -23,7 +23,7 @@ from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, collected
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
-from learnedgec.runtime.files import atomic_path, check_writable
+from learnedgec.runtime.files import PathLike, atomic_path, check_writable
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
@@ -254,7 +254,7 @@ its results."""
 def score_corpus(
     metrics: AnyMetric | Sequence[AnyMetric],
     corpus: Corpus,
-    folder: Path,
+    folder: PathLike,
     *,
     runtime: Runtime = Runtime(),
     runner: Runner = map,
@@ -283,7 +283,7 @@ def score_corpus(
             could not be scored, after all others have been.
         ModelError: a model does not exist.
     """
-    folder = folder.absolute()
+    folder = Path(folder).absolute()
     quiet = dataclasses.replace(runtime, progress=False).bound()
     bound = [dataclasses.replace(metric, runtime=quiet) for metric in bind(metrics, quiet)]
     _check_blocks(bound, corpus, sentences)

@@ -25,6 +25,7 @@ from learnedgec.data.references import References
 from learnedgec.data.sentences import check_same_sentences, check_sentence_record
 from learnedgec.data.text import check_no_workbook, decode, read_record, split_lines
 from learnedgec.errors import FormatError, InputError, LengthError
+from learnedgec.runtime.files import PathLike
 
 
 class LineRows:
@@ -237,7 +238,7 @@ def open_lines(
     systems: Mapping[str, str],
     references: Sequence[str],
     block_size: int,
-    folder: Path,
+    folder: PathLike,
 ) -> Iterator[Corpus]:
     """Yield a corpus of parallel text files with one sentence per line.
 
@@ -266,7 +267,7 @@ def open_lines(
 
 @contextmanager
 def open_records(
-    systems: Mapping[str, str], kind: Literal["jsonl", "parquet"], block_size: int, folder: Path
+    systems: Mapping[str, str], kind: Literal["jsonl", "parquet"], block_size: int, folder: PathLike
 ) -> Iterator[Corpus]:
     """Yield a corpus of records with `source`, `hypothesis` and optional `references` and `id`.
 
@@ -292,12 +293,12 @@ def open_records(
         )
 
 
-def _seekable(path: str, folder: Path, copies: ExitStack) -> str:
+def _seekable(path: str, folder: PathLike, copies: ExitStack) -> str:
     """Return a path with random access: the given path, or that of a copy that lasts until `copies` ends."""
     check_no_workbook(path)
     if path != "-" and not path.endswith((".gz", ".zst")):
         return path
-    folder.mkdir(parents=True, exist_ok=True)
+    Path(folder).mkdir(parents=True, exist_ok=True)
     copy = Path(copies.enter_context(tempfile.TemporaryDirectory(dir=folder))) / "input"
     with copy.open("wb") as target, _reported(path):
         if path == "-":
