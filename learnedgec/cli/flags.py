@@ -90,11 +90,14 @@ class _Parser(ArgumentParser):
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
-    def _check_value_key(self, action: Action, value: Any, *place: Any, **options: Any) -> Any:
+    def _apply_actions(self, cfg: Any, *arguments: Any, **options: Any) -> Namespace:
         # One value in a configuration stands for a list of it, as on the command line.
-        if action.nargs == "+" and not isinstance(value, list | None):
-            value = [value]
-        return super()._check_value_key(action, value, *place, **options)
+        if isinstance(cfg, dict):
+            for action in self._actions:
+                value = cfg.get(action.dest)
+                if action.nargs == "+" and not isinstance(value, list | None):
+                    cfg[action.dest] = [value]
+        return super()._apply_actions(cfg, *arguments, **options)
 
     def format_help(self, *arguments: Any) -> str:
         if self.common:
