@@ -151,7 +151,7 @@ def import_judgements(
     folder = Path(folder)
     if (folder / SETTINGS_FILE).is_file():
         study = Study(folder)
-        if numbered is None and suffix(path) != ".json":
+        if numbered is None and suffix(path) != ".json" and Path(path).exists():
             raise InputError(
                 f"the ids in {path} number sentences, of which {folder} has a sample; name the sentences ",
                 hint="that they number (numbered).",

@@ -292,6 +292,11 @@ class _Report:
             name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")
         }
         self.types: sentences.TypeTable = {"": 0}
+        # What cannot be attributed is refused before anything is computed.
+        texts = benchmark.sources, benchmark.systems, benchmark.references
+        as_inputs(self.attributed, *texts, Runtime())
+        for metric in self.attributed:
+            metric.metric.check_alone()
         # Warnings, each with the name of the computation that caused it.
         self.caught: list[tuple[str, warnings.WarningMessage]] = []
         with self._noticing():

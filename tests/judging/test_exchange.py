@@ -291,6 +291,8 @@ def test_ids_of_a_study_need_the_sentences_that_they_number(
     assert study.judgements() == []
     assert main(["judge", str(study.folder), "--src", str(own), "--import", str(table)]) == 0
     assert [each.sentence for each in study.judgements()] == [0]
+    assert main(["judge", str(study.folder), "--import", "absent.csv"]) == 2
+    assert "absent.csv does not exist" in capsys.readouterr().err
 
 
 def test_judgements_of_sentences_that_a_study_lacks_are_counted(

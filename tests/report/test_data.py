@@ -18,6 +18,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.errors import InputError, LengthError
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import (
     ReportSettings,
@@ -332,6 +333,20 @@ def test_outputs_that_are_misjudged() -> None:
     first, *_ = misjudged_outputs(scores, ratings)
     assert (first["system"], first["sentence"], first["rating"]) == (0, 0, 4.0)
     assert first["gap"] == pytest.approx(-66.67, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [("gotoscorer", "learns its weights from all sentences"), ("gleu", "gleu needs references")],
+)
+def test_what_cannot_be_attributed_is_refused_before_anything_is_computed(
+    metric: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BoundMetric, "compute", lambda *_: pytest.fail("a score was computed"))
+    settings = ReportSettings(annotator="plain", attribution=(metric,))
+    references = [["a"]] if metric == "gotoscorer" else None
+    with pytest.raises(InputError, match=message):
+        build_report("length", ["a"], {"x": ["a"]}, references, settings=settings)
 
 
 def test_bad_input() -> None:
