@@ -24,7 +24,7 @@ from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protoco
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import UnknownNameError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting.scores import plot_evaluation
@@ -139,13 +139,19 @@ def _check(
 
     Raises:
         UnknownNameError: a benchmark has no human score that was named.
-        InputError: a metric needs references, and a benchmark has none.
+        InputError: a metric needs references, and a benchmark has none; or none has a window of systems.
     """
+    systems = 0
     for benchmark in benchmarks.values():
         for metric in metrics:
             check_references(metric, benchmark)
         for human in options.human or default_human(benchmark):
-            judged(benchmark, human)
+            systems = max(systems, len(judged(benchmark, human).systems))
+    if options.show == "windows" and systems < options.window:
+        raise InputError(
+            f"--show windows was given for {systems} systems, and a window has {options.window}; give a "
+            "smaller --window."
+        )
 
 
 def _evaluate(
