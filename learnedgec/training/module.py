@@ -143,16 +143,15 @@ class EvaluatorModule(lightning.LightningModule):
         self.model = self.start.model
         self.encoder_name, self.continued = self.start.encoder, self.start.continued
         self.tokenizer = self.start.tokenizer
-        encoder_model: Any = self.model.encoder
         if gradient_checkpointing:
-            checkpoint_layers(encoder_model)
+            checkpoint_layers(self.model.encoder)
         if compile and lora:
             raise ConfigError(
                 "model.compile: low-rank weights (model.lora) are not compiled; leave one of the keys out."
             )
         if compile:
             # Compile for dynamic shapes, because batches have many shapes.
-            encoder_model.compile(backend=compile, dynamic=True)
+            self.model.encoder.compile(backend=compile, dynamic=True)
         self.encoding = Encoding(self.tokenizer, max_tokens, heads, self.objectives)
         self.learning_rate = float(learning_rate)
         self.weight_decay = float(weight_decay)

@@ -105,13 +105,7 @@ def write_package(
         verdicts: head -> whether it may be trusted.
     """
     with atomic_folder(path) as folder:
-        with quiet_transformers():
-            tokenizer.save_pretrained(folder)
-        if tokenizer.is_fast:
-            # On one line, without the indentation that makes up two thirds of the file.
-            tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
-        config.save_pretrained(folder)
-        save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
+        _save_model(folder, config, weights, tokenizer)
         (folder / "training.yaml").write_text(configuration, encoding="utf-8")
         if learned:
             (folder / LEARNED).write_bytes(learned)
@@ -146,6 +140,19 @@ def write_package(
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _save_model(
+    folder: Path, config: EvaluatorConfig, weights: Mapping[str, torch.Tensor], tokenizer: Any
+) -> None:
+    """Write the files that scores depend on."""
+    with quiet_transformers():
+        tokenizer.save_pretrained(folder)
+    if tokenizer.is_fast:
+        # On one line, without the indentation that makes up two thirds of the file.
+        tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    config.save_pretrained(folder)
+    save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _origin(continued: Mapping[str, Any]) -> dict[str, Any]:

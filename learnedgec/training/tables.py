@@ -148,10 +148,7 @@ def train(
     except ArgumentError as error:
         raise ConfigError(str(error)) from None
     except LearnedgecError as error:
-        # The files of tables in memory are unknown to the user.
-        for file, table in held.items():
-            text = re.sub(rf"{re.escape(file)}:(\d+)", rf"{table}, row \1", str(error))
-            error.args = (text.replace(file, table),)
+        error.args = (_about_tables(str(error), held),)
         raise
     assert result is not None
     return result
@@ -187,6 +184,14 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             raise UnknownNameError("argument of train", name, known, meant=meant)
         if name in (*_GROUPS, "best", "last"):
             _mapping(name, value)
+
+
+def _about_tables(message: str, held: Mapping[str, str]) -> str:
+    """Return a message that names tables in memory in place of their files, which the user does not know."""
+    for file, table in held.items():
+        message = re.sub(rf"{re.escape(file)}:(\d+)", rf"{table}, row \1", message)
+        message = message.replace(file, table)
+    return message
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:

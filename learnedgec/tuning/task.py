@@ -306,14 +306,6 @@ def run_task(
     if equal := space.equal_weights:
         candidates["uniform"] = trials_of.tried(equal, target)
     metrics = {label: candidate.metric for label, candidate in candidates.items()}
-    trained = contamination(bound, benchmark.name, benchmark.sources)
-    caveats = filter(None, [*benchmark.notices, *trained, task.caveat])
-    notices = [f"{benchmark.name}: {caveat}" for caveat in caveats]
-    if task.tuned_on_test:
-        notices.append(
-            f"{task.name} was tuned on test data: its held-out folds are sound evidence there, its other "
-            "results are not."
-        )
     result = TuningResult(
         task=task,
         candidates=candidates,
@@ -322,7 +314,7 @@ def run_task(
         gain=gain,
         held_out_sentences=held_out_sentences,
         judgements=target.judgements,
-        notices=notices,
+        notices=_notices(task, bound),
         space=space,
         signature=bound.replaced(metrics["tuned"]).signature(benchmark.references),
         # The metric or its members may have been tuned before.
@@ -338,6 +330,20 @@ def run_task(
     if task.file is not None:
         write_tuned(task.file.parent, task.name, result.record)
     return result
+
+
+def _notices(task: Task, bound: BoundMetric) -> list[str]:
+    """Return caveats about the result of a search, one sentence each."""
+    benchmark = task.benchmark
+    trained = contamination(bound, benchmark.name, benchmark.sources)
+    caveats = filter(None, [*benchmark.notices, *trained, task.caveat])
+    notices = [f"{benchmark.name}: {caveat}" for caveat in caveats]
+    if task.tuned_on_test:
+        notices.append(
+            f"{task.name} was tuned on test data: its held-out folds are sound evidence there, its other "
+            "results are not."
+        )
+    return notices
 
 
 def tune(
