@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
+from learnedgec.analysis.meta.evaluation import Evaluation
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.stats.correlation import ranks
 from learnedgec.stats.significance import describe_test, is_significant
 from learnedgec.types import Floats
 
@@ -104,9 +106,18 @@ def leaders(
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
-    test = f"{first.test}, p < {1 - first.level:.2g}{first.correction}"
+    test = f"{describe_tests(judges)}, p < {1 - first.level:.2g}{first.correction}"
     decided = [f"{text[0].upper()}{text[1:]} ({test})."] if text else []
     return " ".join([*decided, *sentences])
+
+
+def describe_tests(rankings: Sequence[SystemRanking]) -> str:
+    """Return the tests of the pairs that rankings compare, in words (`describe_test`)."""
+    differing: list[int] = []
+    for ranking in rankings:
+        pairs = ~np.isnan(ranking.adjusted) & ~np.eye(len(ranking.systems), dtype=bool)
+        differing += ranking.differing[pairs].tolist()
+    return describe_test(rankings[0].significance, differing)
 
 
 def _of_one_system(ranking: SystemRanking) -> str:
@@ -119,9 +130,12 @@ def _of_one_system(ranking: SystemRanking) -> str:
 
 
 def _leading(ranking: SystemRanking) -> str:
-    """Return which systems are best, or significantly better than the baseline."""
+    """Return which systems are best, or significantly better than the baseline, or that none can be told."""
     names = ranking.systems
+    told = f"{ranking.sentences:,} sentence{'s do' if ranking.sentences > 1 else ' does'} not tell"
     if ranking.baseline:
+        if not ranking.better.any():
+            return f"{told} {_few([n for n in names if n != ranking.baseline])} from {ranking.baseline}"
         above = ranking.better[:, names.index(ranking.baseline)]
         better = [names[number] for number in ranking.order if above[number]]
         verb = "are" if len(better) > 1 else "is"
@@ -133,9 +147,41 @@ def _leading(ranking: SystemRanking) -> str:
         return f"{_few([first, *others])} have the same score" + (
             "" if len(others) + 1 == len(names) else ", which is the best"
         )
+    if others and not ranking.better.any():
+        apart = f"{first} and {others[0]}" if len(others) == 1 else f"the {len(others) + 1} systems"
+        return f"{told} {apart} apart"
     return (
         f"{first} is not significantly better than {_few(others)}" if others else f"{first} is best"
     )
+
+
+def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
+    """Return people's order of the systems, and the system that each metric puts on the most different rank.
+
+    Sentinels have no say.
+
+    Args:
+        evaluation: the metrics meta-evaluated on a benchmark.
+        names: the metrics' labels -> their names in the sentence.
+    """
+    people = ranks(evaluation.human_scores)
+    order = []
+    for number in evaluation.order:
+        low, high = evaluation.human_intervals[number]
+        known = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+        order.append(f"{evaluation.systems[number]} ({evaluation.human_scores[number]:.3f}{known})")
+    by_rank: dict[str, list[str]] = {}
+    for entry in evaluation.metrics:
+        if not (entry.sentinel or np.isnan(entry.scores).any()):
+            own = ranks(entry.scores)
+            number = int(np.argmax(np.abs(own - people)))
+            system, rank = evaluation.systems[number], own[number]
+            what = f"{system} is on rank {rank}, by people on {people[number]}"
+            what = "the order is the same" if np.array_equal(own, people) else what
+            by_rank.setdefault(what, []).append(names[entry.metric])
+    parts = [f"by {listed(metrics)}, {what}" for what, metrics in by_rank.items()]
+    places = f" B{'; '.join(parts)[1:]}." if parts else ""
+    return f"People ({evaluation.human}) put the systems in the order {_few(order)}.{places}"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -36,7 +36,6 @@ from learnedgec.stats.significance import (
     EXACT,
     FEW,
     describe_correction,
-    describe_test,
     enough_resamples,
     format_p_value,
     holm,
@@ -177,12 +176,6 @@ class SystemRanking:
         p_value, adjusted = self.p_values[first, other], self.adjusted[first, other]
         differing = int(self.differing[first, other])
         return describe_p_value(p_value, adjusted, self.resamples, self.level, differing)
-
-    @property
-    def test(self) -> str:
-        """The tests of the pairs that are compared, in words (`describe_test`)."""
-        pairs = ~np.isnan(self.adjusted) & ~np.eye(len(self.systems), dtype=bool)
-        return describe_test(self.significance, self.differing[pairs].tolist())
 
     @property
     def too_few(self) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from jsonargparse import Namespace
 
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.conclusions import guidance, leaders, undecided_rankings
+from learnedgec.analysis.conclusions import describe_tests, guidance, leaders, undecided_rankings
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
@@ -154,7 +154,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return the caption of the table for a paper."""
     labels = [ranking.metric for ranking in rankings]
     metrics = ", ".join(short_labels(labels).values())
-    test = f"{rankings[0].test}, {rankings[0].resamples:,} resamples"
+    test = f"{describe_tests(rankings)}, {rankings[0].resamples:,} resamples"
     tests = f"{test}{rankings[0].correction.replace(' after', ',')}"
     by = "" if options.by == "mean" else f" ({options.by})"
     best = "the best score and those not significantly different from it"
@@ -167,7 +167,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
 
 def _legend(ranking: SystemRanking, options: Namespace) -> str:
     """Return what the columns mean."""
-    test = f"{ranking.test}{ranking.correction.replace(' after', ',')}"
+    test = f"{describe_tests([ranking])}{ranking.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"

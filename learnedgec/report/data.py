@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.analysis.conclusions import conflicts, guidance, leaders, undecided_rankings
+from learnedgec.analysis.conclusions import (
+    about_people,
+    conflicts,
+    describe_tests,
+    guidance,
+    leaders,
+    undecided_rankings,
+)
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
@@ -251,6 +258,7 @@ def build_benchmark_report(
         for name in names:
             evaluation = evaluate(metrics, benchmark, protocol, human=name, runtime=runtime)
             described = describe_evaluation(evaluation)
+            described["people"] = "" if benchmark.anonymous else about_people(evaluation, short)
             for entry in described["metrics"]:
                 entry["metric"] = short.get(entry["metric"], entry["metric"])
             described["misjudged"] = [
@@ -452,6 +460,7 @@ class _Report:
             "files": dict(settings.files),
             "seed": settings.seed,
             "resamples": first.resamples,
+            "tests": describe_tests([*self.rankings.values()]),
             "correction": first.correction,
             "signatures": signatures,
             "software": overview.software(self.annotator),

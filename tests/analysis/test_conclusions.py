@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from learnedgec import load_metric
+from learnedgec import load_benchmark, load_metric
 from learnedgec.analysis.comparison import comparisons_with
 from learnedgec.analysis.conclusions import (
+    about_people,
     compared,
     conflicts,
+    describe_tests,
     guidance,
     leaders,
     verdict,
 )
+from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.base import Statistics
 from learnedgec.report.overview import rank_agreement
@@ -22,7 +26,11 @@ from learnedgec.scoring import bind
 
 
 def ranked(
-    *scores: float, sentences: int = 200, baseline: str | None = None, level: float = 0.95
+    *scores: float,
+    sentences: int = 200,
+    baseline: str | None = None,
+    level: float = 0.95,
+    resamples: int = 200,
 ) -> SystemRanking:
     """Return a ranking of systems that differ by little or much."""
     random = np.random.default_rng(0)
@@ -32,7 +40,7 @@ def ranked(
         for number, score in enumerate(scores)
     }
     return rank_systems(
-        load_metric("length"), statistics, baseline=baseline, resamples=200, level=level
+        load_metric("length"), statistics, baseline=baseline, resamples=resamples, level=level
     )
 
 
@@ -86,8 +94,16 @@ def test_leaders_are_named_in_one_sentence() -> None:
     assert leaders([replace(equal, metric="gleu")]) == (
         f"By gleu, s0 and s1 have the same score, which is the best {test} all 3 pairs)."
     )
-    many = said(5.0, 5.01, 4.99, 5.0, 5.0, 5.01)
-    assert many.startswith("By gleu, s5 is not significantly better than s0, s2, s3 and 2 more (")
+    many = ranked(5.0, 5.01, 4.99, 5.0, 5.0, 5.01, 1.0, resamples=600)
+    assert leaders([replace(many, metric="gleu")]).startswith(
+        "By gleu, s5 is not significantly better than s0, s2, s3 and 2 more ("
+    )
+    apart = "200 sentences do not tell the 3 systems apart"
+    assert said(5.0, 5.0, 5.0) == f"By gleu, {apart} {test} all 3 pairs)."
+    assert said(5.0, 5.0).startswith("By gleu, 200 sentences do not tell s0 and s1 apart (")
+    assert said(5.0, 5.0, 5.0, baseline="s1").startswith(
+        "By gleu, 200 sentences do not tell s0 and s2 from s1 ("
+    )
     assert said(9.0, 5.0, 1.0, baseline="s1") == (
         f"By gleu, s0 is significantly better than s1 {test} 2 comparisons with s1)."
     )
@@ -98,6 +114,42 @@ def test_leaders_are_named_in_one_sentence() -> None:
     assert leaders([ranked(9.0, 5.0)]) == ""
     assert "99.9% CI" in leaders([replace(ranked(5.0, level=0.999), metric="gleu")])
     assert said(np.nan) == "s0 has no score."
+
+
+def test_the_tests_are_those_of_all_metrics() -> None:
+    many, few = ranked(9.0, 1.0), replace(ranked(9.0, 1.0, sentences=20), metric="gleu")
+    mixed = "paired bootstrap, or paired permutation where at most 30 sentences differ"
+    assert describe_tests([many, few]) == mixed
+    assert leaders([few, replace(many, metric="m2")]) == (
+        f"By gleu and m2, s0 is best ({mixed}, p < 0.05)."
+    )
+
+
+def test_people_decide_first() -> None:
+    benchmark = load_benchmark("sample")
+    evaluation = evaluate(["gleu", "m2"], benchmark, Protocol(resamples=50))
+    gleu, m2, *_ = evaluation.metrics
+    order = [evaluation.systems[number] for number in evaluation.order]
+    scores = np.arange(4.0)[np.argsort(np.argsort(evaluation.human_scores))]
+    worst_second = scores.copy()
+    worst_second[evaluation.order[1:]] = [1.0, 0.0, 2.0]
+    metrics = [
+        replace(gleu, scores=scores),
+        replace(m2, scores=worst_second),
+        replace(m2, metric="green", scores=worst_second),
+        replace(m2, metric="length", scores=-scores, sentinel=True),
+        replace(m2, metric="none", scores=scores * np.nan),
+    ]
+    changed = replace(evaluation, metrics=tuple(metrics))
+    said = about_people(changed, {name: name for name in ("gleu", "m2", "green", "none")})
+    best = evaluation.human_scores[evaluation.order[0]]
+    low, high = evaluation.human_intervals[evaluation.order[0]]
+    assert said.startswith(
+        f"People (EW) put the systems in the order {order[0]} ({best:.3f} [{low:.2f}, {high:.2f}]), "
+    )
+    assert said.endswith(
+        f". By gleu, the order is the same; by m2 and green, {order[3]} is on rank 2, by people on 4."
+    )
 
 
 def test_comparisons_are_joined_by_their_result() -> None:

@@ -14,6 +14,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
+from learnedgec.analysis.conclusions import describe_tests
 from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric, Statistics
@@ -105,7 +106,7 @@ def test_few_sentences_are_permuted_whatever_the_aggregation(by: str) -> None:
     statistics = {name: Statistics({"score": values}) for name, values in scores.items()}
     ranking = rank_systems(load_metric("length"), statistics, by=by)  # type: ignore[arg-type]
     assert ranking.p_values == pytest.approx(np.where(np.eye(3), 1.0, 2 / 2**4))
-    assert ranking.test == "exact paired permutation"
+    assert describe_tests([ranking]) == "exact paired permutation"
     assert ranking.too_few == [
         "4 sentences are too few for any difference to be significant: give 7 or more."
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -232,12 +233,24 @@ def test_it_begins_with_what_decides() -> None:
         "two": ["a b c d e f y x"] * 40,
     }
     references = [["a b c d e f y x"]] * 40
-    overview = build_report("gleu", sources, systems, references, settings=SETTINGS)["overview"]
+    settings = replace(SETTINGS, resamples=200)
+    overview = build_report("gleu", sources, systems, references, settings=settings)["overview"]
     assert overview["warning"].startswith(
         "gleu orders the 3 systems exactly as the number of edited"
     )
     assert overview["guidance"] == []
     assert overview["leaders"].startswith("By gleu, two is ")
+    few = {name: texts[:5] for name, texts in systems.items()}
+    report = build_report("gleu", sources[:5], few, references[:5], settings=SETTINGS)
+    undecided = (
+        "By gleu, 5 sentences do not tell the 3 systems apart (exact paired permutation, p <"
+    )
+    assert report["overview"]["leaders"].startswith(undecided)
+    # People come first, where they judged.
+    report = build_benchmark_report("gleu", load_benchmark("sample"), settings=SETTINGS)
+    [evaluation] = report["evaluations"]
+    assert evaluation["people"].startswith("People (EW) put the systems in the order ")
+    assert " gleu, " in evaluation["people"]
 
 
 def test_too_few_resamples_are_noticed() -> None:

@@ -63,6 +63,18 @@ def test_the_first_card_says_what_decides(case: Any) -> None:
     before = block(page, '<h2 id="overview-heading">', '<h3 id="scores-heading">')
     assert html.escape(case.report["overview"]["warning"][:40], quote=False) in before
     assert html.escape(case.report["overview"]["leaders"][:40], quote=False) in before
+    judged = render_report(
+        case.report | {"evaluations": [{"people": "People decide.", "metrics": []}]}
+    )
+    assert block(judged, '<div class="card verdict">', "</p>").strip() == "<p>People decide."
+
+
+def test_the_test_is_the_one_that_was_made(case: Any) -> None:
+    page = render_report(case.report)
+    [test] = re.findall(r"Differences are tested by ([^;]*);", page)
+    assert test == case.report["provenance"]["tests"]
+    assert "bootstrap interval over sentences (200 resamples)" in page
+    assert test == "paired bootstrap, or paired permutation where at most 30 sentences differ"
 
 
 def test_write(case: Any, tmp_path: Path) -> None:
