@@ -63,6 +63,7 @@ class Asano(PretrainedMetric):
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
     per_sentence: ClassVar[tuple[str, ...]] = ("grammaticality", "fluency", "meaning")
+    means: ClassVar[tuple[str, ...]] = per_sentence
     model: str = "gpt2"
     ratings: str = "gug:train"
     weights: tuple[float, float, float] = (0.07, 0.83, 0.10)
@@ -89,10 +90,6 @@ class Asano(PretrainedMetric):
         """Return the weighted sum of the three."""
         scores: Floats = np.dot(self.weights, [statistics[name] for name in self.per_sentence])
         return scores
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean of each of the three."""
-        return {name: float(statistics[name].mean()) for name in self.per_sentence}
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model and the extra `asano` are available."""

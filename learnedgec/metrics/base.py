@@ -89,6 +89,8 @@ class Metric(ABC):
     """The parameter for which an evaluator in brackets stands, as in `some[mine]`; empty if there is none."""
     per_sentence: ClassVar[tuple[str, ...]] = ()
     """The names of the statistics that are details of sentences."""
+    means: ClassVar[tuple[str, ...]] = ()
+    """The names of the details of sentences whose means are details of the corpus."""
     side_details: ClassVar[frozenset[str]] = frozenset()
     """The details that tables leave out unless every column is requested."""
     citation: ClassVar[str] = ""
@@ -163,8 +165,9 @@ class Metric(ABC):
         return np.array([self.aggregate(bare.take(sample)) for sample in samples], dtype=float)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return further corpus numbers by name."""
-        return {}
+        """Return further corpus numbers by name; by default, `means`."""
+        columns = self.sentence_details(statistics) if self.means else {}
+        return {name: float(columns[name].mean()) for name in self.means}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return further numbers per sentence by name, each of length N; by default, `per_sentence`."""

@@ -80,8 +80,9 @@ class GatedMetric(LearnedMetric):
         return np.where(no_gate, scores, bounded)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the share of hypotheses that were rejected."""
-        return {"rejected": float(np.mean(~self.accepted(statistics)))}
+        """Return the means, and the share of hypotheses that were rejected."""
+        rejected = float(np.mean(~self.accepted(statistics)))
+        return {**super().details(statistics), "rejected": rejected}
 
     def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the gate with the encoder that it has, if any; nothing if everything is accepted."""
@@ -147,6 +148,7 @@ class Some(GatedMetric):
     evaluator_parameter: ClassVar[str] = "model"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
     per_sentence: ClassVar[tuple[str, ...]] = (*DIMENSIONS, "similarity")
+    means: ClassVar[tuple[str, ...]] = DIMENSIONS
     model: str = RATED
     grammaticality: str | None = None
     fluency: str | None = None
@@ -206,11 +208,6 @@ class Some(GatedMetric):
         """Return the weighted sum of the dimensions: at most 0 for rejected hypotheses, else at least 0."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
         return self.bounded(np.sum(terms, axis=0), statistics, lowest=0)
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean of each dimension, and the share of hypotheses that were rejected."""
-        means = {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
-        return {**means, **super().details(statistics)}
 
     def gate(self, runtime: Runtime) -> tuple[str, float]:
         """Return `characters`, and the default of `threshold` by the gates of the packages' training."""
@@ -283,6 +280,7 @@ class Impara(GatedMetric):
     evaluator_parameter: ClassVar[str] = "quality"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
     per_sentence: ClassVar[tuple[str, ...]] = ("quality", "similarity")
+    means: ClassVar[tuple[str, ...]] = ("similarity",)
     quality: str = RELEASED
     similarity: str | None = None
     threshold: float | None = None
@@ -319,11 +317,6 @@ class Impara(GatedMetric):
             return np.where(accepted, expit(quality), 0.0)
         bounded = self.bounded(quality, statistics, _LOWEST_QUALITY)
         return np.where(statistics["characters"], bounded, np.where(accepted, quality, 0.0))
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean similarity and the share of hypotheses that were rejected."""
-        similarity = float(statistics["similarity"].mean())
-        return {"similarity": similarity, **super().details(statistics)}
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return the quality estimator with its output."""

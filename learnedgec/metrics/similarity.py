@@ -235,6 +235,7 @@ class BertScore(Similarity):
     """
 
     name: ClassVar[str] = "bertscore"
+    means: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
     model_parameter: ClassVar[str] = "encoder"
     encoder: str = "bert-base-uncased"
     layer: int = 9
@@ -284,11 +285,6 @@ class BertScore(Similarity):
     def chosen(self, similarities: dict[str, Array]) -> Floats:
         """Return F."""
         return similarities["f"]
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean precision, recall and F."""
-        details = self.sentence_details(statistics)
-        return {name: float(column.mean()) for name, column in details.items()}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the best precision, recall and F among the references."""
