@@ -31,7 +31,7 @@ from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, check_choice
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import NamedMetric, checked_inputs
 from learnedgec.metrics.registry import load_metric
@@ -101,6 +101,9 @@ class Guards:
 
     fallback: Literal["none", "source", "first"] = "none"
     longest_edit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("fallback", self.fallback, ("none", "source", "first"))
 
 
 @dataclass(frozen=True, slots=True)

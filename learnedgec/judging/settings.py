@@ -210,10 +210,17 @@ class StudySettings:
         for name, kind in (("task", Task), ("order", Order), ("scale", Scale)):
             if getattr(self, name) not in get_args(kind):
                 raise UnknownNameError(name, str(getattr(self, name)), get_args(kind))
-        for name in ("sentences", "raters", "different"):
-            number = getattr(self, name)
-            if not isinstance(number, int) or number < 1:
-                raise ConfigError(f"{name} is {number!r}; a number of at least 1 was expected.")
+        numbers = {
+            "sentences": (self.sentences, 1),
+            "questions": (self.different, 1),
+            "raters": (self.raters, 1),
+            "seed": (self.seed, 0),
+        }
+        for name, (number, least) in numbers.items():
+            if not isinstance(number, int) or number < least:
+                raise ConfigError(
+                    f"{name} is {number!r}; a number of at least {least} was expected."
+                )
         for name in ("overlap", "repeats"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(

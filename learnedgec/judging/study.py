@@ -333,9 +333,11 @@ class Study:
         """Store the answer to an item, in the order of the question."""
         at = at or datetime.now(timezone.utc).isoformat(timespec="seconds")
         texts = self._asked.digest(item["sentence"], json.loads(item["groups"]))
+        # NaN is not larger than 0.
+        seconds = min(max(0.0, seconds), 1e6)
         database.execute(
             "INSERT INTO answers (item, key, answer, seconds, at, texts) VALUES (?, ?, ?, ?, ?, ?)",
-            (item["item"], key, json.dumps(asdict(answer)), min(max(seconds, 0.0), 1e6), at, texts),
+            (item["item"], key, json.dumps(asdict(answer)), seconds, at, texts),
         )
 
     @contextlib.contextmanager

@@ -19,7 +19,7 @@ from learnedgec.applications.rerank import (
     as_selector,
     rerank,
 )
-from learnedgec.errors import InputError
+from learnedgec.errors import ConfigError, InputError
 
 SOURCE = "He go to the school"
 ROW = ["He go to the school", "He goes to school", "He goes to the school", "He goes to school"]
@@ -129,6 +129,11 @@ def test_guards_reject_candidates(
     assert result.chosen.tolist() == [chosen]
     assert result.texts == (source if chosen < 0 else row[chosen],)
     assert result.margins.tolist() == pytest.approx([margin], nan_ok=True)
+
+
+def test_a_fallback_that_there_is_not() -> None:
+    with pytest.raises(ConfigError, match="fallback is 'sources'; one of none, source, first"):
+        Guards(fallback="sources")  # type: ignore[arg-type]
 
 
 def test_candidates_may_be_arrays() -> None:

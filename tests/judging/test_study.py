@@ -341,6 +341,8 @@ def test_what_is_no_study_is_refused(make: Make, tmp_path: Path) -> None:
         ("task: pairs", "task: pair", "did you mean 'pairs'"),
         ("raters: 2", "raters: many", "raters is .many."),
         ("overlap: 0.2", "overlap: 2", "overlap is 2"),
+        ("seed: 0", "seed: -1", "seed is -1; a number of at least 0 was expected"),
+        ("questions: 24", "questions: -1", "questions is -1; a number of at least 1"),
         ("task: pairs", "task: [", "is not YAML"),
     ]:
         path.write_text(settings.replace(old, new))
