@@ -163,8 +163,39 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
     assert learnedgec.tune(MIX, frame, name="m1", **FLUENCY).name == "ensemble@m1"
     short = learnedgec.tune(MIX, frame[1:], **FLUENCY)
     assert short.notices == [
-        "DataFrame: 1 of 72 sources lack a single output of each system and are left out."
+        "DataFrame: 1 of 72 sources have no output of some system, or several, and are left out."
     ]
+
+
+def test_a_row_for_each_judge_counts_as_their_mean() -> None:
+    once = of_table(RATED)
+    judges = [
+        {**row, "fluency": row["fluency"] + change, "annotator": judge}
+        for judge, change in (("ann", 1), ("ben", -1))
+        for row in RATED
+    ]
+    twice = of_table(judges)
+    assert twice.sources == once.sources
+    for system, ratings in once.ratings["fluency"].items():
+        assert twice.ratings["fluency"][system] == pytest.approx(ratings)
+    count = len(RATED)
+    assert twice.notices == (
+        f"{count} of {2 * count} ratings are of an output that an earlier row rates; the mean of such rows "
+        "counts.",
+    )
+    pasted = of_table([*RATED, *RATED[:8]])
+    assert pasted.sources == once.sources
+    assert pasted.notices[0].startswith(
+        f"8 of {count + 8} ratings are of an output that an earlier"
+    )
+    ranked, means = (
+        of_table([{**row, "rank": row["fluency"] + 5, "fluency": None} for row in rows]).rankings
+        for rows in (judges, RATED)
+    )
+    assert ranked == means
+    # Two different outputs of one system are no two ratings of one.
+    other = of_table([*RATED, {**RATED[0], "hypothesis": "Another ."}])
+    assert len(other.sources) == len(once.sources) - 1
 
 
 def test_a_table_may_have_columns_of_other_names() -> None:
@@ -372,7 +403,7 @@ def test_tuning_on_choices_in_python_and_on_the_command_line(
             [row for row in RATED if row["system"] == "weak"][:1],
             "folds: 1 sentence is too few to tune on; judge 8 or more.",
         ),
-        ([RATED[0], RATED[-1]], "list: 2 of 2 sources lack a single output of each system"),
+        ([RATED[0], RATED[-1]], "list: 2 of 2 sources have no output of some system, or"),
         (3, "int: a data frame, a dataset or a list of mappings"),
     ],
 )

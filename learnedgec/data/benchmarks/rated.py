@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -61,7 +63,8 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
     """Return the benchmark of a table of outputs that people rated or ranked, without references.
 
     It has the columns `source`, `hypothesis`, `system` and one for each rated dimension. Numbers in a column
-    `rank` rank the outputs of a source, from 1, the best; several columns of it are those of its judges.
+    `rank` rank the outputs of a source, from 1, the best. Several columns of a dimension are those of its
+    judges. Several rows of an output, such as one for each judge, count as their mean.
 
     A row may also hold several outputs of a source, with the columns `source` and `outputs`, and `ranks`,
     `best` or `worst`, as ranked pairs do (`learnedgec.training.pairs.judged.read_ranked_pairs`). Each column
@@ -91,7 +94,8 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
             f"{name}: pairs of a better and a worse text do not say which systems wrote them; a row for each "
             "output, with system and rank, or columns of outputs and one for the best were expected."
         )
-    return of_ratings(name, read_rows(table, columns, ("source", "hypothesis", "system")))
+    rows = read_rows(table, columns, ("source", "hypothesis", "system"))
+    return of_ratings(name, rows, several=True)
 
 
 def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) -> Benchmark:
@@ -131,7 +135,7 @@ def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) ->
     )
 
 
-def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
+def of_ratings(name: str, ratings: Iterable[Rating], *, several: bool = False) -> Benchmark:
     """Return a benchmark of rated outputs, without references.
 
     It has the sources of which every system has one rated output; a notice reports how many others there are.
@@ -140,6 +144,7 @@ def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
     Args:
         name: the name of the benchmark.
         ratings: the rated outputs, each with its systems, joined by commas.
+        several: whether an output may have several ratings, such as those of judges, whose mean counts.
 
     Raises:
         InputError: a rating names no source or system, no source has an output of each system, or no output
@@ -155,23 +160,59 @@ def of_ratings(name: str, ratings: Iterable[Rating]) -> Benchmark:
         for system in rating.system.split(","):
             by_source.setdefault(rating.source, {}).setdefault(system, []).append(rating)
     names = sorted({system for systems in by_source.values() for system in systems})
+    notices = []
+    if several:
+        before = _count(by_source)
+        by_source = {
+            source: {system: _means(rows) for system, rows in systems.items()}
+            for source, systems in by_source.items()
+        }
+        if again := before - _count(by_source):
+            notices.append(
+                f"{again:,} of {before:,} ratings are of an output that an earlier row rates; the mean of "
+                "such rows counts."
+            )
     complete = {
         source: {system: systems[system][0] for system in names}
         for source, systems in by_source.items()
         if all(len(systems.get(system, ())) == 1 for system in names)
     }
-    left_out = (
-        f"{len(by_source) - len(complete)} of {len(by_source)} sources lack a single output of each "
-        "system and are left out."
-    )
+    if len(complete) < len(by_source):
+        notices.append(
+            f"{len(by_source) - len(complete)} of {len(by_source)} sources have no output of some system, or "
+            "several, and are left out."
+        )
     if not complete:
-        raise InputError(f"{name}: {left_out} One rated output of each system was expected.")
+        raise InputError(f"{name}: {notices[-1]} One rated output of each system was expected.")
     columns = {system: [row[system] for row in complete.values()] for system in names}
     if not any(rating.values for rating in chain(*columns.values())):
         raise InputError(f"{name}: no row has a rating; numbers were expected.")
-    notices = (left_out,) if len(complete) < len(by_source) else ()
     rankings = tuple(chain(*map(_rankings, range(len(complete)), complete.values())))
-    return _of_columns(name, columns, notices=notices, rankings=rankings)
+    return _of_columns(name, columns, notices=tuple(notices), rankings=rankings)
+
+
+def _count(by_source: Mapping[str, Mapping[str, Sequence[Rating]]]) -> int:
+    """Return how many ratings there are of all sources and systems."""
+    return sum(len(rows) for systems in by_source.values() for rows in systems.values())
+
+
+def _means(rows: Iterable[Rating]) -> list[Rating]:
+    """Return one rating of each text, with the mean of its ratings."""
+    by_text: dict[str, list[Rating]] = {}
+    for row in rows:
+        by_text.setdefault(row.hypothesis, []).append(row)
+    return [
+        same[0] if len(same) == 1 else replace(same[0], values=_mean_values(same), raters={})
+        for same in by_text.values()
+    ]
+
+
+def _mean_values(rows: Sequence[Rating]) -> dict[str, float]:
+    """Return the mean of each dimension over the rows that rate it."""
+    dimensions = dict.fromkeys(chain.from_iterable(row.values for row in rows))
+    return {
+        name: fmean(row.values[name] for row in rows if name in row.values) for name in dimensions
+    }
 
 
 def _rankings(sentence: int, outputs: Mapping[str, Rating]) -> Iterator[Ranking]:
