@@ -22,12 +22,13 @@ import numpy.typing as npt
 from learnedgec._version import __version__
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import DATASETS, materials, of_dataset
 from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.tables import plain
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotators import RELEASED, USUAL, describe_annotator
+from learnedgec.evaluators.packages import manifest_tools
 from learnedgec.metrics.bound import BoundMetric, Inputs, input_notices
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
@@ -320,28 +321,31 @@ def software(annotator: str) -> dict[str, str]:
 
 
 def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[str, str]]:
-    """Return the data that are shown or were trained on, with the licences that their authors state.
+    """Return the data that are shown, and of what evaluators were made, with the licence of each part.
 
     Args:
-        metrics: the metrics, whose evaluators were trained on data.
+        metrics: the metrics, with their evaluators.
         benchmark: name of the benchmark, if the report shows one.
 
     Returns:
-        Mappings with `data`, `role`, `licence` and `about`; data that are not in the catalog have no licence.
+        Mappings with `data`, `role`, `licence` and `allows`, as `learnedgec evaluators --licences` has them.
     """
     head, *words = benchmark.split(":")
-    datasets = _BENCHMARKS.get(head, (head,) if head in DATASETS else ())
+    datasets = _BENCHMARKS.get(head, (benchmark,) if head in DATASETS else ())
     shown = [*datasets, *(["reassess"] if "rewrites" in words else [])]
-    roles = [("shown", name) for name in shown]
+    roles = [("shown", material) for material in map(of_dataset, shown)]
     for package in dict.fromkeys(package for metric in metrics for package in metric.packages):
-        roles += [(f"{package.name} has learned from it", data) for data in package.datasets]
-    rows = []
-    for role, data in roles:
-        rows.append({"data": data, "role": role, "licence": "not stated", "about": ""})
-        if (name := data.partition(":")[0]) in DATASETS:
-            entry = DATASETS.find(name)
-            rows[-1] |= {"licence": entry.licence, "about": entry.about}
-    return rows
+        made_of = materials(package.encoder, package.datasets, manifest_tools(package.manifest))
+        roles += [(f"{material.kind} of {package.name}", material) for material in made_of]
+    return [
+        {
+            "data": material.name,
+            "role": role,
+            "licence": material.licence,
+            "allows": material.allows,
+        }
+        for role, material in roles
+    ]
 
 
 # -- notices -----------------------------------------------------------------------------------------

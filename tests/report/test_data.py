@@ -218,6 +218,23 @@ def test_provenance(case: Any) -> None:
     assert [row["data"] for row in licences([], "seeda-s:base")] == ["seeda", "conll14"]
 
 
+def test_licences_are_those_of_the_parts() -> None:
+    # robustgec as a whole has text with a licence for research alone.
+    rows = licences([bind_one("impara[open-mpnet]")])
+    assert {row["data"]: row["licence"] for row in rows} == {
+        "sentence-transformers/all-mpnet-base-v2": "Apache-2.0",
+        "eracond": "MIT",
+        "robustgec:tem8": "MIT",
+        "ud-ewt:train": "CC-BY-SA-4.0",
+        "wiki-split:short": "CC-BY-SA-4.0",
+        "multiged:realec": "CC-BY-SA-4.0",
+        "en-ewt-sm": "CC-BY-SA-4.0",
+        "HuggingFaceTB/SmolLM2-135M-Instruct": "Apache-2.0",
+    }
+    assert [row["role"] for row in rows[:2]] == ["encoder of open-mpnet", "data of open-mpnet"]
+    assert not any("non-commercial" in row["allows"] for row in rows)
+
+
 def test_bfloat16_is_noticed() -> None:
     signature = bind_one("impara", Runtime(dtype="bfloat16")).signature()
     (notice,) = precision_notice(["gleu|version:1", signature])
@@ -277,7 +294,7 @@ def test_cut_inputs_and_unknown_tokens_are_noticed(tiny_evaluator: Any) -> None:
     assert any(
         "has no entry for 1 tokens in 1 of 2 distinct outputs (line 1);" in n for n in notices
     )
-    assert any(licence["licence"] == "not stated" for licence in report["provenance"]["licences"])
+    assert any(licence["allows"] == "your own data" for licence in report["provenance"]["licences"])
 
 
 def test_one_system_without_references() -> None:

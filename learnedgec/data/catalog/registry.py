@@ -351,12 +351,12 @@ def materials(encoder: str, datasets: Iterable[str], tools: Iterable[str] = ()) 
     url = f"https://huggingface.co/{ENCODERS[encoder]}" if known else ""
     return [
         Material(encoder, "encoder", "", *_terms(encoder, "Apache-2.0" if known else ""), url),
-        *map(_of_dataset, datasets),
+        *map(of_dataset, datasets),
         *(Material(name, "tool", "", *_terms(name, TOOLS.get(name, "")), "") for name in tools),
     ]
 
 
-def _of_dataset(name: str) -> Material:
+def of_dataset(name: str) -> Material:
     """Return a dataset with its part, or a user's file, as material."""
     head, _, part = name.partition(":")
     if head not in DATASETS:
@@ -410,7 +410,7 @@ def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:
         >>> weights_licence(["tmu-gfm", "gug:train", "jfleg:dev", "ratings.csv"])
         'CC-BY-NC-SA-4.0 AND LicenseRef-none-stated AND LicenseRef-own-data'
     """
-    licences = {_of_dataset(name).licence for name in datasets} or {_OWN_DATA}
+    licences = {of_dataset(name).licence for name in datasets} or {_OWN_DATA}
     return " AND ".join(sorted(licences | ({"Apache-2.0"} if encoder in ENCODERS else set())))
 
 
@@ -423,7 +423,7 @@ def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
     """
     named: dict[tuple[str, str], dict[str, None]] = {}
     for name in datasets:
-        head, row = name.partition(":")[0], _of_dataset(name)
+        head, row = name.partition(":")[0], of_dataset(name)
         whole = head in DATASETS and not DATASETS.find(head).part_licences
         named.setdefault((row.licence, row.allows), {})[head if whole else name] = None
     for (_, allows), names in named.items():
