@@ -421,8 +421,7 @@ def rank_systems(
     size = len(of_system[0])
     differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])
     scores = system_scores(value, of_system, by)
-    samples = resample(size, resamples, seed)
-    many = system_scores_of_resamples(value, of_system, samples, by)
+    many = system_scores_of_resamples(value, of_system, resample(size, resamples, seed), by)
 
     def test(a: int, b: int) -> float:
         if size < 2:
@@ -434,9 +433,9 @@ def rank_systems(
     p_values = np.array([test(*pair) for pair in pairs])
     wins = win_counts(sentences)
     order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
-    settings = f"by:{by}{order if by == 'trueskill' else ''}"
-    settings += "" if baseline is None else f"|baseline:{baseline}"
-    settings += f"|{significance}|resamples:{resamples}|level:{level:g}|seed:{seed}"
+    parts = [signature or str(named), f"by:{by}{order if by == 'trueskill' else ''}"]
+    parts += [] if baseline is None else [f"baseline:{baseline}"]
+    parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
     return SystemRanking(
         metric=named.label,
         by=by,
@@ -452,7 +451,7 @@ def rank_systems(
         sentences=size,
         resamples=resamples,
         level=level,
-        signature=f"{signature or named}|{settings}",
+        signature="|".join(parts),
         baseline=baseline,
     )
 

@@ -1,4 +1,8 @@
-"""Notices about unusual texts, whose effect on scores would otherwise be blamed on the systems."""
+"""Notices about unusual texts, whose effect on scores would otherwise be blamed on the systems.
+
+`text_notices` returns all of them, and the functions for each kind of notice have its arguments. `texts` are
+hypotheses or references by name, with `None` for a reference that is absent.
+"""
 
 from __future__ import annotations
 
@@ -101,12 +105,7 @@ def _reference_texts(references: References) -> dict[str, list[str | None]]:
 
 
 def blank_notices(sources: Texts, systems: Mapping[str, Texts], first: int = 1) -> list[str]:
-    """Return a notice for each system that has blank hypotheses for sources that are not blank.
-
-    Args:
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        first: the number of the first line.
+    """Return a notice for each system with blank hypotheses where sources are not blank; see `text_notices`.
 
     Example:
         >>> blank_notices(["He go .", ""], {"ours": ["", ""]})
@@ -127,15 +126,10 @@ def blank_notices(sources: Texts, systems: Mapping[str, Texts], first: int = 1) 
 def blank_reference_notices(
     sources: Texts, references: References | None, first: int = 1
 ) -> list[str]:
-    """Return a notice if references that are only texts are blank for sources that are not blank.
+    """Return a notice if references without gold edits are blank where sources are not; see `text_notices`.
 
     Such a reference deletes the sentence, whereas sacreBLEU takes it for an absent one. Gold edits that
     delete a sentence say what they mean.
-
-    Args:
-        sources: N sentences.
-        references: references of the sentences, if there are any.
-        first: the number of the first line.
 
     Example:
         >>> references = References.from_texts(["", "Yes ."])
@@ -192,19 +186,13 @@ def alignment_notices(
     kind: str = "hypotheses",
     first: int = 1,
 ) -> list[str]:
-    """Return a notice for each system or annotator whose lines are not aligned with the sources.
+    """Return a notice for each system or annotator whose lines belong to other sources; see `text_notices`.
 
     A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
     sources one and two lines before and after it. If three or more correct one of those (.6 or more), the
     output has lost or gained a line. If more than 30 % correct none of them and share hardly any words with
     their source (below .3), they may belong to another file or be in another order. A sentence that is
     rewritten shares few words with any source.
-
-    Args:
-        sources: N sentences.
-        texts: N hypotheses or references by name, `None` where there is none.
-        kind: the word for these texts.
-        first: the number of the first line.
 
     Example:
         >>> sources = ["a b c d", "e f g h", "i j k l", "m n o p"]
@@ -265,10 +253,6 @@ def form_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> l
 
     For example, é is one code point in the form NFC and two in NFD.
 
-    Args:
-        sources: N sentences.
-        texts: N hypotheses or references by name, `None` where there is none.
-
     Example:
         >>> notice, = form_notices(["\u00e0 ."], {"ours": ["a\u0300 ."]})
         >>> notice[:73]
@@ -309,17 +293,13 @@ def token_notices(
     *,
     by_character: bool = False,
 ) -> list[str]:
-    """Return a notice for each text that is tokenised unlike the others, or one if no text is tokenised.
+    """Return a notice for each text that is tokenised unlike the others; see `text_notices`.
+
+    If no text is tokenised, there is one notice.
 
     The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text. All texts are
     compared with the sources or, if no source ends in a full stop, with the first text that does. A text in
     Chinese or another language that needs no spaces between words, and has none, has a notice of its own.
-
-    Args:
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if there are any.
-        by_character: whether characters are compared, so that no text needs spaces.
 
     Example:
         >>> notice, = token_notices(["He go home ."], {"llm": ["He goes home."]})
