@@ -20,6 +20,7 @@ from learnedgec.cli import flags, output
 from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
 from learnedgec.cli.inputs import Task, add_inputs, by_system, read_task, system_files
 from learnedgec.cli.output import notice
+from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
 from learnedgec.errors import InputError
@@ -120,7 +121,7 @@ def _build_parser() -> ArgumentParser:
     output.add_output_flags(parser, explained=True)
     flags.add_fields(parser, _SingleMetrics, title="options of single metrics")
     flags.add_runtime(parser)
-    add_corpus(parser)
+    flags.add_fields(parser, _Blocks, title="large corpora", description=_ABOUT_BLOCKS)
     return parser
 
 
@@ -305,6 +306,11 @@ def _emit_rows(
 _WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")
 _WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
 
+_ABOUT_BLOCKS = (
+    "The input is scored in blocks of sentences, and the scores of each block are written to --out-dir. The "
+    "same command continues an interrupted run, and tries failed blocks again."
+)
+
 # The maximum number of notices about inputs that are printed; scores.json has all of them.
 _MAX_NOTICES = 3
 
@@ -343,15 +349,6 @@ class _Blocks:
     workers: PositiveInt = 1
     cpus_per_worker: NonNegativeFloat = 1.0
     gpus_per_worker: NonNegativeFloat = 0.0
-
-
-def add_corpus(parser: ArgumentParser) -> None:
-    """Add the flags of large corpora: `--stream`, `--engine` and those that need one of them."""
-    about = (
-        "The input is scored in blocks of sentences, and the scores of each block are written to --out-dir. "
-        "The same command continues an interrupted run, and tries failed blocks again."
-    )
-    flags.add_fields(parser, _Blocks, title="large corpora", description=about)
 
 
 def wants_blocks(options: Namespace) -> bool:
@@ -395,6 +392,12 @@ def report_failures(result: CorpusScores, folder: str) -> int:
 
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     """Open the corpus that the input flags name, with decompressed copies in the output folder."""
+    for path in options.jsonl or ():
+        if suffix(path) in (".csv", ".tsv", ".parquet"):
+            raise InputError(
+                f"{path} was given with --stream, which reads JSON Lines with --table and Parquet files with "
+                "--parquet."
+            )
     copies = Path(options.out_dir) / "input"
     kinds: tuple[Literal["jsonl", "parquet"], ...] = ("jsonl", "parquet")
     for kind in kinds:
