@@ -157,8 +157,9 @@ def _run_command(words: list[str]) -> int:
     elif command in GROUPS:
         if words and words[0] not in ("-h", "--help"):
             raise UnknownNameError(f"command of {command}", words[0], inner)
-        about = f"  -h, --help  show this help; `learnedgec {command} COMMAND --help` explains a command"
-        print(_help(f"learnedgec {command}", GROUPS[command], inner, about))
+        name = f"learnedgec {command}"
+        options = f"  -h, --help  show this help; `{name} COMMAND --help` explains a command"
+        print(_help(name, GROUPS[command], inner, options))
         return 0 if words else _USER_ERROR
     code = find_command(command)(words)
     sys.stdout.flush()
