@@ -20,8 +20,6 @@ from learnedgec.applications.rerank import (
 )
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.edit_text import edit_cells
-from learnedgec.cli.inputs import LINES, read_inputs
-from learnedgec.cli.output import check_out, remark
 from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.tables import Row
@@ -68,7 +66,7 @@ def run_edits(arguments: Sequence[str]) -> None:
         "write the text that the edits of an M2 file produce.",
         common="src hyp gold apply confidence annotator format out",
     )
-    flags.add_fields(parser, _Files, title="input", description=LINES)
+    flags.add_fields(parser, _Files, title="input", description=inputs.LINES)
     flags.add_runtime(parser)
     parser.set_defaults(dtype="auto")
     output.add_output_flags(parser, _FORMATS)
@@ -93,7 +91,7 @@ def run_edits(arguments: Sequence[str]) -> None:
 
 def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
-    task = read_inputs(options)
+    task = inputs.read_inputs(options)
     annotator = options.annotator or default_annotator()
     _, _, sources, hypotheses = task.outputs()
     pairs = list(zip(sources, hypotheses, strict=True))
@@ -111,7 +109,7 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
 
 def _judged(options: Namespace) -> list[Row]:
     """Return a row for each edit of every file of corrections, with its confidence."""
-    names, numbers, sources, hypotheses = read_inputs(options).outputs()
+    names, numbers, sources, hypotheses = inputs.read_inputs(options).outputs()
     judged = _judge(sources, hypotheses, options)
     return [
         {"system": name, "sentence": number}
@@ -157,23 +155,23 @@ def run_filter(arguments: Sequence[str]) -> None:
         "Changed meaning is not seen.",
         common="src hyp keep annotator out",
     )
-    flags.add_fields(parser, _Filter, title="input", description=LINES)
+    flags.add_fields(parser, _Filter, title="input", description=inputs.LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
     parser.set_defaults(dtype="auto")
     options = parser.parse_args(arguments)
-    check_out(options.out)
+    output.check_out(options.out)
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
-    inputs = read_inputs(options).inputs
-    if len(inputs.systems) > 1:
+    texts = inputs.read_inputs(options).inputs
+    if len(texts.systems) > 1:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
-    (hypotheses,) = inputs.systems.values()
-    judged = _judge(inputs.sources, hypotheses, options)
+    (hypotheses,) = texts.systems.values()
+    judged = _judge(texts.sources, hypotheses, options)
     sure = judged.sure(float(options.keep))
     write_lines(options.out, map(apply_edits, judged.sources, sure))
     wrote = "" if options.out == "-" else f"; wrote {options.out}"
-    remark(_what_stayed(judged, sure, options.keep) + wrote, options)
+    output.remark(_what_stayed(judged, sure, options.keep) + wrote, options)
 
 
 def _what_stayed(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold: float) -> str:

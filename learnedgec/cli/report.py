@@ -20,7 +20,6 @@ from jsonargparse import Namespace
 from learnedgec.analysis.reproduction import STATES, Answer, Figure, Reproduction, read_figures
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.main import main as run_command
-from learnedgec.cli.output import check_free, check_out, remark
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import write_text
@@ -77,8 +76,8 @@ def run_report(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, flags.Resampling, title="intervals and tests")
     flags.add_runtime(parser)
     options = parser.parse_args(arguments)
-    check_out(options.out)
-    check_free(Path(options.out), options)
+    output.check_out(options.out)
+    output.check_free(Path(options.out), options)
     attributed = [read_name(name) for name in options.attribution or ()]
     build: Callable[..., dict[str, Any]]
     files: Sequence[str] = ()
@@ -110,7 +109,7 @@ def run_report(arguments: Sequence[str]) -> None:
     write_report(options.out, report)
     if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6
-        remark(f"wrote {options.out} ({size:.1f} MB)", options)
+        output.remark(f"wrote {options.out} ({size:.1f} MB)", options)
 
 
 # -- learnedgec reproduce ----------------------------------------------------------------------------

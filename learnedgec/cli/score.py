@@ -16,10 +16,8 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from learnedgec.analysis.conclusions import by_both
 from learnedgec.applications.corpus import CorpusScore, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.cli import flags, output
+from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
-from learnedgec.cli.inputs import Task, add_inputs, by_system, read_task, system_files
-from learnedgec.cli.output import notice
 from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
@@ -73,25 +71,25 @@ def run_score(arguments: Sequence[str]) -> int:
         if corpus.scores:
             _emit_scores(metrics, corpus.scores, options, corpus.scored, corpus.to_dict())
         return report_failures(corpus, options.out_dir)
-    task = read_task(options)
+    task = inputs.read_task(options)
     task = replace(task, metrics=_prepared(task.metrics, options))
-    metrics, inputs = task.metrics, task.inputs
+    metrics, texts = task.metrics, task.inputs
     if options.dry_run:
-        output.emit_text("".join(_plan(metric, inputs) for metric in metrics), options)
+        output.emit_text("".join(_plan(metric, texts) for metric in metrics), options)
         return 0
     if options.show == "attribution":
         rows = attribution_rows(task, options.annotator)
         caption = "Contribution of each edit to the score."
-        text = partial(attribution_text, rows, inputs)
+        text = partial(attribution_text, rows, texts)
         _emit_rows("attribution", rows, task, options, caption=caption, text=text)
         return 0
-    scores = score_metrics(metrics, inputs)
+    scores = score_metrics(metrics, texts)
     if options.show:
         of_metrics = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
         rows = [row for of_metric in of_metrics.values() for row in of_metric]
 
         def as_text() -> str:
-            parts = (edit_text(rows, m, scores[m.label], inputs) for m, rows in of_metrics.items())
+            parts = (edit_text(rows, m, scores[m.label], texts) for m, rows in of_metrics.items())
             return "\n".join(parts)
 
         _emit_rows("edits", rows, task, options, text=as_text)
@@ -100,11 +98,11 @@ def run_score(arguments: Sequence[str]) -> int:
         _emit_rows("types", _type_rows(metrics, scores, options.by), task, options, caption=caption)
     else:
         own = {
-            metric.label: anew.scores(anew.compute(inputs))
+            metric.label: anew.scores(anew.compute(texts))
             for metric in metrics
-            if len(inputs.systems) > 1 and (anew := metric.reannotated(inputs.references))
+            if len(texts.systems) > 1 and (anew := metric.reannotated(texts.references))
         }
-        _emit_scores(metrics, scores, options, len(inputs.sources), own=own)
+        _emit_scores(metrics, scores, options, len(texts.sources), own=own)
     return 0
 
 
@@ -115,7 +113,7 @@ def _build_parser() -> ArgumentParser:
         "%(prog)s --src FILE --hyp FILE [FILE ...] --metric NAME [NAME ...]\n"
         "                        [--ref FILE [FILE ...] | --gold FILE.m2] [options]"
     )
-    add_inputs(parser)
+    inputs.add_inputs(parser)
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Shown)
     output.add_output_flags(parser, explained=True)
@@ -142,13 +140,13 @@ def _prepared(metrics: Sequence[BoundMetric], options: Namespace) -> list[BoundM
     return prepared
 
 
-def _plan(bound: BoundMetric, inputs: Inputs) -> str:
+def _plan(bound: BoundMetric, texts: Inputs) -> str:
     """Return the plan of a language-model metric: one prompt, and the number of requests."""
     if not isinstance(bound.metric, PlansRequests):
         raise InputError(
             f"{bound.label} does not use a language model; --dry-run is for llm-s and llm-e."
         )
-    plan = bound.metric.plan(inputs.sources, inputs.systems, runtime=bound.runtime)
+    plan = bound.metric.plan(texts.sources, texts.systems, runtime=bound.runtime)
     return (
         f"{bound.label}: {plan.requests} requests, {plan.cached} of them cached, "
         f"{plan.characters} characters of prompts in all. The first prompt:\n\n{plan.prompt}\n"
@@ -280,7 +278,7 @@ def _type_rows(
 def _emit_rows(
     name: str,
     rows: Sequence[Row],
-    task: Task,
+    task: inputs.Task,
     options: Namespace,
     *,
     caption: str = "",
@@ -377,13 +375,13 @@ def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusSc
 
 def report_failures(result: CorpusScores, folder: str) -> int:
     """Print notices about blocks, and which ones failed; return 1 if any failed, else 0."""
-    notice(*result.notices[:_MAX_NOTICES])
+    output.notice(*result.notices[:_MAX_NOTICES])
     if len(result.notices) > _MAX_NOTICES:
         more, place = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
-        notice(f"{more:,} more such notices are in {place}.")
-    notice(*map(str, result.failed))
+        output.notice(f"{more:,} more such notices are in {place}.")
+    output.notice(*map(str, result.failed))
     if result.failed:
-        notice(
+        output.notice(
             f"{result.size - result.scored:,} of {result.size:,} sentences were not scored; run the same "
             "command again to try only these."
         )
@@ -404,10 +402,10 @@ def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
         if options[kind]:
             others = ("src", "hyp", "ref", "columns", *(other for other in kinds if other != kind))
             flags.check_absent(options, others, f"--{kind} contains the whole input")
-            return open_records(by_system(options[kind]), kind, options.block_size, copies)
+            return open_records(inputs.by_system(options[kind]), kind, options.block_size, copies)
     flags.require(options, hyp="out/*.txt", src="source.txt")
     return open_lines(
-        options.src, system_files(options.hyp), options.ref or (), options.block_size, copies
+        options.src, inputs.system_files(options.hyp), options.ref or (), options.block_size, copies
     )
 
 

@@ -11,9 +11,7 @@ from types import SimpleNamespace
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from learnedgec.cli import flags, inputs
-from learnedgec.cli.output import check_free, emit_text, notice, remark
-from learnedgec.cli.tables import explain_terms, format_table
+from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
@@ -66,11 +64,13 @@ def run_serve(arguments: Sequence[str]) -> None:
         serve.prepare(metrics)
         address, local = server.address(listening)
         if not local:
-            notice("Everyone who can reach this machine over the network can use the service.")
+            output.notice(
+                "Everyone who can reach this machine over the network can use the service."
+            )
         names = ", ".join(metric.label for metric in metrics)
-        remark(f"Serving {names} on {address} (/docs); Ctrl-C or SIGTERM ends it.", options)
+        output.remark(f"Serving {names} on {address} (/docs); Ctrl-C or SIGTERM ends it.", options)
         server.run(app, listening, grace=options.grace)
-    remark("The service has stopped; all accepted requests are finished.", options)
+    output.remark("The service has stopped; all accepted requests are finished.", options)
 
 
 # -- learnedgec judge --------------------------------------------------------------------------------
@@ -141,12 +141,12 @@ def run_judge(arguments: Sequence[str]) -> None:
     with server.listen(options.host, options.port) as listening:
         address, local = server.address(listening)
         if not local:
-            notice(
+            output.notice(
                 "Everyone who can reach this machine over the network can open the page with a link."
             )
         for name, token in study.tokens.items():
             print(f"{'status' if name == OWNER else name}  {address}/{token}", flush=True)
-        remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
+        output.remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
         server.run(app, listening)
     study.write_tables()
 
@@ -165,16 +165,16 @@ def _import(options: Namespace) -> None:
             parts.append(f"{done.absent} left out (the sentence is not there)")
         if done.unasked:
             parts.append(f"{done.unasked} left out (the study does not ask about their texts)")
-        remark(f"{path}: {', '.join(parts)}.", options)
+        output.remark(f"{path}: {', '.join(parts)}.", options)
 
 
 def _export(study: Study, options: Namespace) -> None:
     """Write the project of Label Studio."""
     from learnedgec.judging.exchange import TASKS_FILE, write_project
 
-    check_free(Path(options.export) / TASKS_FILE, options)
+    output.check_free(Path(options.export) / TASKS_FILE, options)
     count = write_project(study, options.export)
-    remark(
+    output.remark(
         f"{options.export}: {count} tasks and the labelling configuration for a project of Label Studio; "
         f"read its JSON export with learnedgec judge {study.folder} --import FILE.",
         options,
@@ -218,7 +218,7 @@ def _open_study(options: Namespace) -> Study:
         overwrite=options.overwrite,
     )
     settings = study.settings
-    remark(
+    output.remark(
         f"{study.folder}: {settings.different} questions about up to {settings.sentences} sentences, "
         f"{settings.total} items for each rater ({settings.raters}); guidelines.md can be edited.",
         options,
@@ -237,7 +237,7 @@ def _print_status(study: Study, options: Namespace) -> None:
         return
     agreement = status.agreement
     if not status.ranking:
-        notice("There are too few judgements to rank the systems.")
+        output.notice("There are too few judgements to rank the systems.")
     parts: list[tuple[str, Sequence[Row]]] = [
         (
             f"Systems, by judgements of {status.sentences} of {len(study.sources)} sentences",
@@ -247,10 +247,10 @@ def _print_status(study: Study, options: Namespace) -> None:
         (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),
     ]
-    text = "\n".join(f"{title}\n{format_table(rows)}" for title, rows in parts if rows)
-    terms = explain_terms([row for _, rows in parts for row in rows], ())
+    text = "\n".join(f"{title}\n{tables.format_table(rows)}" for title, rows in parts if rows)
+    terms = tables.explain_terms([row for _, rows in parts for row in rows], ())
     shown = SimpleNamespace(out="-", notes=options.notes, quiet=options.quiet)
-    emit_text(text, shown, notes=terms)
+    output.emit_text(text, shown, notes=terms)
     for row in status.raters:
         if row["random"]:
-            notice(f"{row['rater']} cannot be told from somebody who answers at random.")
+            output.notice(f"{row['rater']} cannot be told from somebody who answers at random.")
