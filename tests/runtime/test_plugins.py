@@ -83,8 +83,8 @@ class Tokens(Length):
 
     name: ClassVar[str] = "tokens"
 
-    def measure(self, source, hypothesis):
-        return len(hypothesis.split()) * 1
+    def count(self, source, hypothesis, references):
+        return (len(hypothesis.split()) * 1,)
 
 
 class Misnamed(Tokens):
