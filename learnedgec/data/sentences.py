@@ -471,13 +471,14 @@ def rows_of(table: Any, about: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table in memory as plain values; missing ones are `None`.
 
     Args:
-        table: a data frame of pandas or Polars, a `datasets.Dataset`, or a list of its rows.
+        table: a data frame of pandas (with named indices) or Polars, a `datasets.Dataset`, or a list of rows.
         about: what the table is called in messages.
 
     Raises:
         InputError: it is something else, or two of its columns have one name.
     """
     if hasattr(table, "iterrows"):
+        table = table.reset_index(list(filter(None, table.index.names)), allow_duplicates=True)
         if not table.columns.is_unique:
             twice = table.columns[table.columns.duplicated()][0]
             raise InputError(f"{about}: two columns are named {twice!r}; rename one of them.")

@@ -21,7 +21,6 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from learnedgec.data.catalog.outputs import JUDGEMENTS
-from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
 from learnedgec.data.tables import plain
@@ -32,7 +31,7 @@ from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.pairs.judged import read_ranked_pairs
+from learnedgec.training.pairs.judged import iterate_rated, read_ranked_pairs
 from learnedgec.training.run import TrainingResult
 
 if TYPE_CHECKING:
@@ -88,8 +87,8 @@ def train(
     or dataset, or a list of such tables.
 
     Args:
-        ratings: rated outputs, with the columns `hypothesis`, one for each rated dimension and perhaps
-            `source`, `system` and `group` (`read_ratings`).
+        ratings: rated outputs, with the columns `hypothesis`, `source` or `group`, one for each rated
+            dimension, and perhaps `system` (`read_ratings`).
         output: the folder of the package. Its last part is the evaluator's name.
         heads: name of each head -> what it reads (`hypothesis` or `pair`), or its options (`HeadOptions`); or
             the names alone, of heads that read the hypothesis. A regression head learns the dimension with
@@ -228,7 +227,7 @@ def _check_tables(held: Mapping[str, str], columns: Columns) -> None:
         if table.startswith("pairs"):
             read_ranked_pairs(file, judged)
         else:
-            deque(read_ratings(file, rated), 0)
+            deque(iterate_rated(file, rated), 0)
 
 
 def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> list[str]:

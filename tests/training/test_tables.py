@@ -14,6 +14,7 @@ from training_files import arguments, ranked_pairs, trained
 import learnedgec
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, FormatError, InputError, ModelError, UnknownNameError
+from learnedgec.training.data import TrainingData
 
 HEADS = {"fluency": "hypothesis", "meaning": {"input": "pair"}}
 SHORT = {"max_epochs": 1, "accelerator": "cpu"}
@@ -62,6 +63,26 @@ def test_tables_of_every_kind_train_what_a_file_trains(tmp_path: Path, tiny_enco
         r"  dev fluency: pearson -?0\.\d{3} \[-?\d\.\d\d, -?\d\.\d\d\] \(n = \d+\)$", lines[1]
     )
     assert lines[3] == f"  test: {result.verdicts['fluency'].sentence}"
+
+
+def test_outputs_of_one_source_stay_in_one_part(tiny_encoder: Path) -> None:
+    frame = pandas.DataFrame(rows())
+    options = {"output": "out/mine", "heads": HEADS, "encoder": tiny_encoder, "trainer": SHORT}
+    alone = frame.drop(columns="source")
+    for table in (alone, frame.assign(source=[*frame["source"][:-1], ""])):
+        with pytest.raises(FormatError, match=r"DataFrame\): .* has no source, so outputs of one"):
+            learnedgec.train(table, progress=False, **options)
+    alone.to_csv("alone.csv", index=False)
+    with pytest.raises(FormatError, match=r"^alone.csv: .* give the column 'source'"):
+        learnedgec.train("alone.csv", progress=False, **options)
+    expected = learnedgec.train(frame, progress=False, **options).results
+    indexed = frame.set_index("source")
+    again = learnedgec.train(indexed, progress=False, overwrite=True, **options).results
+    assert again == expected
+    frame.rename(columns={"source": "group"}).to_csv("grouped.csv", index=False)
+    parts = TrainingData(["grouped.csv"]).load()
+    groups = [{row.group for row in part} for part in parts.values()]
+    assert len(set.union(*groups)) == sum(map(len, groups)) == frame["source"].nunique()
 
 
 def test_a_continued_run_is_the_run_without_an_interruption(tiny_encoder: Path) -> None:

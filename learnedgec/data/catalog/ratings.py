@@ -36,7 +36,7 @@ class Rating:
         values: dimension -> mean rating, on the dataset's own scale.
         system: the system that wrote the hypothesis; several systems are joined by commas, and `""` is an
             unknown one.
-        group: ratings of one group share a source and belong on one side of any split.
+        group: ratings of one group share a source and belong on one side of any split; `""` is unknown.
         raters: dimension -> each rater's rating, where known.
 
     Example:
@@ -194,7 +194,7 @@ def _rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Ratin
         texts["hypothesis"],
         {name: fmean(values) for name, values in numbers.items()},
         texts["system"],
-        texts["group"] or texts["source"] or texts["hypothesis"],
+        texts["group"] or texts["source"],
         {name: values for name, values in numbers.items() if isinstance(record[name], list)},
     )
 

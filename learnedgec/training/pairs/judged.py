@@ -263,11 +263,20 @@ def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]
 
     Raises:
         ConfigError: the benchmark has no ratings.
+        FormatError: a row of a file has neither source nor group, so that no split could keep together the
+            outputs of one source.
     """
     if name in RATINGS or not (
         name.partition(":")[0] in REGISTRY or name.endswith((":dev", ":test"))
     ):
-        yield from iterate_ratings(name, columns)
+        for rating in iterate_ratings(name, columns):
+            if not rating.group:
+                raise FormatError(
+                    f"{name}: {rating.hypothesis[:60]!r} has no source, so outputs of one source could be in "
+                    "the training and in the test part; give the column 'source' (data.columns says what "
+                    "it is called), or 'group', a text that outputs of one source share."
+                )
+            yield rating
         return
     benchmark = load_benchmark(name)
     if not benchmark.ratings:

@@ -136,9 +136,9 @@ def test_training_leaves_reserved_sentences_out(
     reserved = frozenset({fingerprint("The cat 's mat is not here .")})
     hashes = {leakage.RESERVED_HASHES: reserved, leakage.HASHES: frozenset()}
     monkeypatch.setattr(leakage, "read_hashes", hashes.__getitem__)
-    rows = [f"A good sentence of number {number} .,{number % 4}" for number in range(9)]
+    rows = [f"A good sentence of number {number} .,{number % 4},{number}" for number in range(9)]
     path = tmp_path / "mine.csv"
-    path.write_text("\n".join(["hypothesis,fluency", *rows, "the cat's mat is not here,4"]) + "\n")
+    path.write_text("\n".join(["hypothesis,fluency,group", *rows, "the cat's mat is not here,4,9"]))
     parts = TrainingData(ratings=[str(path)]).load()
     texts = {text for rows in parts.values() for row in rows for _, text in row.texts}
     assert len(texts) == 9
