@@ -50,12 +50,11 @@ def test_rounding_is_a_tie_everywhere() -> None:
     wins = win_counts(scores)
     assert wins.tolist() == [[0.0, 1.0], [0.0, 0.0]]
     assert win_shares(wins, 2 - wins - wins.T).tolist() == [[0.0, 0.5], [0.0, 0.0]]
-    comparisons = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 0]]))
+    comparisons = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1]]))
     result = agreement(scores, comparisons)
     assert result.tied.tolist() == [1.0, 0.0]
     assert (
-        tie_threshold(scores[:, :1], Comparisons(("a", "b"), *np.array([[0], [0], [1], [0], [0]])))
-        == 0
+        tie_threshold(scores[:, :1], Comparisons(("a", "b"), *np.array([[0], [0], [1], [0]]))) == 0
     )
     assert len(at_equal_counts(comparisons, scores)) == 1
     equal = np.array([[0.3, 0.5], [0.3, 0.4]])

@@ -97,7 +97,7 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         ties: the treatment of the metric's ties.
 
     Example:
-        >>> judged = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
+        >>> judged = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1]]))
         >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), judged).accuracy
         0.5
     """

@@ -33,7 +33,6 @@ class Comparisons:
         first: number of the system that the annotation lists first.
         second: number of the other system.
         outcome: 1 where the first is better, -1 where the second is, 0 for a tie.
-        annotation: number of the ranking in `Benchmark.rankings` that the comparison comes from.
     """
 
     systems: tuple[str, ...]
@@ -41,7 +40,6 @@ class Comparisons:
     first: Indices
     second: Indices
     outcome: Indices
-    annotation: Indices
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -212,15 +210,15 @@ class Benchmark:
         """
         names = tuple(self.systems if systems is None else systems)
         number = {name: position for position, name in enumerate(names)}
-        rows: list[tuple[int, int, int, int, int]] = []
-        for annotation, ranking in enumerate(self.rankings):
+        rows: list[tuple[int, int, int, int]] = []
+        for ranking in self.rankings:
             ranked = [
                 (number[name], rank) for name, rank in ranking.ranks.items() if name in number
             ]
             for (first, rank), (second, second_rank) in combinations(ranked, 2):
                 outcome = (rank < second_rank) - (rank > second_rank)
-                rows.append((ranking.sentence, first, second, outcome, annotation))
-        columns = np.array(rows, dtype=np.intp).reshape(-1, 5).T
+                rows.append((ranking.sentence, first, second, outcome))
+        columns = np.array(rows, dtype=np.intp).reshape(-1, 4).T
         return Comparisons(names, *columns)
 
     @property

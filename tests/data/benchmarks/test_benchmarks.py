@@ -53,7 +53,7 @@ def test_comparisons_follow_the_rankings() -> None:
     comparisons = small().comparisons()
     systems, *columns = dataclasses.astuple(comparisons)
     assert systems == ("X", "Y", "Z")
-    rows = [[1, 2, 0, -1, 0], [1, 2, 1, -1, 0], [1, 0, 1, 0, 0], [1, 1, 2, -1, 2]]
+    rows = [[1, 2, 0, -1], [1, 2, 1, -1], [1, 0, 1, 0], [1, 1, 2, -1]]
     assert np.column_stack(columns).tolist() == rows
     assert len(comparisons) == 4
     others = small().comparisons(["W", "Y"])
