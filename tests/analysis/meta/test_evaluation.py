@@ -103,9 +103,9 @@ def test_random_is_the_mean_over_seeds(benchmark_: Benchmark) -> None:
 
 
 def test_outputs_without_a_score_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = Length.measure
+    count = Length.count
     monkeypatch.setattr(
-        Length, "measure", lambda *pair: np.nan if pair[2] == "b" else measure(*pair)
+        Length, "count", lambda *texts: (np.nan,) if texts[2] == "b" else count(*texts)
     )
     outputs = {"x": ("a", "b b"), "y": ("b", "b")}
     ratings = {"q": {"x": np.array([1.0, 2.0]), "y": np.array([3.0, 2.0])}}
