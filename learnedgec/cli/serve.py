@@ -243,7 +243,7 @@ def _print_status(study: Study, options: Namespace) -> None:
             f"Systems, by judgements of {status.sentences} of {len(study.sources)} sentences",
             status.ranking,
         ),
-        ("How many more judgements of two systems separate them", status.separations),
+        ("Judgements that tell neighbours in the ranking apart", status.separations),
         (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),
     ]

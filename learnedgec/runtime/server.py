@@ -22,7 +22,8 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        # `create_server` adds the address, which the message has.
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0].lower()
         raise ConfigError(
             f"the service cannot listen on {host}, port {port} ({reason}); choose another address or port."
         ) from None

@@ -162,6 +162,8 @@ def test_notes_explain_the_columns_of_the_status(run: Any) -> None:
     said = run("judge mystudy --status --notes")
     for term in (
         "cluster, best, worst",
+        "score, low, high: how well people judge a system in a study",
+        "skipped, seconds, ties",
         "judged, more",
         "cohen, fleiss, alpha",
         "consistent, above_",

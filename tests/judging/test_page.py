@@ -159,5 +159,8 @@ def test_the_owner_sees_the_status(make: Make, browse: Browse) -> None:
         ).json()
     text = client.get(owner).text
     assert text.index(">good<") < text.index(">poor<")
-    assert "(two-sided test at 5 %) with a probability of 80 %" in " ".join(text.split())
+    assert (
+        "a two-sided test at 5 % with that many judgements finds it with a probability of 80 %"
+        in " ".join(text.split())
+    )
     assert "rater-1" in text
