@@ -218,8 +218,9 @@ def _open_study(options: Namespace) -> Study:
         overwrite=options.overwrite,
     )
     settings = study.settings
+    limit = " (all that are possible)" if settings.different < (options.questions or 0) else ""
     output.remark(
-        f"{study.folder}: {settings.different} questions about up to {settings.sentences} sentences, "
+        f"{study.folder}: {settings.different} questions{limit} about up to {settings.sentences} sentences, "
         f"{settings.total} items for each rater ({settings.raters}); guidelines.md can be edited.",
         options,
     )

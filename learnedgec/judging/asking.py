@@ -22,7 +22,7 @@ from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, InputWarning, warn_of_inputs
 from learnedgec.judging import tables
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal, spread
 from learnedgec.judging.settings import RANKED, Answer, Judgement, StudySettings
@@ -337,13 +337,15 @@ def _choose(
 ) -> tuple[StudySettings, list[int]]:
     """Return the sentences to ask about, and the settings with as many sentences and questions as there are.
 
-    The informative order gives every type of error its share (`spread`): a sentence counts for the most
-    frequent type among the edits of its outputs.
+    Sentences with the same texts count once. The informative order gives every type of error its share
+    (`spread`): a sentence counts for the most frequent type among the edits of its outputs.
     """
     if settings.source_is_candidate:
         systems = {"source": sources, **systems}
     asked = Questions(settings, sources, systems)
-    counts = {number: asked.count(number) for number in range(len(sources))}
+    # NUL keeps the texts of a sentence apart.
+    texts = [" \0 ".join(row) for row in zip(sources, *systems.values(), strict=True)]
+    counts = {group[0]: asked.count(group[0]) for group in group_equal(texts)}
     useful = [number for number, count in counts.items() if count]
     if not useful:
         alone = f"{next(iter(systems))} is the only system, and a question compares two; give another, or "
@@ -355,6 +357,18 @@ def _choose(
         )
     random = np.random.default_rng(settings.seed)
     size = min(settings.sentences, len(useful))
+    if size < min(settings.sentences, len(sources)):
+        nothing = "no edits" if settings.task == "edits" else "equal outputs"
+        left_out = (
+            (len(counts) - len(useful), f"have {nothing}"),
+            (len(sources) - len(counts), "repeat another one and its outputs"),
+        )
+        reasons = " and ".join(f"{count} {reason}" for count, reason in left_out if count)
+        warn_of_inputs(
+            InputWarning(
+                f"of {len(sources)} sentences, {reasons}; the study asks about the other {size}."
+            )
+        )
     chosen = sorted(random.permutation(useful)[:size].tolist())
     if settings.order == "informative" and size < len(useful):
         pool = sorted(random.permutation(useful)[: _POOL * size].tolist())

@@ -18,7 +18,13 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines, write_lines
-from learnedgec.errors import ConfigError, InputError, LengthError, UnknownNameError
+from learnedgec.errors import (
+    ConfigError,
+    InputError,
+    InputWarning,
+    LengthError,
+    UnknownNameError,
+)
 from learnedgec.judging.settings import Answer, AnsweredError, Item, StudySettings
 from learnedgec.judging.study import Study
 from learnedgec.judging.tables import counted
@@ -96,6 +102,26 @@ def test_a_question_is_not_asked_twice_and_the_study_ends_when_all_are_asked(mak
     items = answer_all(study, "rater-1")
     assert len({(item.source, frozenset(item.texts)) for item in items}) == len(items) == 24
     assert study.next("rater-1") is None
+
+
+def test_equal_outputs_and_repeated_sentences_are_left_out(tmp_path: Path) -> None:
+    sources = [*SOURCES[:6], "Fine .", *SOURCES[:6], SOURCES[0]]
+    systems = {
+        name: [*lines[:6], "Fine .", *lines[:6], f"{name} is another output ."]
+        for name, lines in SYSTEMS.items()
+    }
+    expected = (
+        "of 14 sentences, 1 have equal outputs and 6 repeat another one and its outputs; the study"
+    )
+    settings = StudySettings(sentences=14, questions=99, raters=1, repeats=0, annotator="plain")
+    with pytest.warns(InputWarning, match=f"^{expected} asks about the other 7[.]$"):
+        study = Study.create(tmp_path / "study", sources, systems, settings=settings)
+    items = answer_all(study, "rater-1")
+    # The last one repeats a source, with other outputs.
+    assert len({(item.source, frozenset(item.texts)) for item in items}) == len(items) == 6 * 3 + 6
+    settings = StudySettings(sentences=2, task="edits", annotator="plain")
+    with pytest.warns(InputWarning, match="^of 2 sentences, 1 have no edits; the study asks about"):
+        Study.create(tmp_path / "edits", ["A .", "B ."], {"x": ["A .", "B !"]}, settings=settings)
 
 
 def test_texts_are_shown_in_either_order(make: Make) -> None:
