@@ -194,6 +194,11 @@ def _open_study(options: Namespace) -> Study:
             )
         study = Study(folder)
         flags.check_absent(options, _NEW, f"{folder} is a study and has its own texts")
+        if options.out:
+            raise InputError(
+                f"--out is the folder of a new study, and {folder} is a study; leave it out, and write the "
+                "status into a file with --status --json > FILE."
+            )
         for field in fields(StudySettings):
             if options[field.name] != field.default:
                 raise InputError(

@@ -151,7 +151,7 @@ def import_judgements(
     folder = Path(folder)
     if (folder / SETTINGS_FILE).is_file():
         study = Study(folder)
-        if numbered is None and suffix(path) != ".json" and Path(path).exists():
+        if numbered is None and _kind(path) != "json" and Path(path).exists():
             raise InputError(
                 f"the ids in {path} number sentences, of which {folder} has a sample; name the sentences ",
                 hint="that they number (numbered).",
@@ -193,23 +193,34 @@ def read_judgements(
         FormatError: the file is none of these, or a text in it is not among the sources or outputs.
         UnknownNameError: the file names a system without outputs.
     """
-    if suffix(path) == ".json":
+    kind = _kind(path)
+    if kind == "json":
         return list(_read_label_studio(path, sources, systems)), 0
     numbered = sources if numbered is None else numbered
-    if suffix(path) == ".xml":
-        judgements = [_ranked(ranking) for ranking in read_appraise(path)]
+    if kind == "ratings":
+        judgements = list(_read_ratings(path, len(numbered)))
     else:
-        _, first = next(read_table(path), ("", {}))
-        if "better" in first:
-            judgements = [_ranked(ranking) for ranking in read_pairs(path, len(numbered))]
-        else:
-            judgements = list(_read_ratings(path, len(numbered)))
+        read = read_appraise(path) if kind == "xml" else read_pairs(path, len(numbered))
+        judgements = list(map(_ranked, read))
     lines: list[int | None] = list(range(len(numbered)))
     if numbered is not sources:
         place = {tuple(t.split()): number for number, t in reversed(list(enumerate(sources)))}
         lines = [place.get(tuple(text.split())) for text in numbered]
     placed = list(_placed(judgements, lines, systems, os.fspath(path)))
     return placed, len(judgements) - len(placed)
+
+
+def _kind(path: PathLike) -> str:
+    """Return what a file holds: `json` of Label Studio, `xml` of Appraise, `rankings` or `ratings`."""
+    if suffix(path) in (".json", ".xml"):
+        return suffix(path)[1:]
+    _, first = next(read_table(path), ("", {"better": ""}))
+    if first.keys().isdisjoint(("better", "system")):
+        raise FormatError(
+            f"{path}:1: no column 'better' or 'system'; found {', '.join(first)[:200]}. Name the columns id, "
+            "better and worse, as in rankings.csv, or id, system and each dimension, as in ratings.csv."
+        )
+    return "rankings" if "better" in first else "ratings"
 
 
 def _placed(

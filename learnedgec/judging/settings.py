@@ -22,7 +22,7 @@ class Answer:
     Attributes:
         ranks: the ranks of the texts, in the order shown; 1 is the best, equal ranks are a tie.
         bad: whether neither of two texts is acceptable; their ranks are then equal.
-        values: dimension -> rating.
+        values: dimension -> rating, a whole number.
         edits: the answer for each edit, from left to right: 1 to accept, -1 to reject, 0 for unsure.
         skip: why the item is not answered; the other fields but the comment are empty.
         comment: what else the rater says.
@@ -60,7 +60,8 @@ class Answer:
             _check_values(self.values, settings.dimensions)
         elif len(self.edits) != edits or not set(self.edits) <= {-1, 0, 1}:
             raise InputError(
-                f"edits is {self.edits}; 1, 0 or -1 for each of {edits} edits was expected."
+                f"edits is {self.edits}; 1 (accept), 0 (unsure) or -1 (reject) for each of {edits} edits was "
+                "expected."
             )
 
 
@@ -71,9 +72,10 @@ def _check_values(values: Mapping[str, Any], dimensions: Mapping[str, Dimension]
             f"ratings of {', '.join(values) or 'nothing'} were given; {', '.join(dimensions)} were expected."
         )
     for name, dimension in dimensions.items():
-        if not dimension.low <= values[name] <= dimension.high:
+        if values[name] not in range(dimension.low, dimension.high + 1):
             raise InputError(
-                f"{name} is {values[name]}; a rating from {dimension.low} to {dimension.high} was expected."
+                f"{name} is {values[name]}; a whole number from {dimension.low} to {dimension.high} was "
+                "expected."
             )
 
 

@@ -221,6 +221,8 @@ class Study:
             InputError: there is no such item, or this is no answer to it.
             AnsweredError: the item has been answered since it was shown.
         """
+        if seconds < 0:
+            raise InputError(f"seconds is {seconds}; a number of at least 0 was expected.")
         key = key or secrets.token_hex(16)
         with self._transaction() as database:
             if database.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone():

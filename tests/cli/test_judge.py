@@ -116,7 +116,14 @@ def test_a_study_keeps_its_texts_and_settings(run: Any) -> None:
         err = run(f"judge mystudy {settings} --status", code=2).err
         option = settings.split()[0]
         assert f"{option} is for a new study, and mystudy keeps the settings" in err
+    err = run("judge mystudy --status --out status.json", code=2).err
+    assert (
+        "--out is the folder of a new study, and mystudy is a study; leave it out, and write" in err
+    )
     run("judge mystudy --status")
+    # Each of the 4 sentences has 4 outputs at most.
+    many = run(f"{new.replace('mystudy', 'all')} --sentences 4 --questions 99 --status").err
+    assert "all that are possible) about up to 4 sentences" in many
 
 
 def simulated(folder: Path, **settings: Any) -> Study:

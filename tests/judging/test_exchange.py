@@ -293,6 +293,10 @@ def test_ids_of_a_study_need_the_sentences_that_they_number(
     assert [each.sentence for each in study.judgements()] == [0]
     assert main(["judge", str(study.folder), "--import", "absent.csv"]) == 2
     assert "absent.csv does not exist" in capsys.readouterr().err
+    # A table of neither kind does not ask for sentences first.
+    table.write_text("id,winner,loser\n0,good,fair\n", encoding="utf-8")
+    assert main(["judge", str(study.folder), "--import", str(table)]) == 2
+    assert "no column 'better' or 'system'; found id, winner, loser." in capsys.readouterr().err
 
 
 def test_judgements_of_sentences_that_a_study_lacks_are_counted(

@@ -335,18 +335,25 @@ def test_what_is_no_answer_is_refused(make: Make, answer: Answer, message: str) 
     assert item is not None
     with pytest.raises(InputError, match=message):
         study.record(item.number, answer)
+    with pytest.raises(InputError, match="seconds is -5; a number of at least 0 was expected"):
+        study.record(item.number, Answer(ranks=[1, 2]), seconds=-5)
     assert study.judgements() == []
 
 
 def test_ratings_and_edits_are_checked() -> None:
     ratings, edits = StudySettings(task="ratings", scale="0-100"), StudySettings(task="edits")
-    with pytest.raises(InputError, match="quality is 101; a rating from 0 to 100"):
+    with pytest.raises(InputError, match="quality is 101; a whole number from 0 to 100"):
         Answer(values={"quality": 101}).check(ratings, 1, 0)
     with pytest.raises(InputError, match="ratings of fluency were given; quality were expected"):
         Answer(values={"fluency": 1}).check(ratings, 1, 0)
+    with pytest.raises(InputError, match=r"quality is 2\.5; a whole number from 0 to 100"):
+        Answer(values={"quality": 2.5}).check(ratings, 1, 0)
+    Answer(values={"quality": 100.0}).check(ratings, 1, 0)
     with pytest.raises(InputError, match="quality is nan"):
         Answer(values={"quality": float("nan")}).check(ratings, 1, 0)
-    with pytest.raises(InputError, match="1, 0 or -1 for each of 2 edits"):
+    with pytest.raises(
+        InputError, match=r"1 \(accept\), 0 \(unsure\) or -1 \(reject\) for each of 2 edits"
+    ):
         Answer(edits=[1]).check(edits, 1, 2)
 
 
