@@ -196,7 +196,7 @@ def _compare(task: inputs.Task, options: Namespace) -> list[_Compared]:
 
 
 def _fails(margin: float) -> Callable[[BaselineComparison], bool]:
-    """Return whether a comparison is a failure with this margin."""
+    """Return a function that tells whether a comparison is a failure with this margin."""
     return lambda row: bool(row.failure("", margin))
 
 
@@ -209,7 +209,7 @@ def _gate(
     """
     fails = _fails(margin)
     decided: list[BaselineComparison] = []
-    # Of gold edits of other sentences, every system makes a few by chance.
+    # Every system makes a few gold edits by chance, even those of other sentences.
     undecided = [*misaligned(*task.inputs), *_foreign_gold(task, by_metric[0].rows[0])]
     foreign = bool(undecided)
     for each in by_metric:
@@ -223,7 +223,7 @@ def _gate(
             undecided.append(why[0].lower() + why[1:])
         elif not foreign and not any(map(fails, each.rows)):
             undecided += _too_few_correct(each)
-    # Texts in another order are no worse, but others.
+    # Where texts or gold edits are in another order, no difference says anything about a system.
     decided = [] if foreign else decided
     names = {each.metric.label: each.name for each in by_metric}
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
@@ -236,7 +236,7 @@ def _gate(
 
 
 def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
-    """Return why gold edits may belong to other sentences: the baseline edits these in other ways.
+    """Return why gold edits may belong to other sentences: the baseline makes hardly any of them.
 
     Edits are extracted from the texts of the references, which every metric with references reads. Edits
     that annotators mark otherwise than a metric extracts them are another matter (`_too_few_correct`).

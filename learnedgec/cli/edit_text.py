@@ -19,7 +19,7 @@ from learnedgec.metrics.scores import Score
 
 _SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
 _WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
-# Columns that are in an edit's line by their place alone.
+# Columns that an edit's line shows without their names.
 _PLACED = (
     *("system", "metric", "sentence", "annotator", "edit"),
     *("start", "end", "original", "correction", "type"),

@@ -1,4 +1,4 @@
-"""`learnedgec edits`, `filter` and `rerank`: edits of texts or M2; texts with edits undone, or chosen."""
+"""`learnedgec edits`, `filter` and `rerank`: extract edits, undo unsure ones, choose among corrections."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _FoundParser(BaseException):
 
 
 def give_parser(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """Leave a command with its parser, if `completion` asks for it."""
+    """Raise with a command's parser instead of running the command, if `completion` asks for it."""
     if _PRINT_PARSER in arguments:
         raise _FoundParser(parser)
 
@@ -114,7 +114,7 @@ class _Parser(ArgumentParser):
 
 
 class _HelpFormatter(DefaultHelpFormatter):
-    """Show defaults, but not that an option may be left out, nor types, which the descriptions imply."""
+    """Shows defaults, but neither types nor that an option may be left out: the descriptions say both."""
 
     def _get_help_string(self, action: Action) -> str:
         text = super()._get_help_string(action)
@@ -317,7 +317,7 @@ class Figures:
 
 
 def add_names(parser: ArgumentParser, about: str) -> None:
-    """Add names without a flag, of which there may be none."""
+    """Add a positional argument that takes any number of names."""
     parser.add_argument("names", nargs="*", type=str, default=[], help=about)
 
 
@@ -334,7 +334,7 @@ def add_runtime(parser: ArgumentParser) -> None:
 
 
 def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
-    """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
+    """Add the flags about intervals, the runtime and output, and unless told otherwise `--plot DIR`."""
     add_fields(parser, Resampling, title="intervals and tests")
     if plot:
         add_fields(parser, Figures)

@@ -1,4 +1,4 @@
-"""Read the sources, outputs and references that the input flags name, and compute statistics of them."""
+"""Read the sources, outputs and references that the input flags name, and the metrics that score them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Baseline:
 
 @dataclass
 class Pool:
-    """Other systems beside which the outputs stand.
+    """Systems of a benchmark with which the outputs are compared.
 
     Attributes:
         pool: add the systems of a benchmark or study, such as seeda, with its sentences and references;

@@ -180,7 +180,7 @@ def run_evaluators_pull(arguments: Sequence[str]) -> None:
 
 # -- learnedgec metrics [NAME…] ----------------------------------------------------------------------
 
-# Lines of prose on a card; a docstring's are a little longer.
+# The width of a card's prose; docstrings are a little wider.
 _WIDTH = 100
 
 
@@ -265,7 +265,7 @@ def _filled(text: str, first: str = "", others: str = "") -> str:
 
 
 def _agreement(card: MetricCard) -> list[str]:
-    """Return the lines about agreement with people: of the first parameters that were measured."""
+    """Return the lines about agreement with people, for the first parameters that were measured."""
     rows = [row for row in card.agreement if row["metric"] == card.agreement[0]["metric"]]
     if not rows:
         return []

@@ -135,7 +135,7 @@ def run_meta(arguments: Sequence[str]) -> None:
 def _check(
     options: Namespace, metrics: Sequence[NamedMetric], benchmarks: Mapping[str, Benchmark]
 ) -> None:
-    """Raise what is wrong with the options before a model is loaded.
+    """Check the options and the benchmarks before a model is loaded.
 
     Raises:
         UnknownNameError: a benchmark has no human score that was named.
@@ -161,7 +161,7 @@ def _evaluate(
     protocols: Sequence[Protocol],
     runtime: Runtime,
 ) -> list[Evaluation]:
-    """Return the evaluations, one a benchmark, human score and aggregation; print each notice once."""
+    """Return an evaluation for each benchmark, human score and aggregation; print each notice once."""
     tests = options.tests or options.show == "tests"
     evaluations = []
     for name, benchmark in benchmarks.items():
@@ -184,7 +184,7 @@ def _emit(
     several = len(options.aggregation or ()) > 1
 
     def rows_of(table: _Table) -> list[dict[str, Any]]:
-        # What tells evaluations apart comes first.
+        # The columns that tell evaluations apart come first.
         return [
             {"benchmark": evaluation.benchmark}
             | ({"aggregation": evaluation.protocol.aggregation} if several else {})
@@ -256,7 +256,7 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
 
 
 def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
-    """Return which metric and which sentinel agree best with people, by the measure of most judgements."""
+    """Return which metric and which sentinel agree best, by the measure that counts most judgements."""
     by_count = [
         (entry.estimates[name].count, name)
         for name in measures

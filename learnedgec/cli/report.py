@@ -276,7 +276,7 @@ def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
         {"paper": answer.figure.paper, **row}
         for answer, row in zip(answers, rows_of(answers), strict=True)
     ]
-    # Several papers' figures are in their pages.
+    # The figures of several papers are only in their pages.
     short = summary if len(summary) > 1 else rows
     output.emit(
         rows,
@@ -301,7 +301,7 @@ def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) ->
 
 
 def _train(figures: Sequence[Figure], options: Namespace) -> None:
-    """Train the evaluators of some figures that are not there, as their papers do.
+    """Train the evaluators that some figures need and that do not exist, as the papers do.
 
     Raises:
         InputError: a training has failed; its message has been printed.
@@ -322,7 +322,7 @@ def _train(figures: Sequence[Figure], options: Namespace) -> None:
 
 
 def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
-    """Train a package, or go on with its training, unless it is there."""
+    """Train a package, or continue its training, unless it exists."""
     if is_evaluator(package):
         return
     output.remark(f"training {package} …", options)

@@ -154,7 +154,7 @@ def _curves(rows: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
             (row["step"], row[name]) for row in rows if name in row
         ]
     order = sorted(charts, key=lambda title: ("train" in charts[title]) - ("dev" in charts[title]))
-    # The score and the loss of an only head are its own; equal charts are one, with the head's name.
+    # A run with one head logs its score and its loss twice; equal charts become one, with the head's name.
     distinct = {str(charts[title]): title for title in order}
     return [_chart(title, "step", charts[title]) for title in distinct.values()]
 
