@@ -31,7 +31,7 @@ from learnedgec.data.catalog.outputs import JUDGEMENTS
 from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share
-from learnedgec.data.sentences import is_saved_dataset
+from learnedgec.data.sentences import Columns, is_saved_dataset
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
@@ -77,6 +77,13 @@ class PairFileName:
 
 
 register_type(PairFileName)
+
+
+def divided_columns(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of files of judgements, and those of files of ratings; both kinds have texts."""
+    texts = ("source", "group")
+    judged = {key: name for key, name in columns.items() if key in (*JUDGEMENTS, *texts)}
+    return judged, {key: name for key, name in columns.items() if key not in JUDGEMENTS}
 
 
 class TrainingData(lightning.LightningDataModule):
@@ -146,9 +153,13 @@ class TrainingData(lightning.LightningDataModule):
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
         self.ratings, self.auxiliary = list(ratings or []), list(auxiliary or [])
-        self.columns, self.raters, self.tokenise = columns or {}, raters, tokenise
+        self.raters, self.tokenise = raters, tokenise
+        judged, self.rating_columns = divided_columns(columns or {})
         self.pairs = {
-            head: [self._source(source) for source in sources]
+            head: [
+                PairFile(each.name, columns=judged) if isinstance(each, PairFileName) else each
+                for each in sources
+            ]
             for head, sources in (pairs or {}).items()
         }
         self.cases, self.variants = dict(cases or {}), variants
@@ -169,14 +180,6 @@ class TrainingData(lightning.LightningDataModule):
         self._sampler: LengthBatchSampler | None = None  # of the training part
         self._skipped = 0
 
-    def _source(self, source: PairSource | PairFileName) -> PairSource:
-        """Return a pair source; a file's columns are called what `data.columns` says."""
-        if isinstance(source, PairSource):
-            return source
-        known = (*JUDGEMENTS, "source", "group")
-        columns = {key: names for key, names in self.columns.items() if key in known}
-        return PairFile(source.name, columns=columns)
-
     # -- reading and splitting -----------------------------------------------------------------
 
     def load(self) -> dict[str, Examples]:
@@ -185,11 +188,12 @@ class TrainingData(lightning.LightningDataModule):
             return self.parts
         if self.check_leakage:
             check_reserved(self.datasets())
-        columns = {key: names for key, names in self.columns.items() if key not in JUDGEMENTS}
         rated = {}
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
-            made = rating_examples(iterate_rated(name, columns), zeros=name not in RATINGS)
+            made = rating_examples(
+                iterate_rated(name, self.rating_columns), zeros=name not in RATINGS
+            )
             rated[name] = self._stored(made, name)
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()

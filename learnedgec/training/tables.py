@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from learnedgec.data.catalog.outputs import JUDGEMENTS
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
 from learnedgec.data.tables import plain
@@ -29,7 +28,7 @@ from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownN
 from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.training import fit
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import TrainingData, divided_columns
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs.judged import iterate_rated, read_ranked_pairs
 from learnedgec.training.run import TrainingResult
@@ -220,9 +219,7 @@ def _options_of(heads: Any) -> Any:
 
 def _check_tables(held: Mapping[str, str], columns: Columns) -> None:
     """Raise what reading the tables in memory raises."""
-    texts = ("source", "group")
-    judged = {key: name for key, name in columns.items() if key in (*JUDGEMENTS, *texts)}
-    rated = {key: name for key, name in columns.items() if key not in JUDGEMENTS}
+    judged, rated = divided_columns(columns)
     for file, table in held.items():
         if table.startswith("pairs"):
             read_ranked_pairs(file, judged)
