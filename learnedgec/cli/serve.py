@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import signal
+import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
@@ -14,10 +18,9 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
-from learnedgec.errors import InputError
+from learnedgec.errors import ConfigError, InputError, needs
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import OWNER, Study
-from learnedgec.runtime import server
 from learnedgec.scoring import bind
 
 
@@ -60,16 +63,16 @@ def run_serve(arguments: Sequence[str]) -> None:
 
     limits = flags.chosen(options, "request_sentences", "text_characters", "waiting_requests")
     app = serve.application(metrics, **limits)
-    with server.listen(options.host, options.port) as listening:
+    with listen(options.host, options.port) as listening:
         serve.prepare(metrics)
-        address, local = server.address(listening)
+        address, local = address_of(listening)
         if not local:
             output.notice(
                 "Everyone who can reach this machine over the network can use the service."
             )
         names = ", ".join(metric.label for metric in metrics)
         output.remark(f"Serving {names} on {address} (/docs); Ctrl-C or SIGTERM ends it.", options)
-        server.run(app, listening, grace=options.grace)
+        serve_until_stopped(app, listening, grace=options.grace)
     output.remark("The service has stopped; all accepted requests are finished.", options)
 
 
@@ -138,8 +141,8 @@ def run_judge(arguments: Sequence[str]) -> None:
     from learnedgec.judging import page
 
     app = page.application(study)
-    with server.listen(options.host, options.port) as listening:
-        address, local = server.address(listening)
+    with listen(options.host, options.port) as listening:
+        address, local = address_of(listening)
         if not local:
             output.notice(
                 "Everyone who can reach this machine over the network can open the page with a link."
@@ -147,7 +150,7 @@ def run_judge(arguments: Sequence[str]) -> None:
         for name, token in study.tokens.items():
             print(f"{'status' if name == OWNER else name}  {address}/{token}", flush=True)
         output.remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
-        server.run(app, listening)
+        serve_until_stopped(app, listening)
     study.write_tables()
 
 
@@ -260,3 +263,59 @@ def _print_status(study: Study, options: Namespace) -> None:
     for row in status.raters:
         if row["random"]:
             output.notice(f"{row['rater']} cannot be told from somebody who answers at random.")
+
+
+# -- the server ------------------------------------------------------------------------------------
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; port 0 takes a free port.
+
+    Raises:
+        ConfigError: the address is in use, or is not an address of this machine.
+    """
+    if not 0 <= port < 65536:
+        raise ConfigError(f"the port is {port}; give one from 0 to 65535.")
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, UnicodeError) as error:
+        # `create_server` adds the address, which the message has.
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0].lower()
+        raise ConfigError(
+            f"the service cannot listen on {host}, port {port} ({reason}); choose another address or port."
+        ) from None
+
+
+def serve_until_stopped(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
+    """Serve until SIGINT or SIGTERM, then finish the requests taken so far, and return.
+
+    Args:
+        app: an ASGI application; uvicorn, which runs it, has to be installed.
+        listening: see `listen`.
+        grace: seconds to finish these requests; unfinished ones are then cut off.
+
+    Raises:
+        MissingDependencyError: uvicorn is not installed.
+    """
+    with needs("serve", "the service"):
+        import uvicorn
+
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
+    )
+    # After it has stopped, the server raises the signal that stopped it again. Ignore this second signal.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.signal(number, lambda *_: None) for number in signals]
+    try:
+        server.run(sockets=[listening])
+    finally:
+        for number, handler in zip(signals, handlers, strict=True):
+            signal.signal(number, handler)
+
+
+def address_of(listening: socket.socket) -> tuple[str, bool]:
+    """Return the beginning of the URLs that a socket serves, and whether only this machine can reach it."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}", ipaddress.ip_address(host).is_loopback

@@ -25,10 +25,10 @@ from typing import Any
 
 from trial import Trial, main
 
+from learnedgec.cli.serve import listen, serve_until_stopped
 from learnedgec.judging.page import application
 from learnedgec.judging.settings import StudySettings
 from learnedgec.judging.study import Study
-from learnedgec.runtime.server import listen, run
 
 SENTENCES = 2000
 RATERS = 3
@@ -36,7 +36,7 @@ RATERS = 3
 
 def serve(folder: Path, listening: socket.socket) -> None:
     """Serve a study until the process ends."""
-    run(application(Study(folder)), listening)
+    serve_until_stopped(application(Study(folder)), listening)
 
 
 @dataclass

@@ -18,10 +18,10 @@ import pytest
 from embedded import Sample
 
 from learnedgec.applications.serve import application
+from learnedgec.cli.serve import listen
 from learnedgec.errors import ConfigError, InputError, ModelError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.server import listen
 from learnedgec.types import Floats
 
 GLEU, LENGTH = load_metric("gleu"), load_metric("length")

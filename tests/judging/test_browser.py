@@ -12,9 +12,9 @@ import uvicorn
 from chromium import Axe, Browser, BrowserContext, Page, expect, open_browser
 from studies import Make
 
+from learnedgec.cli.serve import listen
 from learnedgec.judging.page import application
 from learnedgec.judging.study import Study
-from learnedgec.runtime.server import listen
 
 Visit = Callable[..., Page]
 

@@ -21,9 +21,9 @@ from failing_metrics import Deadly
 from learnedgec.applications.corpus import score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import Corpus
+from learnedgec.cli.serve import listen
 from learnedgec.errors import ConfigError, MissingDependencyError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.server import listen
 from learnedgec.scoring import score
 
 # Ray Data warns of what it does itself, and leaves files to the garbage collector.
