@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,6 @@ from learnedgec.edits.annotators import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.evaluators.released import RATED
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
 from learnedgec.runtime.files import included_folder, key_of
@@ -37,8 +38,8 @@ from learnedgec.runtime.store import Store
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
 
-STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand", "not run")
-"""The states of a figure, which `learnedgec.cli.report.page` explains."""
+STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand")
+"""The states of a figure after a run, which `learnedgec.cli.report.page` explains."""
 
 _MET, _NEAR = 0.005, 0.05
 
@@ -84,11 +85,15 @@ _STUDIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+# The packages that `reproduce --train` trains.
+_PACKAGES = _STUDIES.keys() | {name for names in _TRAINED.values() for name in names.values()}
+
 # Why ours may differ from a paper's where the models are the same.
 _REASONS = {
     **dict.fromkeys(
         [("kobayashi2024", name) for name in ("m2", "errant(reannotate=True)", "gleu")],
-        "r and ρ: not known; accuracy and τ: identical outputs count once (M2 .587, .332; GLEU .700, .408)",
+        "why r and ρ differ is not known; counting identical outputs once gives accuracy and τ of .587 and "
+        ".332 for M2, and of .700 and .408 for GLEU",
     ),
     ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
     ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
@@ -172,7 +177,7 @@ class Answer:
 
     @property
     def state(self) -> str:
-        """One of `STATES`."""
+        """One of `STATES`, or `not run` before a run."""
         if not self.figure.value:
             return "not at hand"
         if self.ours is None:
@@ -189,13 +194,18 @@ class Answer:
         return "met" if difference <= _MET else "near" if difference <= _NEAR else "not met"
 
 
+def paper_files() -> dict[str, Path]:
+    """Return the file of each paper's figures, by the paper's name."""
+    return {file.stem: file for file in sorted(included_folder("papers", "data/papers").iterdir())}
+
+
 def read_figures(papers: Sequence[str], tables: Sequence[str] = ()) -> list[Figure]:
     """Return the figures of papers, each a file's name such as `gong2022`, or `all`.
 
     Raises:
         UnknownNameError: there is no such paper, or none of them has such a table.
     """
-    files = {file.stem: file for file in sorted(included_folder("papers", "data/papers").iterdir())}
+    files = paper_files()
     figures: list[Figure] = []
     for name in files if "all" in papers else papers:
         if name not in files:
@@ -230,9 +240,10 @@ class Reproduction:
         self._store = Store(runtime.cache_dir) if runtime.cache_dir else None
         self._own = {name: read_name(metric) for name, metric in own.items()}
         self._metrics: dict[tuple[str, bool], list[BoundMetric]] = {}
+        # Name of a metric -> why its model cannot be loaded.
+        self._absent: dict[str, str] = {}
         # What figures read of an evaluation, or what it needs.
         self._results: dict[_Job, Mapping[str, Any] | str] = {}
-        self._counts: dict[str, dict[str, float]] = {}
         self.figures = list(figures)
 
     def metrics_of(self, figure: Figure) -> list[BoundMetric]:
@@ -255,14 +266,23 @@ class Reproduction:
         stand_ins = () if alone or "bartscore" in text else _MODELS.get(name, ("", ()))[1]
         for number, others in enumerate((own, *stand_ins)):
             candidate = with_parameters(metric, others)
-            if not all(map(is_evaluator, _trained_packages(candidate))):
+            trained = _PACKAGES & {str(value) for value in vars(candidate).values()}
+            if not all(map(is_evaluator, trained)):
                 continue
             try:
                 yield bind_one(candidate, self.runtime)
-            except (ModelError, MissingDependencyError):
-                continue
-            if number == 0:
-                return
+                if number == 0:
+                    return
+            except (ModelError, MissingDependencyError) as error:
+                self._absent[text] = str(error)
+
+    def unanswered(self) -> Counter[str]:
+        """Return how many figures have no model or data here, by how to get them (empty: not known)."""
+        return Counter(
+            self._absent.get(figure.metric, "")
+            for figure in self.figures
+            if not self.metrics_of(figure) and (figure.metric or figure.needs)
+        )
 
     def jobs(self) -> dict[_Job, BoundMetric]:
         """Return the evaluations that the figures need, the cheapest first."""
@@ -272,11 +292,10 @@ class Reproduction:
             if not figure.measure.startswith("test ")
             for metric in self.metrics_of(figure)
         }
-        order = ["", "the paper's, or a package", *_STAND_INS]
+        order = ["", *_STAND_INS]
 
-        def cost(item: tuple[_Job, BoundMetric]) -> int:
-            name = item[1].metric.name
-            return order.index(_stand_in(item[1]) or (order[1] if name in _MODELS else ""))
+        def cost(item: tuple[_Job, BoundMetric]) -> tuple[int, bool]:
+            return order.index(_stand_in(item[1])), item[1].metric.name in _MODELS
 
         return dict(sorted(found.items(), key=cost))
 
@@ -338,46 +357,33 @@ class Reproduction:
         elif figure.needs:
             yield Answer(figure, differs=figure.needs)
         else:
+            file = f"benchmark/{figure.benchmark.removeprefix('robustgec:')}/para.txt"
+            differs = f"counted in `{file}` of HillZhang1999/RobustGEC"
             try:
-                counts = self._count_cases(figure.benchmark)
+                count = _count_cases(figure.benchmark, self.runtime)[figure.measure]
+                yield Answer(figure, count, differs=differs, own=True)
             except DataError as error:
                 yield Answer(figure, differs=f"data: {error}")
-            else:
-                file = f"benchmark/{figure.benchmark.removeprefix('robustgec:')}/para.txt"
-                differs = f"counted in `{file}` of HillZhang1999/RobustGEC"
-                yield Answer(figure, counts[figure.measure], differs=differs, own=True)
 
     def _answer(self, figure: Figure, metric: BoundMetric) -> Answer:
         result = self._results.get(_job(figure, metric), "not run yet")
         ours: float | str
         if figure.measure.startswith("test "):
-            ours, bounds = _test_result(metric, figure.measure.removeprefix("test "))
+            # The manifest has the result of a head on the test part of its training data.
+            measure = figure.measure.removeprefix("test ")
+            [results] = metric.packages[0].manifest["results"]["test"].values()
+            low, high = (results.get(f"{measure}_{end}") for end in ("low", "high"))
+            ours, bounds = results[measure], None if low is None else (low, high)
         elif isinstance(result, str):
             return Answer(figure, differs=result)
         else:
             ours, bounds = _read(figure.measure, result)
         others = list(_other_models(metric))
-        reason = _REASONS.get((figure.paper, figure.metric), "")
-        differs = "; ".join(filter(None, [*others, reason]))
-        return Answer(figure, ours, bounds, differs, own=not others)
-
-    def _count_cases(self, name: str) -> dict[str, float]:
-        """Return the counts of RobustGEC's Table 1, of the originals of a set of cases."""
-        if name not in self._counts:
-            pairs = [case.original for case in load_cases(name)]
-            sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-            wrong = np.array([pair.source != pair.target for pair in pairs])
-            words = [len(source.split()) for source in sources]
-            edits = bind_one("errant", self.runtime).statistics(
-                sources, {"targets": targets}, [[target] for target in targets]
-            )["targets"]["gold"]
-            self._counts[name] = {
-                "sentences": len(pairs),
-                "wrong sentences": int(wrong.sum()),
-                "mean length in words": float(np.mean(words)),
-                "mean number of errors": float(edits[wrong].mean()),
-            }
-        return self._counts[name]
+        answer = Answer(figure, ours, bounds, "; ".join(others), own=not others)
+        reason = _REASONS.get((figure.paper, figure.metric))
+        if reason and answer.state != "met":
+            return replace(answer, differs="; ".join([*others, reason]))
+        return answer
 
     def _protocol(self, job: _Job) -> Protocol:
         return Protocol(job.aggregation, job.ties, resamples=self.resamples)
@@ -386,9 +392,6 @@ class Reproduction:
         signature = metric.signature(_benchmark(job.benchmark).references)
         # The protocol names the treatment of ties.
         return key_of("reproduction", *job[:-1], signature, str(self._protocol(job)))
-
-
-# -- what answers a figure -------------------------------------------------------------------------
 
 
 def _job(figure: Figure, metric: BoundMetric) -> _Job:
@@ -412,6 +415,22 @@ def _benchmark(name: str) -> Benchmark:
         for annotator, column in enumerate(texts):
             column.append(by_annotator.get(annotator, source))
     return replace(benchmark, references=References.from_texts(*texts))
+
+
+@cache
+def _count_cases(name: str, runtime: Runtime) -> dict[str, float]:
+    """Return the counts of RobustGEC's Table 1, of the originals of a set of cases."""
+    pairs = [case.original for case in load_cases(name)]
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    wrong = np.array([pair.source != pair.target for pair in pairs])
+    errant = bind_one("errant", runtime)
+    statistics = errant.statistics(sources, {"": targets}, [[target] for target in targets])
+    return {
+        "sentences": len(pairs),
+        "wrong sentences": int(wrong.sum()),
+        "mean length in words": float(np.mean([len(source.split()) for source in sources])),
+        "mean number of errors": float(statistics[""]["gold"][wrong].mean()),
+    }
 
 
 def _record(job: _Job, metric: BoundMetric, protocol: Protocol, runtime: Runtime) -> dict[str, Any]:
@@ -458,14 +477,6 @@ def _read(
     return estimate["value"], None
 
 
-def _test_result(metric: BoundMetric, measure: str) -> tuple[float, tuple[float, float] | None]:
-    """Return the result of a head on the test part of its training data, as its manifest has it."""
-    [package] = metric.packages
-    [results] = package.manifest["results"]["test"].values()
-    low = results.get(f"{measure}_low")
-    return results[measure], None if low is None else (low, results[f"{measure}_high"])
-
-
 def _other_models(metric: BoundMetric) -> Iterator[str]:
     """Yield where a metric has another model than the paper's."""
     name = metric.metric.name
@@ -480,12 +491,6 @@ def _other_models(metric: BoundMetric) -> Iterator[str]:
     annotator = getattr(metric.metric, "annotator", USUAL)
     if annotator != USUAL:
         yield f"annotator `{annotator}`, not `{USUAL}`"
-
-
-def _trained_packages(metric: Metric) -> set[str]:
-    """Return which of the packages that `reproduce --train` trains a metric names."""
-    names = {package for packages in _TRAINED.values() for package in packages.values()}
-    return {str(value) for value in vars(metric).values()} & (names | _STUDIES.keys())
 
 
 def _stand_in(metric: BoundMetric) -> str:

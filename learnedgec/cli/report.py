@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,7 +17,14 @@ from typing import Any
 from jinja2 import Environment
 from jsonargparse import Namespace
 
-from learnedgec.analysis.reproduction import STATES, Answer, Figure, Reproduction, read_figures
+from learnedgec.analysis.reproduction import (
+    STATES,
+    Answer,
+    Figure,
+    Reproduction,
+    paper_files,
+    read_figures,
+)
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.main import main as run_command
 from learnedgec.data.benchmarks import load_benchmark
@@ -115,6 +122,10 @@ def run_report(arguments: Sequence[str]) -> None:
 # -- learnedgec reproduce ----------------------------------------------------------------------------
 
 
+# The figures that are met by the paper's own models, or by metrics that need none.
+_OWN = "met by the paper's models"
+
+
 def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
     """Return a row for each paper, with the number of figures in each state, and one for all.
 
@@ -131,7 +142,7 @@ def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
         states = Counter(answer.state for answer in chosen)
         own = sum(answer.own for answer in chosen if answer.state == "met")
         of_states = {state: states[state] for state in STATES}
-        rows.append({"paper": paper, "figures": len(chosen), **of_states, "met, own model": own})
+        rows.append({"paper": paper, "figures": len(chosen), **of_states, _OWN: own})
     return rows
 
 
@@ -162,13 +173,13 @@ def _shown(answer: Answer) -> str:
     return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
 
 
-def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> str:
+def page(paper: str, answers: Sequence[Answer], command: str) -> str:
     """Return a paper's page, by the template `reproduce.md`.
 
     Args:
         paper: its name.
         answers: its figures with ours.
-        dtype: the precision of the models.
+        command: the command that writes the page.
     """
     [summary] = counts(answers)
     del summary["paper"]
@@ -181,7 +192,7 @@ def page(paper: str, answers: Sequence[Answer], dtype: str = "float32") -> str:
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(template).render(
         paper=paper,
-        dtype=dtype,
+        command=command,
         summary=summary,
         sources=dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source),
         tables=rows,
@@ -213,8 +224,7 @@ class _Figures:
         train: train the papers' own evaluators first (SOME's regressors, IMPARA's estimator, on BERT-base)
             where they are not there; hours on one GPU. IMPARA needs data/conll13.m2, which NUS provides.
         estimate: say how long it takes, and stop.
-        pages: folder for a page of each paper (default: docs/results where whole papers are reproduced by the
-            metrics that they name, else none).
+        pages: folder for a page of each paper with all its figures (default: none is written).
     """
 
     table: list[str] | None = None
@@ -229,16 +239,19 @@ def run_reproduce(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "reproduce",
         "Compute every figure of papers' tables beside the published one: met (within .005), near (within "
-        ".05), not met, or what it needs. Results are cached, so a run that was stopped goes on.",
+        ".05), not met, or what it needs. Results are cached, so a run that was stopped goes on. Papers: "
+        f"{', '.join(paper_files())}; all: every one of them.",
         common="papers table with_metric estimate pages cache_dir jobs format out",
     )
-    parser.add_argument("papers", nargs="+", metavar="PAPER", help="gong2022, …, or all")
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help="names of papers, or all")
     flags.add_fields(parser, _Figures, title="figures")
     flags.add_runtime(parser)
     flags.add_fields(parser, flags.Resampling)
     output.add_output_flags(parser)
     words = ["--with-metric" if word == "--with" else word for word in arguments]
     options = output.with_format(parser.parse_args(words))
+    if not options.papers:
+        raise InputError(f"no paper is named; name some of {', '.join(paper_files())}, or all.")
     own = dict(_own_metric(item) for item in options.with_metric or ())
     options.cache_dir = options.cache_dir or str(cache_folder() / "reproduce")
     figures = [
@@ -250,22 +263,23 @@ def run_reproduce(arguments: Sequence[str]) -> None:
         _train(figures, options)
     reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples or 200)
     total, pending = len(reproduction.jobs()), len(reproduction.pending())
+    unanswered = reproduction.unanswered()
+    for reason, count in unanswered.items():
+        if reason:
+            output.notice(f"{count} of the figures have no model here: {reason}")
     output.remark(
-        f"{len(reproduction.figures)} figures need {total} evaluations; {total - pending} are cached, the "
-        f"other {pending} take about {reproduction.seconds() / 60:.0f} minutes on two cores.",
+        f"Figures: {len(figures)}, of which {sum(unanswered.values())} need a model or data that are not "
+        f"here. Evaluations: {total}, of which {total - pending} are cached; the rest takes about "
+        f"{reproduction.seconds() / 60:.0f} min on two cores.",
         options,
     )
     if options.estimate:
         return
-    pages = options.pages or ("" if own or options.table else "docs/results")
-    # A run that is stopped writes what it has.
-    try:
-        for number, done in enumerate(reproduction.run(), 1):
-            output.remark(f"{number} of {pending}: {done}", options)
-    finally:
-        answers = reproduction.answers()
-        if pages:
-            _write_pages(Path(pages), answers, options)
+    for number, done in enumerate(reproduction.run(), 1):
+        output.remark(f"{number} of {pending}: {done}", options)
+    answers = reproduction.answers()
+    if options.pages:
+        _write_pages(Path(options.pages), answers, options)
     _emit_answers(answers, options)
 
 
@@ -276,7 +290,7 @@ def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
         {"paper": answer.figure.paper, **row}
         for answer, row in zip(answers, rows_of(answers), strict=True)
     ]
-    # The figures of several papers are only in their pages.
+    # The figures of several papers are many.
     short = summary if len(summary) > 1 else rows
     output.emit(
         rows,
@@ -285,18 +299,22 @@ def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
         caption="Published figures and ours.",
         table_rows=short,
         groups=("paper", "table"),
-        conclusions=[
-            ", ".join(f"{count} {name}" for name, count in summary[-1].items() if name != "paper")
-        ],
+        conclusions=[_summed(summary[-1])],
     )
+
+
+def _summed(row: Mapping[str, Any]) -> str:
+    """Return a row of `counts` as a sentence."""
+    states = ", ".join(f"{row[state]} {state}" for state in STATES if row[state])
+    return f"{row['figures']} figures: {states}. {_OWN[0].upper()}{_OWN[1:]}: {row[_OWN]}."
 
 
 def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) -> None:
     """Write a page of each paper into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    papers = groupby(answers, key=lambda answer: answer.figure.paper)
-    for paper, of_paper in papers:
-        write_text(folder / f"{paper}.md", page(paper, list(of_paper), options.dtype))
+    dtype = "" if options.dtype == "float32" else f" --dtype {options.dtype}"
+    for paper, of_paper in groupby(answers, key=lambda answer: answer.figure.paper):
+        command = f"learnedgec reproduce {paper}{dtype} --pages {folder}"
+        write_text(folder / f"{paper}.md", page(paper, list(of_paper), command))
         output.tell_written([folder / f"{paper}.md"], options)
 
 

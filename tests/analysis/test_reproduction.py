@@ -17,6 +17,7 @@ from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
 from learnedgec.cli.report import counts, page
 from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.evaluators import packages
 from learnedgec.runtime.runtime import Runtime
 
 HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
@@ -84,10 +85,11 @@ def test_every_state(papers: Callable[..., None]) -> None:
         "needs MODEL": 2,
         "needs data": 1,
         "not at hand": 1,
-        "not run": 0,
-        "met, own model": 2,
+        "met by the paper's models": 2,
     }
-    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in page("mine", answers)
+    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in page(
+        "mine", answers, "reproduce mine"
+    )
     # A second run has nothing to compute.
     again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
     assert not again.pending()
@@ -162,18 +164,26 @@ def test_the_command_takes_own_metrics_and_writes_pages(
         assert main([*words, *further]) == code
         return capsys.readouterr()
 
-    assert "2 figures need 2 evaluations; 0 are cached" in printed("--estimate")[1]
+    estimate = "2, of which 0 are cached; the rest takes about 0 min on two cores."
+    assert estimate in printed("--estimate")[1]
     out, _ = printed("--with", "gleu=green", "--format", "csv")
     assert len(out.splitlines()) == 2
-    assert not Path("docs").exists()
-    printed()
-    assert "## Table 2" in Path("docs/results/mine.md").read_text(encoding="utf-8")
+    before = set(Path().rglob("*"))
+    out, _ = printed()
+    assert "2 figures: 1 near, 1 not met. Met by the paper's models: 0." in out
+    assert not {path for path in set(Path().rglob("*")) - before if "cache" not in path.parts}
+    printed("--pages", "own", "--dtype", "bfloat16")
+    text = Path("own/mine.md").read_text(encoding="utf-8")
+    assert "## Table 2" in text
+    assert "Written by `learnedgec reproduce mine --dtype bfloat16 --pages own` from" in text
+    assert main(["reproduce"]) == 2
+    assert "no paper is named; name some of mine, or all." in capsys.readouterr().err
     assert "no table is named '3'" in printed("--table", "3", code=2)[1]
     assert "--with gleu is not NAME=METRIC" in printed("--with", "gleu", code=2)[1]
 
 
-def test_a_run_that_is_stopped_writes_what_it_has(
-    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_is_stopped_writes_nothing_and_goes_on(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     papers(
         mine="1,GLEU,a,0.9,gleu,sample,EW,mean pearson,,\n1,GREEN,a,0.9,green,sample,EW,mean pearson,,\n"
@@ -186,14 +196,41 @@ def test_a_run_that_is_stopped_writes_what_it_has(
         return compute(job, *rest)
 
     monkeypatch.setattr(reproduction, "_record", stop_at_the_second)
-    words = ["reproduce", "mine", "--resamples", "9", "--cache-dir", "cache", "--dtype", "bfloat16"]
+    words = ["reproduce", "mine", "--resamples", "9", "--cache-dir", "cache", "--pages", "own"]
     assert main(words) == 130
-    text = Path("docs/results/mine.md").read_text(encoding="utf-8")
-    assert "`learnedgec reproduce mine --dtype bfloat16`" in text
-    assert [line.split(" | ")[4] for line in text.splitlines() if "| a | 0.9 |" in line] == [
-        "not met",
-        "not run",
-    ]
+    assert not Path("own").exists()
+    assert main([*words, "--estimate"]) == 0
+    assert "Evaluations: 2, of which 1 are cached" in capsys.readouterr().err
+
+
+def test_it_says_what_to_fetch(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "_places", lambda _: iter(()))
+    some = "some(weights=(1, 1, 1))"
+    papers(
+        mine=f'1,SOME,a,0.9,"{some}",sample,EW,mean pearson,,\n'
+        f'1,SOME,b,0.9,"{some}",sample,EW,mean spearman,,\n'
+        "1,GLEU,a,0.9,gleu,sample,EW,mean pearson,,\n2,GPT-4,f,0.5,,,,,MODEL: GPT-4,\n"
+    )
+    assert main(["reproduce", "mine", "--estimate", "--cache-dir", "cache"]) == 0
+    said = capsys.readouterr().err
+    assert "2 of the figures have no model here: some" in said
+    assert "run: learnedgec evaluators fetch joint-mpnet-3." in said
+    assert "Figures: 4, of which 3 need a model or data that are not here. Evaluations: 1, " in said
+
+
+def test_a_figure_that_is_met_needs_no_reason(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(reproduction._REASONS, ("mine", "gleu"), "GLEU differs")
+    [entry] = evaluate("gleu", load_benchmark("sample"), human="EW", sentinels=False).metrics
+    r = entry.estimates["pearson"].value
+    gleu = "gleu,sample,EW,mean pearson,,"
+    papers(mine=f"1,GLEU,a,{r:.3f},{gleu}\n1,GLEU,b,{r - 0.04:.3f},{gleu}\n")
+    work = Reproduction(read_figures(["mine"]), resamples=9)
+    assert len(list(work.run())) == 1
+    assert [answer.differs for answer in work.answers()] == ["", "GLEU differs"]
 
 
 @pytest.mark.filterwarnings("ignore:the spaCy package")

@@ -56,7 +56,9 @@ def test_rows_of_trained_evaluators_count_as_the_study_s_own(
         (tmp_path / "configs" / f"{name}.yaml").write_text(text)
     shutil.copy(SAMPLE_FOLDER / "gold.m2", tmp_path / "data" / "conll13.m2")
 
-    words = "reproduce yoshimura2020 --resamples 9 --cache-dir cache --format csv --quiet"
+    words = (
+        "reproduce yoshimura2020 --resamples 9 --cache-dir cache --pages pages --format csv --quiet"
+    )
     assert main(words.split()) == 0
     printed = capsys.readouterr().out
     assert re.search(r"SOME,r,0\.975,.*`joint-mpnet-3`, not three", printed)
@@ -67,7 +69,7 @@ def test_rows_of_trained_evaluators_count_as_the_study_s_own(
     assert re.search(r"1,fluency,r,0\.7,.*,(met|near|not met),–\n", out)
     assert re.search(r"1,IMPARA,r,0\.9,.*`impara`, not an estimator", out)
     assert re.search(r"1,existing,r,0\.9,.*,`some-existing-fluency`\n", out)
-    page = Path("docs/results/yoshimura2020.md").read_text(encoding="utf-8")
+    page = Path("pages/yoshimura2020.md").read_text(encoding="utf-8")
     assert re.search(r"\| SOME \| r \| 0\.975 \| .* \| (met|near|not met) \| – \|", page)
     # What has been trained is not trained again.
     monkeypatch.setattr(report, "run_command", lambda _: pytest.fail("trained again"))

@@ -11,6 +11,7 @@ from learnedgec.data.benchmarks.ranked import SEEDA_SETS, gjg15, jfleg, peet, se
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, of_table, swedish, tmu_gfm
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
+from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.sentences import Columns, Rows
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.files import check_no_path, local_path
@@ -113,7 +114,8 @@ def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmar
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is from another installed package and cannot be loaded.
-        InputError: two words choose the same thing, or the path does not exist or cannot be used.
+        InputError: two words choose the same thing, the path does not exist or cannot be used, or the name is
+            that of another dataset.
         DataError: the dataset is not available.
 
     Example:
@@ -131,6 +133,9 @@ def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmar
         return half(benchmark, part) if part else benchmark
     if head not in REGISTRY:
         check_no_path(head)
+        if head != "seeda" and head in DATASETS:
+            known = ", ".join(sorted(BENCHMARKS))
+            raise InputError(f"{head} is a dataset, but no benchmark; the benchmarks are {known}.")
     if columns:
         raise InputError(f"columns are those of a table, and {name} is not the file of one.")
     head = REGISTRY.spelt(head)

@@ -118,6 +118,11 @@ def test_a_system_is_not_its_own_reference_unless_there_is_no_other() -> None:
         ("JFLEG", InputError, "write jfleg:FOLDER"),
         ("seeda:+fluency", UnknownNameError, "did you mean 'seeda-"),
         ("gjg14", UnknownNameError, r"did you mean 'gjg15'\?"),
+        (
+            "pillars",
+            InputError,
+            "pillars is a dataset, but no benchmark; the benchmarks are autojqe,",
+        ),
         ("seeda-s:+fluent", UnknownNameError, r"did you mean '\+fluency'\?"),
         ("seeda-s:base:all", InputError, "gives both 'base' and 'all'"),
     ],
