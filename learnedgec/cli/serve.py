@@ -79,6 +79,7 @@ def run_serve(arguments: Sequence[str]) -> None:
 # -- learnedgec judge --------------------------------------------------------------------------------
 
 _NEW = ("src", "hyp", "ref", "gold", "jsonl")
+_NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
 
 
 @dataclass
@@ -128,6 +129,8 @@ def run_judge(arguments: Sequence[str]) -> None:
     flags.add_fields(parser, StudySettings, title="study")
     flags.add_fields(parser, _Page, title="page")
     options = parser.parse_args(arguments)
+    if not options.status:
+        flags.check_absent(options, ("json", "notes"), "they are about what --status prints")
     if options["import"]:
         _import(options)
         return
@@ -160,6 +163,7 @@ def _import(options: Namespace) -> None:
 
     if len(options.names) != 1:
         raise InputError("--import adds judgements to a study or a benchmark; name its folder.")
+    flags.check_absent(options, _NOT_IMPORTED, "--import adds judgements and does nothing else")
     numbered = read_lines(options.src) if options.src else None
     for path in options["import"]:
         done = import_judgements(options.names[0], path, numbered)

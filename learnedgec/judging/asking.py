@@ -359,14 +359,14 @@ def _choose(
     size = min(settings.sentences, len(useful))
     if size < min(settings.sentences, len(sources)):
         nothing = "no edits" if settings.task == "edits" else "equal outputs"
-        left_out = (
-            (len(counts) - len(useful), f"have {nothing}"),
-            (len(sources) - len(counts), "repeat another one and its outputs"),
-        )
-        reasons = " and ".join(f"{count} {reason}" for count, reason in left_out if count)
+        left_out = {
+            nothing: len(counts) - len(useful),
+            "repetitions of a sentence and its outputs": len(sources) - len(counts),
+        }
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in left_out.items() if count)
         warn_of_inputs(
             InputWarning(
-                f"of {len(sources)} sentences, {reasons}; the study asks about the other {size}."
+                f"the study asks about {size} of {len(sources)} sentences; left out: {reasons}."
             )
         )
     chosen = sorted(random.permutation(useful)[:size].tolist())

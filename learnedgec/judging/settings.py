@@ -43,11 +43,17 @@ class Answer:
         """Raise `InputError` unless this answers an item with so many texts and edits."""
         if max(len(self.skip), len(self.comment)) > 4000:
             raise InputError("a reason or comment is longer than 4,000 characters; shorten it.")
-        given = bool(self.ranks or self.bad or self.values or self.edits)
+        fields = {"ranks": self.ranks or self.bad, "values": self.values, "edits": self.edits}
+        given = [name for name, value in fields.items() if value]
         if self.skip:
             if given:
                 raise InputError("the item is skipped and answered; do one of them.")
             return
+        wanted = {"ratings": "values", "edits": "edits"}.get(settings.task, "ranks")
+        if others := [name for name in given if name != wanted]:
+            raise InputError(
+                f"an answer has {' and '.join(others)}, and the task {settings.task} takes {wanted}."
+            )
         if settings.task in ("pairs", "ranking"):
             if len(self.ranks) != texts or not all(1 <= rank <= texts for rank in self.ranks):
                 raise InputError(

@@ -120,6 +120,11 @@ def test_a_study_keeps_its_texts_and_settings(run: Any) -> None:
     assert (
         "--out is the folder of a new study, and mystudy is a study; leave it out, and write" in err
     )
+    for options, message in (
+        ("--json", "they are about what --status prints; leave out --json and --notes"),
+        ("--import new.csv --status", "--import adds judgements and does nothing else; leave out"),
+    ):
+        assert message in run(f"judge mystudy {options}", code=2).err
     run("judge mystudy --status")
     # Each of the 4 sentences has 4 outputs at most.
     many = run(f"{new.replace('mystudy', 'all')} --sentences 4 --questions 99 --status").err

@@ -349,7 +349,12 @@ def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> 
         ),
         ("a.csv", "id,better,worse\n0,good,nobody\n", UnknownNameError, "nobody"),
         ("a.csv", "id,better,worse\n99,good,fair\n", FormatError, "a number from 0 to 23"),
-        ("a.csv", "id,system,fluency\n0,good,3\n", InputError, "one rank from 1 to 1"),
+        (
+            "a.csv",
+            "id,system,fluency\n0,good,3\n",
+            InputError,
+            "has values, and the task pairs takes",
+        ),
         (
             "a.xml",
             '<r><ranking-item src-id="24"><translation rank="1" system="good"/></ranking-item></r>',
