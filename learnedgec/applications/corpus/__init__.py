@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from learnedgec.applications.corpus.reading import Corpus, CorpusBlock
 from learnedgec.data.references import Reference, References
 from learnedgec.data.tables import plain
 from learnedgec.data.text import read_json, write_json, write_jsonl
-from learnedgec.errors import ConfigError, InputError, collected
+from learnedgec.errors import ConfigError, InputError, check_choice, collected
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
@@ -278,11 +278,13 @@ def score_corpus(
         allow_failures: return the scores of the other blocks if some cannot be scored.
 
     Raises:
-        ConfigError: the folder belongs to another run.
+        ConfigError: the folder belongs to another run, or there is no such format of sentences.
         InputError: a metric needs references and there are none, or it cannot score in blocks; or a block
             could not be scored, after all others have been.
         ModelError: a model does not exist.
     """
+    if sentences is not None:
+        check_choice("sentences", sentences, get_args(SentenceFormat))
     folder = Path(folder).absolute()
     quiet = dataclasses.replace(runtime, progress=False).bound()
     bound = [dataclasses.replace(metric, runtime=quiet) for metric in bind(metrics, quiet)]

@@ -186,6 +186,8 @@ def test_a_folder_is_of_one_run(
         pytest.raises(ConfigError, match="holds a run with other input"),
     ):
         score_corpus([metric], other, tmp_path / "run")
+    with pytest.raises(ConfigError, match="sentences is 'csv'; one of jsonl, parquet was expected"):
+        score_corpus([metric], corpus, tmp_path / "run", sentences="csv")  # type: ignore[arg-type]
 
 
 def test_bad_input_is_refused_before_any_block(
