@@ -327,8 +327,9 @@ def read_records(
     else:
         kind = type(table).__name__
         rows = enumerate(rows_of(table, kind), 1)
-        records = _checked(((f"{kind}, row {number}", row) for number, row in rows), needed)
+        records = ((f"{kind}, row {number}", row) for number, row in rows)
     for place, record in records:
+        check_required(place, record, needed)
         yield place, renamed(record, columns)
 
 
@@ -361,22 +362,13 @@ def _records(
     name = os.fspath(path)
     if name == "-" or suffix(path) == ".jsonl":
         lines = enumerate(iterate_jsonl(path), 1)
-        yield from _checked(((f"{name}:{line}", record) for line, record in lines), required)
+        yield from ((f"{name}:{line}", record) for line, record in lines)
     elif has_objects(path):
         table = (_parquet_table if suffix(path) == ".parquet" else _dataset)(name)
         check_columns(name, table.column_names, required, known)
         yield from ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
     else:
         yield from read_table(path, required=required, known=known)
-
-
-def _checked(
-    records: Iterable[tuple[str, dict[str, Any]]], required: Sequence[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield records, each of which must have these columns."""
-    for place, record in records:
-        check_required(place, record, required)
-        yield place, record
 
 
 def _parquet_table(name: str) -> datasets.Dataset:

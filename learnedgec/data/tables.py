@@ -16,7 +16,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -276,12 +276,12 @@ def check_columns(
         warn_of_inputs(InputWarning(f"{place}: columns that are not read: {shown}."))
 
 
-def check_required(place: str, columns: Iterable[str], required: Iterable[str]) -> None:
+def check_required(place: str, columns: Collection[str], required: Iterable[str]) -> None:
     """Raise `FormatError` if a required column, or key of a record, is missing; see `check_columns`."""
-    found = list(filter(None, columns))
-    if missing := [column for column in required if column not in found]:
+    if missing := [column for column in required if column not in columns]:
+        found = ", ".join(filter(None, columns))[:200]
         raise FormatError(
-            f"{place}: no column {missing[0]!r}; found {', '.join(found)[:200] or 'nothing'}. Rename a "
+            f"{place}: no column {missing[0]!r}; found {found or 'nothing'}. Rename a "
             "column, or say what it is called ",
             hint=f"by columns={{{missing[0]!r}: NAME}}.",
             flag="by --columns, or under data.columns of a training configuration.",

@@ -47,7 +47,7 @@ def write(path: Path, text: str) -> Path:
          [Rating("A b .", "A, b .", {"grammaticality": 3.5, "fluency": 2.0}, "one", "A b ."),
           Rating("A b .", "", {"grammaticality": 1.0}, "two", "A b .")]),
         (load_ratings, "a.tsv", "hypothesis\tscore\nC d .\t0\n",
-         [Rating("", "C d .", {"score": 0.0}, group="C d .")]),
+         [Rating("", "C d .", {"score": 0.0})]),
         (load_ratings, "a.jsonl", '{"hypothesis": "C .", "source": "D .", "group": "g", "fluency": 4}\n',
          [Rating("D .", "C .", {"fluency": 4.0}, group="g")]),
         (read_cases, "para.txt", f"{BLOCK}\n{BLOCK}\n", [CASE, CASE]),
