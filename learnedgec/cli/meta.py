@@ -277,24 +277,30 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     if leader is None or not leader.sentinel:
         return ""
     short = short_labels([entry.metric for entry in evaluation.metrics])
+    estimates = {entry.metric: entry.estimates[measure] for entry in evaluation.metrics}
     cells = {
-        entry.metric: f"{short[entry.metric]} {_cell(entry.estimates[measure], over, _mark(entry))}"
+        entry.metric: f"{short[entry.metric]} {_cell(estimates[entry.metric], over, _mark(entry))}"
         for entry in evaluation.metrics
     }
-    estimate = evaluation.metrics[0].estimates[measure]
+    estimate, sentinel = estimates[leader.metric], cells[leader.sentinel]
+    best = [
+        entry.metric
+        for entry in evaluation.metrics
+        if not entry.sentinel and estimates[entry.metric].value == estimate.value
+    ]
+    named = listed([cells[metric] for metric in best])
+    if estimate.value > estimates[leader.sentinel].value:
+        verb = "metrics are" if len(best) > 1 else "metric is"
+        said = f"the best {verb} {named}, and the best sentinel is {sentinel}."
+    else:
+        said = f"no metric is better than the best sentinel, {sentinel}; the nearest: {named}."
     alike = [
         f"{short[rival]} ({format_p_value(p_value, level)})"
         for rival, p_value in leader.p_values.items()
-        if not is_significant(p_value, level)
+        if not is_significant(p_value, level) and rival not in best
     ]
-    return (
-        f"{where}: by {measure_name(measure)}, the best metric is "
-        f"{cells[leader.metric]}, and the best sentinel is {cells[leader.sentinel]}."
-    ) + (
-        f" {estimate.count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
-        if alike
-        else ""
-    )
+    told = f" {count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
+    return f"{where}: by {measure_name(measure)}, {said}{told if alike else ''}"
 
 
 def _cell(estimate: Measurement, over: str, mark: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -75,14 +76,47 @@ def test_few_comparisons_cannot_tell_metrics_apart(run: Any) -> None:
     command = "meta --benchmark mine --metric 'gleu(iterations=5)' m2 green --human EW"
     printed = run(f"{command} --notes")
     # gleu is better than the edit count on each of the six sentences where they differ: 3 · 2/2^6.
-    assert (
-        "39 comparisons cannot tell gleu from m2 (p = 1), green (p = 1) and edit-count (p = .094)."
-        in " ".join(printed.out.split())
-    )
+    prose = " ".join(printed.out.split())
+    assert "the best metrics are gleu 0.821 [0.64, 0.92] and green 0.821 [0.64, 0.92], and" in prose
+    assert "39 comparisons cannot tell gleu from m2 (p = 1) and edit-count (p = .094)." in prose
     assert "\nEW: expected wins, a human score" in printed.out
     assert "\ncannot tell A from B: " in printed.out
     (evaluation,) = run(f"{command} --format json").json["evaluations"]
     assert evaluation["leaders"]["sentence_accuracy"]["sentinel"] == "edit-count"
+
+
+def test_a_metric_below_chance_is_not_called_the_best(run: Any) -> None:
+    shutil.copytree(SAMPLE_FOLDER, "mine")
+    rankings = Path("mine/rankings.csv")
+    swapped = rankings.read_text("utf-8").replace("better,worse", "worse,better", 1)
+    rankings.write_text(swapped, "utf-8")
+    gleu = "'gleu(iterations=5)'"
+    alike = "\"ensemble('gleu(iterations=5)'=1)\""
+    command = f"--metric {gleu} {alike} m2 --human EW --measure sentence_accuracy"
+    out = " ".join(run(f"meta --benchmark mine {command}").out.split())
+    assert "the best metric" not in out
+    said = "mine, EW: by sentence accuracy, no metric is better than the best sentinel, {} 0."
+    assert any(said.format(sentinel) in out for sentinel in ("random", "length"))
+    cells = r"gleu 0\.163 \[0\.13, 0\.20\] and ensemble 0\.163 \[0\.13, 0\.20\]"
+    assert re.search(rf"; the nearest: {cells}\. 313 comparisons cannot tell gleu from m2 \(p", out)
+    # Two metrics that agree equally are both the best.
+    out = " ".join(run(f"meta --benchmark sample {command}").out.split())
+    cell = r"0\.837 \[[^]]*\]"
+    best = rf"the best metrics are gleu {cell} and ensemble {cell}, and the best sentinel is edit-count"
+    assert re.search(best, out)
+    assert "cannot tell gleu from m2 (p" in out
+
+
+def test_a_folder_without_references_may_get_some(run: Any) -> None:
+    shutil.copytree(SAMPLE_FOLDER, "mine")
+    for file in Path("mine").glob("ref*.txt"):
+        file.unlink()
+    Path("mine/gold.m2").unlink()
+    needed = "gleu needs references and the benchmark {} has none; choose another metric or another benchmark"
+    write = ", or write one reference a line to mine/ref0.txt."
+    for name in ("mine", "mine:dev"):
+        said = run(f"meta --benchmark {name} --metric gleu", code=2).err
+        assert f"{needed.format(name)}{write}" in said
 
 
 def test_two_systems_and_four_comparisons_say_nothing(run: Any) -> None:

@@ -34,6 +34,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.counts import Random
 from learnedgec.metrics.scores import SENTINELS, is_sentinel
+from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, contamination, count_tuned_on, shared_statistics
 from learnedgec.stats.correlation import (
@@ -275,9 +276,12 @@ def _notices(
 def check_references(metric: NamedMetric, benchmark: Benchmark) -> None:
     """Raise `InputError` if a metric needs references and the benchmark has none."""
     if metric.metric.needs_references and benchmark.references is None:
+        folder = local_path(benchmark.name) or local_path(benchmark.name.rpartition(":")[0])
+        own = folder is not None and folder.is_dir()
+        add = f", or write one reference a line to {folder}/ref0.txt" if own else ""
         raise InputError(
             f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
-            "metric or another benchmark."
+            f"metric or another benchmark{add}."
         )
 
 
