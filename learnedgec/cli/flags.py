@@ -45,6 +45,7 @@ _FLAGS = {
     "ref": ("-r", "--ref"),
     "metric": ("-m", "--metric"),
     "jsonl": ("--jsonl", "--table"),
+    "with_metric": ("--with-metric", "--with"),
 }
 
 

@@ -248,8 +248,7 @@ def run_reproduce(arguments: Sequence[str]) -> None:
     flags.add_runtime(parser)
     flags.add_fields(parser, flags.Resampling)
     output.add_output_flags(parser)
-    words = ["--with-metric" if word == "--with" else word for word in arguments]
-    options = output.with_format(parser.parse_args(words))
+    options = output.with_format(parser.parse_args(arguments))
     if not options.papers:
         raise InputError(f"no paper is named; name some of {', '.join(paper_files())}, or all.")
     own = dict(_own_metric(item) for item in options.with_metric or ())
