@@ -16,6 +16,7 @@ from typing import Any
 
 from jinja2 import Environment
 from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.reproduction import (
     STATES,
@@ -225,6 +226,7 @@ class _Figures:
             where they are not there; hours on one GPU. IMPARA needs data/conll13.m2, which NUS provides.
         estimate: say how long it takes, and stop.
         pages: folder for a page of each paper with all its figures (default: none is written).
+        resamples: number of bootstrap resamples.
     """
 
     table: list[str] | None = None
@@ -232,6 +234,7 @@ class _Figures:
     train: bool = False
     estimate: bool = False
     pages: str | None = None
+    resamples: PositiveInt = 200
 
 
 def run_reproduce(arguments: Sequence[str]) -> None:
@@ -246,7 +249,6 @@ def run_reproduce(arguments: Sequence[str]) -> None:
     parser.add_argument("papers", nargs="*", metavar="PAPER", help="names of papers, or all")
     flags.add_fields(parser, _Figures, title="figures")
     flags.add_runtime(parser)
-    flags.add_fields(parser, flags.Resampling)
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
     if not options.papers:
@@ -260,7 +262,7 @@ def run_reproduce(arguments: Sequence[str]) -> None:
     ]
     if options.train:
         _train(figures, options)
-    reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples or 200)
+    reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples)
     total, pending = len(reproduction.jobs()), len(reproduction.pending())
     unanswered = reproduction.unanswered()
     for reason, count in unanswered.items():
