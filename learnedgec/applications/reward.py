@@ -159,7 +159,7 @@ class MeaningPenalty:
         [0.0, -0.5, -6.0]
     """
 
-    metric: AnyMetric = "head(model='open-mpnet', name='meaning')"
+    metric: AnyMetric = "head[open-mpnet.meaning]"
     weight: float = 3.0
     slack: float = 2.0
     negation: float = 6.0

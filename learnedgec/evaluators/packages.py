@@ -250,7 +250,7 @@ class Package:
                 raise ModelError(
                     f"the evaluator {self.name} has the heads {', '.join(names)} but not {output}, "
                     "which this metric reads; name an evaluator that has it, or score a head by itself: "
-                    f"head(model={self.name!r}, name={names[0]!r})."
+                    f"{output_metric(self.name, names[0])}."
                 )
 
     def doubts(self, outputs: Sequence[str]) -> list[str]:
@@ -335,6 +335,22 @@ def output_names(description: Mapping[str, Any]) -> list[str]:
         ['quality', 'capitals', 'both']
     """
     return list(dict.fromkeys([*description["heads"], *(description.get("sums") or {})]))
+
+
+# The name of an evaluator, or of an evaluator and its output, that can stand in brackets.
+EVALUATOR = re.compile(r"\w[\w.+-]*")
+
+
+def output_metric(model: str, output: str) -> str:
+    """Return the name of an evaluator's output as a metric, in brackets where that can be read.
+
+    Example:
+        >>> output_metric("mine", "fluency"), output_metric("org/mine", "fluency")
+        ('head[mine.fluency]', "head(model='org/mine', name='fluency')")
+    """
+    if EVALUATOR.fullmatch(f"{model}.{output}") and "." not in output:
+        return f"head[{model}.{output}]"
+    return f"head(model={model!r}, name={output!r})"
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:

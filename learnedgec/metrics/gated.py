@@ -120,7 +120,7 @@ class Some(GatedMetric):
     `some(grammaticality='gfm-models/grammer', fluency='gfm-models/fluency', meaning='gfm-models/meaning')`;
     if they hold only pickles, `Runtime(allow_pickle=True)` loads these. Inputs are truncated to the package's
     maximum length, 128 tokens in the official release. To use an output with another name, or a sum of
-    several, name it as a metric: `some(meaning="head(model='mine', name='adequacy')")`.
+    several, name it as a metric: `some(meaning="head[mine.adequacy]")`.
 
     Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
     Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned at the sentence

@@ -19,10 +19,15 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
-from learnedgec.evaluators.packages import Package, open_package
+from learnedgec.evaluators.packages import (
+    EVALUATOR,
+    Package,
+    open_package,
+    output_metric,
+)
 from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.registry import EVALUATOR
+from learnedgec.metrics.registry import output_metrics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -113,8 +118,8 @@ class Head(LearnedMetric):
     that range. Any output of the package can be named: a head, by its name in the training configuration, or
     one of its `sums`. The system score is the mean over sentences.
 
-    The name of a metric may give one head as `name='adequacy'`, as in `head(model='mine', name='adequacy')`,
-    and a sum as `weights={'adequacy': 0.7, 'fluency': 0.3}`.
+    The name of a metric may give one head in brackets or by `name`, as in `head[mine.adequacy]` and
+    `head(model='org/mine', name='adequacy')`, and a sum as `weights={'adequacy': 0.7, 'fluency': 0.3}`.
 
     Attributes:
         model: name, directory or hub id (`org/name@revision`) of an evaluator package.
@@ -128,6 +133,7 @@ class Head(LearnedMetric):
     """
 
     name: ClassVar[str] = "head"
+    evaluator_parameter: ClassVar[str] = "output"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
     model: str = RELEASED
     heads: tuple[str, ...] = ()
@@ -137,8 +143,8 @@ class Head(LearnedMetric):
         size = len(self.heads)
         if not size or len(set(self.heads)) < size:
             raise ParameterError(
-                f"head: name an output of the evaluator, such as head(model={self.model!r}, "
-                "name='quality'), or several of them, each once."
+                "head: name an output of the evaluator, such as "
+                f"{output_metric(self.model, 'quality')}, or several of them, each once."
             )
         if not self.weights:
             object.__setattr__(self, "weights", (1 / size,) * size)
@@ -148,16 +154,31 @@ class Head(LearnedMetric):
 
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields `heads` and `weights` for `name='adequacy'` or `weights={'adequacy': 0.7, …}`.
+        """Return the fields for `[mine.adequacy]`, `name='adequacy'` or `weights={'adequacy': 0.7, …}`.
 
         Raises:
-            ParameterError: the outputs are named in two ways.
+            ParameterError: the outputs are named in two ways, or the brackets name none.
         """
         expanded = dict(parameters)
         weights = expanded.get("weights")
-        ways = ["name" in expanded, "heads" in expanded, isinstance(weights, Mapping)]
+        ways = [
+            "output" in expanded,
+            "name" in expanded,
+            "heads" in expanded,
+            isinstance(weights, Mapping),
+        ]
         if sum(ways) > 1:
-            raise ParameterError("head: name the outputs once: by name, heads or weights.")
+            raise ParameterError(
+                "head: name the outputs once: in brackets, or by name, heads or weights."
+            )
+        if "output" in expanded:
+            package, _, output = (named := expanded.pop("output")).rpartition(".")
+            if not package or "model" in expanded:
+                outputs = output_metrics(named) or f"head[{named}.quality]"
+                raise ParameterError(
+                    f"head[{named}]: an evaluator and its output were expected, such as {outputs}."
+                )
+            expanded |= {"model": package, "name": output}
         if "name" in expanded:
             expanded["heads"] = (expanded.pop("name"),)
         if isinstance(weights, Mapping):
@@ -168,7 +189,7 @@ class Head(LearnedMetric):
     def label(self) -> str:
         """The short name: the model, and its head or heads."""
         if self.weights == (1.0,):
-            return f"{self.name}(model={self.model!r}, name={self.heads[0]!r})"
+            return output_metric(self.model, self.heads[0])
         return f"{self.name}(model={self.model!r}, weights={self._head_weights!r})"
 
     def compute(

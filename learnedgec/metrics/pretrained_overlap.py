@@ -53,7 +53,7 @@ class WeightedOverlap(EditOverlap):
         level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
             of summed weights.
         scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
-            text), or a metric without references, such as `head(model='open-mpnet', name='quality')`.
+            text), or a metric without references, such as `head[open-mpnet.quality]`.
         encoder: the model of the similarity: hub id, directory or `pkg:module/folder`; `None` is the
             published metric's, bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
@@ -76,7 +76,7 @@ class WeightedOverlap(EditOverlap):
         if self.scorer not in _ENCODERS and load_metric(self.scorer).needs_references:
             raise ParameterError(
                 f"{self.name}: scorer={self.scorer!r} needs references; give bertscore, bartscore or a "
-                "metric without references, such as head(model='open-mpnet', name='quality')."
+                "metric without references, such as head[open-mpnet.quality]."
             )
 
     @property

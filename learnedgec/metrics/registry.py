@@ -7,7 +7,7 @@
 A name has at most 10,000 characters, and its numbers are finite and need at most 64 bits. Case, hyphens and
 underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is the name of a
 trained package that the metric reads: `impara[open-mpnet]`. It stands for the parameter of that metric which
-names the package.
+names the package. `head` also names an output of it: `head[mine.fluency]`.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
 file, and given parameters replace those in the file. A name with a colon, such as `mymodule:MyMetric`, is
@@ -35,6 +35,13 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
+from learnedgec.evaluators.packages import (
+    EVALUATOR,
+    list_evaluators,
+    open_package,
+    output_metric,
+    output_names,
+)
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.tuned import list_tuned, read_tuned
@@ -137,7 +144,8 @@ def metric_class(name: str) -> type[Metric]:
 
     Raises:
         UnknownNameError: no metric has this name.
-        BadNameError: there is no metric at the import path, or the name is that of one for another task.
+        BadNameError: there is no metric at the import path, or the name is that of one for another task or of
+            an evaluator.
         PluginError: the metric is from another installed package and cannot be loaded.
     """
     if ":" in name:
@@ -148,11 +156,22 @@ def metric_class(name: str) -> type[Metric]:
             f"{name} rates translations or summaries and is no metric of corrections; nearest to it: "
             f"{nearest}."
         )
+    if REGISTRY.spelt(name) not in REGISTRY and (outputs := output_metrics(name)):
+        raise BadNameError(
+            f"{name} is a trained evaluator; name the output that is to be the metric: {outputs}."
+        )
     if meant := _TOOLS.get(name.lower()) or _tuned_by(name):
         raise UnknownNameError("metric", name, REGISTRY, meant=meant)
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
+
+
+def output_metrics(evaluator: str) -> str:
+    """Return the names of an evaluator's outputs as metrics, in one text; empty without the evaluator."""
+    known = evaluator in list_evaluators()
+    outputs = output_names(open_package(evaluator).manifest) if known else ()
+    return ", ".join(output_metric(evaluator, output) for output in outputs)
 
 
 def _tuned_by(words: str) -> str:
@@ -336,9 +355,6 @@ def _expected(hint: Any) -> str:
         return f"({', '.join('…' if item is Ellipsis else _expected(item) for item in options)})"
     return _IN_WORDS.get(hint, str(hint))
 
-
-# The name of an evaluator that can stand in brackets.
-EVALUATOR = re.compile(r"\w[\w.+-]*")
 
 # The longest name, in characters.
 LONGEST = 10_000

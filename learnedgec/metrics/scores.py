@@ -228,12 +228,19 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
     Example:
         >>> short_labels(["gleu(n=2)", "m2", "m2(beta=1.0)"])
         {'gleu(n=2)': 'gleu', 'm2': 'm2', 'm2(beta=1.0)': 'm2#2'}
-        >>> short_labels(["head(model='mine', name='fluency')"])
-        {"head(model='mine', name='fluency')": 'head[mine]'}
+        >>> short_labels(["head(model='org/mine', name='fluency')"])
+        {"head(model='org/mine', name='fluency')": 'head[mine.fluency]'}
     """
     names: dict[str, str] = {}
-    # The package of a head says more than the word "head".
-    named = [re.sub(r"^head\(model='(?:[^']*/)?([^'/]+)'.*", r"head[\1]", text) for text in labels]
+    # The package and the output say more than the word "head".
+    named = [
+        re.sub(
+            r"^head\(model='(?:[^']*/)?([^'/]+)'(?:, name='([^']*)')?.*",
+            lambda match: f"head[{'.'.join(filter(None, match.groups()))}]",
+            text,
+        )
+        for text in labels
+    ]
     stems = [label.partition("(")[0] for label in named]
     for place, (label, stem) in enumerate(zip(labels, stems, strict=True)):
         before = stems[:place].count(stem)

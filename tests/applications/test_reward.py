@@ -219,7 +219,7 @@ def test_the_default_reads_what_is_part_of_the_installation() -> None:
     default = reward()
     assert [package.name for package in default.metric.packages] == ["open-mpnet"]
     assert (default.meaning, default.centre, default.floor) == (MeaningPenalty(), True, -10.0)
-    assert default.meaning.metric == "head(model='open-mpnet', name='meaning')"
+    assert default.meaning.metric == "head[open-mpnet.meaning]"
     assert reward(meaning=None).meaning is None
     # A penalty that cannot be computed is refused before training.
     with pytest.raises(UnknownNameError):

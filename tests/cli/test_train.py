@@ -230,7 +230,7 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(train: Any) -> None:
         command = f"{TRAIN} --overwrite --trainer.max_epochs=-1 --trainer.max_steps {steps}"
         out, err = train(command)
         assert "fluency" in out
-        use = "Use it as --metric \"head(model='mine', name='fluency')\"."
+        use = 'Use it as --metric "head[mine.fluency]".'
         assert f"The evaluator is in checkpoints/mine. {use}\n" in err
         assert ("At most 1 step;" in err) == (steps == 1)
         state = torch.load("runs/mine/best.ckpt", weights_only=True)

@@ -17,6 +17,7 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package
 from learnedgec.metrics.gated import Some
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import short_labels
 from learnedgec.scoring import bind_one
 from learnedgec.training.package import model_card
 from learnedgec.tuning.space import read_space
@@ -49,6 +50,26 @@ def test_is_what_the_head_says(mine: str) -> None:
     result = both.score(SOURCES, HYPOTHESES)
     assert result.sentences == pytest.approx(0.7 * predicted["adequacy"] + 0.3 * predicted["style"])
     assert result.details == pytest.approx({head: predicted[head].mean() for head in both.heads})  # type: ignore[attr-defined]
+
+
+def test_two_heads_have_names_that_tell_them_apart_and_can_be_typed(
+    mine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("source.txt").write_text("\n".join(SOURCES))
+    Path("ours.txt").write_text("\n".join(HYPOTHESES))
+    names = ["head[mine.adequacy]", "head[mine.style]"]
+    words = ["score", "--src", "source.txt", "--hyp", "ours.txt", "--quiet", "--metric"]
+    assert main([*words, "head(model='mine', name='adequacy')", "head[mine.style]"]) == 0
+    table = capsys.readouterr().out
+    assert "#2" not in table
+    assert main([*words, *names]) == 0
+    assert capsys.readouterr().out == table
+    long = [f"head(model='checkpoints/mine', name='{head}')" for head in ("adequacy", "style")]
+    assert [*short_labels(long).values()] == names
+    told = "head[mine.adequacy], head[mine.style], head[mine.both]"
+    for name in ("mine", "head[mine]"):
+        assert main([*words, name]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_a_head_that_failed_its_test_says_so_once_in_a_process(
@@ -97,12 +118,10 @@ def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
 
 def test_a_head_that_the_evaluator_lacks_is_refused(mine: str) -> None:
     metric = load_metric("head(model='mine', name='adequasy')")
-    message = r"mine has the heads adequacy, style, both but not adequasy.*name='adequacy'\)"
+    message = r"mine has the heads adequacy, style, both but not adequasy.*head\[mine.adequacy\]"
     with pytest.raises(ModelError, match=message):
         metric.score(SOURCES, HYPOTHESES)
-    with pytest.raises(
-        ModelError, match=r"score a head by itself: head\(model='mine', name='adequacy'\)"
-    ):
+    with pytest.raises(ModelError, match=r"score a head by itself: head\[mine.adequacy\]"):
         load_metric("some(model='mine')").score(SOURCES, HYPOTHESES)
 
 

@@ -230,9 +230,7 @@ def test_a_match_with_a_second_correction_weighs_what_was_proposed(tiny_encoder:
     assert went != pytest.approx(goes, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "scorer", ["head(model='open-mpnet', name='quality')", "preference[open-mpnet]"]
-)
+@pytest.mark.parametrize("scorer", ["head[open-mpnet.quality]", "preference[open-mpnet]"])
 def test_a_trained_evaluator_weighs_edits(scorer: str) -> None:
     source = "He go to school in the old town yesterday ."
     changed = {

@@ -39,9 +39,9 @@ PAIR = HeadConfig("pair")
         (
             {"adequacy": PAIR, "style": HeadConfig()},
             {},
-            ["head(model='mine', name='adequacy')", "head(model='mine', name='style')"],
+            ["head[mine.adequacy]", "head[mine.style]"],
         ),
-        ({"fluency": HeadConfig()}, {}, ["head(model='mine', name='fluency')"]),
+        ({"fluency": HeadConfig()}, {}, ["head[mine.fluency]"]),
         ({'it\'s "$HOME"': PAIR}, {}, ["""head(model='mine', name='it\\\'s "$HOME"')"""]),
         (
             {"quality": PAIR, "fluency": HeadConfig()},
@@ -49,13 +49,13 @@ PAIR = HeadConfig("pair")
             [
                 "impara[mine]",
                 "preference[mine]",
-                "head(model='mine', name='fluency')",
+                "head[mine.fluency]",
             ],
         ),
         (
             {"quality": HeadConfig("hypothesis", 70.0, 12.0)},
             {},
-            ["head(model='mine', name='quality')"],
+            ["head[mine.quality]"],
         ),
     ],
     ids=["some", "own", "part", "quotes", "several", "rated quality"],

@@ -102,7 +102,7 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
         assert second.head(head).scale == pytest.approx(5.8, abs=1)
     card = (result.package / "README.md").read_text()
     assert "impara" not in card
-    assert "head(model='second', name='quality')" in card
+    assert "head[second.quality]" in card
 
 
 def test_resume_gives_the_same_weights_as_no_interruption(
