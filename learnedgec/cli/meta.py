@@ -299,8 +299,11 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
         for rival, p_value in leader.p_values.items()
         if not is_significant(p_value, level) and rival not in best
     ]
-    told = f" {count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
-    return f"{where}: by {measure_name(measure)}, {said}{told if alike else ''}"
+    if alike:
+        said += (
+            f" {count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
+        )
+    return f"{where}: by {measure_name(measure)}, {said}"
 
 
 def _cell(estimate: Measurement, over: str, mark: str) -> str:

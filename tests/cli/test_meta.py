@@ -105,6 +105,9 @@ def test_a_metric_below_chance_is_not_called_the_best(run: Any) -> None:
     best = rf"the best metrics are gleu {cell} and ensemble {cell}, and the best sentinel is edit-count"
     assert re.search(best, out)
     assert "cannot tell gleu from m2 (p" in out
+    out = run(f"meta --benchmark sample --metric {gleu} --human EW --measure sentence_accuracy").out
+    assert "the best metric is gleu 0.837" in out
+    assert "cannot tell" not in out
 
 
 def test_a_folder_without_references_may_get_some(run: Any) -> None:
