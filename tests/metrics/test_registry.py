@@ -246,6 +246,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(iterations=0)", ParameterError, "must be at least 1"),
         ("green(beta=-1.0)", ParameterError, "beta at least 0"),
         ("m2(beta=-1.0)", ParameterError, "beta must be 0 or a positive number"),
+        ("pt-m2(beta=-1.0)", ParameterError, "beta must be 0 or a positive number"),
         ("m2(max_unchanged_words=-1)", ParameterError, "max_unchanged_words must be at least 0"),
         ("cleme(edits='aligned', beta=-1.0)", ParameterError, "beta must be"),
         ("cleme(edits='aligned', mean_length=-1.0)", ParameterError, "mean_length must be"),

@@ -107,12 +107,8 @@ def cards() -> list[str]:
 
 def card_name(name: str) -> str | None:
     """Return the name of the card of a metric, such as `m2` for `sentm2`; `None` if there is none."""
-    return next((card for card in _texts() if name in _names(card)), None)
-
-
-def _names(card: str) -> list[str]:
-    """Return the names of the metrics that a card is about: those of the same class."""
-    return [name for name, target in METRICS.items() if target == METRICS[card]]
+    target = METRICS.get(name)
+    return next((card for card in _texts() if METRICS[card] == target), None)
 
 
 def load_card(name: str) -> MetricCard:
@@ -131,7 +127,7 @@ def load_card(name: str) -> MetricCard:
     text = dict(_texts()[card])
     return MetricCard(
         name=card,
-        aliases=tuple(alias for alias in _names(card) if alias != card),
+        aliases=tuple(n for n in METRICS if METRICS[n] == METRICS[card] and n != card),
         failures=tuple(text.pop("failures")),
         definition=inspect.cleandoc(metric_class(card).__doc__ or ""),
         cite=tuple(text.pop("cite", ())),
