@@ -154,7 +154,7 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
         _read_pool if options.get("pool") else _read_tables if options.get("jsonl") else _read_files
     )
     texts, files = read(options)
-    runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.tokenise)
+    runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.get("tokenise", "none"))
     # Commands print the texts that are scored, so they are tokenised here.
     inputs = checked_inputs(metrics, *texts, runtime)
     sources = inputs.sources
@@ -212,7 +212,7 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     systems = {name: _read_sentences(path) for name, path in paths.items()}
     check_lengths(named_sources, *zip(paths.values(), systems.values(), strict=True))
     references = None
-    if gold and options.tokenise == "spacy":
+    if gold and options.get("tokenise") == "spacy":
         from learnedgec.edits.tokenisation import tokenise, tokenise_references
 
         check_lengths(named_sources, (gold, annotated))

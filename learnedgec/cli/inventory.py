@@ -303,7 +303,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
             "dataset": entry.name,
             "holds": ", ".join(entry.names),
             "files": len(entry.files),
-            "MB": round(entry.bytes / 1e6, 1),
+            "MB": f"{entry.bytes / 1e6:.1f}",
             "licence": entry.licence,
             "about": entry.about,
         }
@@ -320,8 +320,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
         }
         for entry in datasets
     ]
-    table = [{**row, "MB": str(row["MB"])} for row in rows]
-    output.emit(rows, options, payload=payload, table_rows=table)
+    output.emit(rows, options, payload=payload)
 
 
 def run_data_fetch(arguments: Sequence[str]) -> None:

@@ -219,7 +219,6 @@ def _open_study(options: Namespace) -> Study:
             "learnedgec judge mystudy --status."
         )
     flags.require(options, out="mystudy")
-    options["tokenise"] = "none"
     texts = inputs.read_inputs(options).inputs
     study = Study.create(
         options.out,
