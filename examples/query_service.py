@@ -4,6 +4,7 @@ The service runs in this script to keep it whole; you would start `learnedgec se
 """
 
 import json
+import socket
 import threading
 from urllib.request import Request, urlopen
 
@@ -11,9 +12,8 @@ import uvicorn
 
 from learnedgec import load_metric
 from learnedgec.applications.serve import application
-from learnedgec.runtime.server import listen
 
-with listen("127.0.0.1", 0) as listening:  # 0 takes a free port
+with socket.create_server(("127.0.0.1", 0)) as listening:  # 0 takes a free port
     app = application([load_metric("gleu"), load_metric("edit-count")])
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
