@@ -16,12 +16,16 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 _TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+# What marks the speaker and the end of a message, where a trainer does not remove it.
+_SPEAKER = re.compile(
+    r"<\|[\w ]+\|>(?:assistant(?=\s*\n|<\|))?|</s>|\A\s*assistant:", re.IGNORECASE
+)
 _FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 _MARKS = {"**": "**", "*": "*", "`": "`", "'": "'", '"': '"', "“": "”", "«": "»"}
 
 _CORRECTED = r"\b(?:correct(?:ed|ion)?|revised|fixed|improved|edited|answer|output)\b"
 _AFTERWARDS = (
-    r"(?:explanations?|changes?|corrections|notes?|reasons?|changed|replaced|here\ are"
+    r"(?:explanations?|changes?|corrections|notes?|reasons?|original|changed|replaced|here\ are"
     r"|I\ (?:\w+ed|made))\b"
 )
 # It stands at the start of a line. The colon of a label stands at its word; a tokenised sentence may itself
@@ -47,14 +51,15 @@ _REMARK = re.compile(
 def extract_correction(completion: str, source: str | None = None) -> str:
     r"""Return the corrected sentence in what a model wrote.
 
-    Thoughts (`<think>…</think>`) are dropped. Of what is left, the last `<answer>…</answer>` (or
-    `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else everything. Then these go:
+    Thoughts (`<think>…</think>`) and tokens such as `<|im_end|>` are dropped. Of what is left, the last
+    `<answer>…</answer>` (or `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else
+    everything. Then these go:
 
     - all up to an announcement of the correction, such as `Corrected sentence:`, `Answer:` or
       `Sure! Here is the corrected version:`;
     - remarks after it: a new line that begins with `Explanation`, `Changes`, `Note` or a parenthesis, and
       `(Changed …)`;
-    - quotation marks, `**` and JSON around the whole.
+    - quotation marks, `**`, JSON and the marker of a list around the whole.
 
     Line feeds become spaces. Where the source is given, of the texts before and after each of these steps,
     and their lines, that with the most words in common with it counts. So a sentence that itself begins with
@@ -70,7 +75,7 @@ def extract_correction(completion: str, source: str | None = None) -> str:
         >>> extract_correction("Answer: he goes.", "Answer: he go.")
         'Answer: he goes.'
     """
-    text = _THOUGHT.sub(" ", completion)
+    text = _SPEAKER.sub("", _THOUGHT.sub(" ", completion))
     tagged = _TAGGED.findall(text)
     if tagged:
         text = tagged[-1][1]
@@ -103,7 +108,9 @@ def _unwrapped(text: str) -> str:
         values = [record[key] for key in named or record]
         if len(values) == 1 and isinstance(values[0], str):
             text = values[0].strip()
-    text = re.sub(r"""\A(["“«][^"“”«»]*["”»])\.\Z""", r"\1", text)
+    text = re.sub(
+        r"""\A(["“«][^"“”«»]*["”»])\.\Z""", r"\1", re.sub(r"\A(?:[-*•]|1[.)]) +", "", text)
+    )
     for opening, closing in _MARKS.items():
         inside = text.removeprefix(opening).removesuffix(closing)
         whole = len(inside) + len(opening + closing) == len(text)

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -22,8 +21,17 @@ import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
 from learnedgec.applications.completions import Completion, completed_text, extract_correction
+from learnedgec.applications.meaning import (
+    SENTENCE_ENDS,
+    changed_negations,
+    changed_sentences,
+    exchanged_facts,
+    tokens_of,
+    without_contractions,
+)
 from learnedgec.data.references import References, references_of_record
 from learnedgec.data.sentences import as_items, as_sentences
+from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated, Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
@@ -41,7 +49,8 @@ if TYPE_CHECKING:
 # on SEEDA, and .03 % of these rewritings, add or drop a sentence of two words.
 _LEAST_KEPT = 0.4
 _LONGEST_EDITS = (2, 4)
-_ENDS = (".", "!", "?")
+# A mark between spaces shows that a text is tokenised.
+_FREE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
 
 
 def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
@@ -73,7 +82,7 @@ def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
 
 def _is_local(source: str, text: str) -> bool:
     """Return whether no edit changes the length more than an honest one does, or adds or drops a sentence."""
-    before, after = source.casefold().split(), text.casefold().split()
+    before, after = (tokens_of(without_contractions(each.casefold())) for each in (source, text))
     longest = np.clip(len(before) // 4, *_LONGEST_EDITS)
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     for _, start, end, at, to in codes:
@@ -83,67 +92,29 @@ def _is_local(source: str, text: str) -> bool:
     return True
 
 
+def _as_its_source(source: str, text: str) -> str:
+    """Return the source where only spaces differ, and else the text, tokenised if the source is."""
+    if source.replace(" ", "") == text.replace(" ", ""):
+        return source
+    return (
+        tokenise([text])[0] if _FREE_MARK.search(source) and not _FREE_MARK.search(text) else text
+    )
+
+
 def _ends_and_words(tokens: Sequence[str]) -> tuple[int, int]:
     """Return how many tokens end a sentence, and how many are words."""
-    return sum(token[-1] in _ENDS for token in tokens), sum(token[0].isalnum() for token in tokens)
-
-
-def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
-    """Return each sentence in which a text differs from its source: that of the source and that of the text.
-
-    Both are divided after the tokens `.`, `!` and `?` that they share. Metrics of meaning have learned from
-    single sentences, and encoders cut off long texts.
-
-    Example:
-        >>> changed_sentences("He go . It is late .", "He goes . It is late .")
-        [('He go .', 'He goes .')]
-    """
-    before, after = source.split(), text.split()
-    shared = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-    places = [
-        (i + n, j + n) for i, j, size in shared for n in range(size) if before[i + n] in _ENDS
-    ]
-    # What follows the last shared end in one text alone belongs to the sentence before it.
-    ends = [(i + 1, j + 1) for i, j in places if i + 1 < len(before) and j + 1 < len(after)]
-    parts = [
-        (" ".join(before[start:end]), " ".join(after[at:to]))
-        for (start, at), (end, to) in pairwise([(0, 0), *ends, (len(before), len(after))])
-    ]
-    return [(old, new) for old, new in parts if old != new]
-
-
-# Words that negate a verb, also misspelt, and those of which a clause has one in standard English.
-_NOT = re.compile(
-    r"\b(?:not|nt|cannot"
-    r"|(?:do|does|did|is|are|was|were|has|have|had|ca|could|would|should|must|need)nt)\b|['’]t\b"
-)
-_NO = re.compile(r"\b(?:no|never|nobody|none|nothing|nowhere|neither|nor)\b")
-_BETWEEN_CLAUSES = re.compile(
-    r"[,;:.!?()]|\b(?:and|or|but|so|because|if|whether|that|who|which|what|when|where|while|why|how|although"
-    r"|though|since|unless|until|as|than)\b"
-)
-_OR_NOT = re.compile(r"\bwhether or not\b|\bor not?\b(?=\s*(?:[,;:.!?)]|$))")
-
-
-def _negations(text: str) -> tuple[int, int]:
-    """Return how many negations an English text has at least and at most.
-
-    *I do not buy nothing* has two, or one that is said twice, as in many languages and dialects.
-    """
-    clauses = _BETWEEN_CLAUSES.split(_OR_NOT.sub("", text.casefold()))
-    counts = [(len(_NOT.findall(clause)), len(_NO.findall(clause))) for clause in clauses]
-    return sum(max(verbs, others > 0) for verbs, others in counts), sum(map(sum, counts))
+    return sum(token in SENTENCE_ENDS for token in tokens), sum(map(str.isalnum, tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPenalty:
     """The penalty of a reward for a changed meaning.
 
-    It is weight · max(0, m(source) − m(text) − slack) + negation · n, the sum over the sentences that differ
-    (`changed_sentences`). m is the value of a metric that reads the source and the text, of which honest
-    corrections lose a little. n is the number of English negations, such as *not* and *nobody*, that the
-    text lacks or adds, some of which metrics miss. A double negative of the source, such as *I do not buy
-    nothing*, may count as one: n is 0 for *I do not buy anything*. By the defaults
+    It is weight · max(0, m(source) − m(text) − slack) + fact · n, the sum over the sentences that differ
+    (`changed_sentences`). m is the value of a metric that reads the source and the text, both with *not* in
+    full, of which honest corrections lose a little. n is the number of English negations, such as *not* and
+    *nobody*, that the text lacks or adds (`changed_negations`), and of facts such as numbers and weekdays
+    that it exchanges (`exchanged_facts`): metrics miss some of them. By the defaults
     (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
     default reward.
 
@@ -151,18 +122,18 @@ class MeaningPenalty:
         metric: the metric m, or its name.
         weight: reward per unit of m.
         slack: what a text may lose without a charge.
-        negation: reward per negation that a text lacks or adds.
+        fact: reward per negation or fact that changes.
 
     Example:
         >>> kind = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1))
         >>> kind(completions=["He goes .", "He .", "He does not go ."], source=["He go home ."] * 3)
-        [0.0, -0.5, -6.0]
+        [0.0, -0.5, -12.0]
     """
 
     metric: AnyMetric = "head[open-mpnet.meaning]"
     weight: float = 3.0
     slack: float = 2.0
-    negation: float = 6.0
+    fact: float = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +250,9 @@ class Reward:
             if self.extract
             else map(extract_correction, written, sources)
         )
-        texts = list(extracted)
+        texts = list(map(_as_its_source, sources, extracted))
+        if self.metric.runtime.tokenise == "spacy":
+            sources, texts = tokenise(sources), tokenise(texts)
         if not self.history:
             # Likely mistakes are reported once, not at each step.
             inputs = (sources, {"completions": texts}, references, self.metric.runtime)
@@ -334,14 +307,15 @@ class Reward:
         charged, metric = np.zeros(len(texts)), bind_one(penalty.metric, self.metric.runtime)
         parts = [changed_sentences(*pair) for pair in zip(sources, texts, strict=True)]
         if pairs := [pair for row in parts for pair in row]:
-            before, after = map(list, zip(*pairs, strict=True))
+            before, after = (
+                list(map(without_contractions, each)) for each in zip(*pairs, strict=True)
+            )
             systems = metric.statistics(before, {"": after, "source": before})
             kept, left = (_sentence_scores(metric, systems[name]) for name in ("source", ""))
             rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
-            least, most = np.array(list(map(_negations, before))).T
-            written = np.array([_negations(text)[1] for text in after])
             charges = penalty.weight * np.maximum(0, kept - left - penalty.slack)
-            charges += penalty.negation * abs(written - np.clip(written, least, most))
+            for changes in (changed_negations, exchanged_facts):
+                charges += penalty.fact * np.array(list(map(changes, before, after)))
             np.add.at(charged, rows, charges)
         return charged
 

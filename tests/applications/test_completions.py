@@ -77,6 +77,12 @@ RIGHT = "He does not like to play football with his brother ."
         "`{}`",
         '{{"correction": "{}"}}',
         '```json\n{{"correction": "{}"}}\n```',
+        "Corrected: {}\nOriginal: He go home .",
+        "{}<|im_end|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
+        "assistant: {}",
+        "1. {}",
+        "- {}",
     ],
 )
 def test_what_a_chat_model_writes_around_it_goes(form: str) -> None:
@@ -114,6 +120,8 @@ def test_the_source_tells_the_correction_from_other_lines(form: str) -> None:
         'He said "no".',
         '{"a": 1}',
         "{ a }",
+        "1 . He goes home .",
+        "The assistant: he goes home .",
     ],
 )
 def test_what_only_looks_like_it_stays(text: str) -> None:
@@ -130,6 +138,8 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
         ('The correct sentence is "He go."', 'The correct sentence is "He goes."'),
         ("He leaved. Explanation: he is ill.", "He left. Explanation: he is ill."),
         ("It move (changed house)", "It moved (changed house)"),
+        ("1. Go home .", "1. Go home ."),
+        ("- Come in , he say .", "- Come in , he said ."),
     ],
 )
 def test_what_the_source_has_stays(source: str, text: str) -> None:

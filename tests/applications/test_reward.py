@@ -14,9 +14,9 @@ import pytest
 from embedded import Sample
 
 from learnedgec import References, load_metric
+from learnedgec.applications.meaning import changed_sentences
 from learnedgec.applications.reward import (
     MeaningPenalty,
-    changed_sentences,
     is_correction,
     reward,
 )
@@ -151,8 +151,69 @@ CHANGED = {
 def test_each_negation_that_a_text_lacks_or_adds_is_charged(
     source: str, text: str, changed: int
 ) -> None:
-    function = reward("constant", meaning=MeaningPenalty("length", weight=0.0, negation=0.5))
+    function = reward("constant", meaning=MeaningPenalty("length", weight=0.0, fact=0.5))
     assert function(completions=[text], source=[source]) == [-0.5 * changed]
+
+
+# Source, what says something else, the correction.
+EXCHANGED = [
+    ("We should to protect environment .", "We should n't protect it .", "We should protect it ."),
+    ("Mary gave John it in May .", "John gave Mary it in May .", "Mary gave it to John in May ."),
+    ("It are at 5 pm on Monday .", "It is at 5 pm on Tuesday .", "It is at 5 pm on Monday ."),
+    ("It are at 5 pm on Monday .", "It is at 5 am on Monday .", "It is at 5 pm on Monday ."),
+    ("I am at home 07:30 in June .", "I am home at 8:30 in June .", "I am home at 7:30 in June ."),
+    (
+        "They left before it start .",
+        "They left after it started .",
+        "They left before it started .",
+    ),
+    ("All student must go .", "Some students must go .", "Every student must go ."),
+    ("She always forget it .", "She sometimes forgets it .", "She always forgets it ."),
+    ("It are illegal to go .", "It is legal to go .", "It is illegal to go ."),
+    ("I dislikes it .", "I like it .", "I dislike it ."),
+    ("He are a careless man .", "He is a careful man .", "He is a careless man ."),
+    ("I went without hat .", "I went with a hat .", "I went without a hat ."),
+    (
+        "Infact it are infront of us .",
+        "Infact it is not in front .",
+        "In fact it is in front of us .",
+    ),
+    ("he come on tuseday .", "He does not come on Tuesday .", "He comes on Tuesday ."),
+    ("They went in May or June .", "They went in May or July .", "They have gone in May or June ."),
+]
+
+
+@pytest.mark.parametrize(("source", "text", "right"), EXCHANGED)
+def test_an_exchanged_fact_costs_more_than_a_correction_earns(
+    source: str, text: str, right: str
+) -> None:
+    function = reward("constant", meaning=MeaningPenalty("length", weight=0.0))
+    assert function(completions=[text, right, source], source=[source] * 3) == [-12.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('I likes " Titanic " .', ['I like " Titanic " .', 'I like "Titanic".']),
+        ("It cost $ 5 .", ["It costs $ 5 .", "It costs $5."]),
+        ('" I are tired , " he says .', ['" I am tired , " he said .', '"I am tired," he said.']),
+    ],
+)
+def test_a_completion_has_the_typography_of_its_source(source: str, texts: list[str]) -> None:
+    plain = source.replace(" .", ".").replace('" ', '"', 1)
+    earned = reward()(completions=[*texts, source, plain], source=[source] * 4)
+    assert earned[0] == pytest.approx(earned[1], abs=1e-5)
+    assert earned[0] > 0
+    assert earned[2:] == [0.0, 0.0]
+
+
+def test_not_may_be_written_in_full() -> None:
+    sources = ["She isnt happy .", "i dont think so .", "He do n't likes coffee ."]
+    full = ["She is not happy .", "I do not think so .", "He does not like coffee ."]
+    short = ["She is n't happy .", "I don't think so .", "He does n't like coffee ."]
+    earned = np.reshape(reward()(completions=full + short, source=sources * 2), (2, -1))
+    assert (earned > 0).all()
+    assert earned[0] == pytest.approx(earned[1], abs=1.5)
 
 
 @pytest.mark.parametrize(
@@ -369,12 +430,12 @@ def test_as_many_references_as_completions_of_one_source_are_each_rows() -> None
 
 def test_what_looks_like_a_mistake_is_said_at_the_first_step() -> None:
     function = reward("length")
-    with pytest.warns(TextWarning, match="^completions: 100 % of sentences end like") as warned:
-        function(completions=["He goes."], source=["He go ."])
+    with pytest.warns(TextWarning, match="^no text is tokenised") as warned:
+        function(completions=["He goes."], source=["He go."])
     assert warned[0].filename == __file__  # the user's line, not one of the package
     with warnings.catch_warnings():
         warnings.simplefilter("error", TextWarning)
-        function(completions=["She goes."], source=["She go ."])
+        function(completions=["She goes."], source=["She go."])
 
 
 def test_it_is_pickled_with_its_options() -> None:
