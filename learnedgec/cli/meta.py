@@ -270,8 +270,8 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     if count < (needed := sentences_needed(1, level)):
         unit = evaluation.metrics[0].estimates[measure].unit
         return (
-            f"{where}: nothing can be said about the metrics by {count} {unit}; no difference can be "
-            f"significant with fewer than {needed}."
+            f"{where}: too few {unit} ({count}) to say anything about the metrics; with {needed} or more, a "
+            "difference can be significant."
         )
     leader = evaluation.leaders.get(measure)
     if leader is None or not leader.sentinel:
