@@ -207,6 +207,11 @@ class Metric(ABC):
         """Return what the references decide about the score; it becomes the end of the signature."""
         return {}
 
+    @property
+    def tuned_names(self) -> tuple[str, ...]:
+        """The names of the tuned metrics with which the metric scores."""
+        return ()
+
     def packages(self, runtime: Runtime = Runtime()) -> tuple[Package, ...]:
         """Return the evaluator packages that the metric scores with."""
         return ()

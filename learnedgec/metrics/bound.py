@@ -82,7 +82,7 @@ class NamedMetric:
     @property
     def tuned_names(self) -> tuple[str, ...]:
         """The names of the tuned metrics that it scores with, itself or as a member of an ensemble."""
-        members: tuple[str, ...] = getattr(self.metric, "tuned_names", ())
+        members = self.metric.tuned_names
         return (self.tuned, *members) if self.tuned else members
 
     @property
