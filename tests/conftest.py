@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
+# Tests compare with values of a processor. Set it to 0 to see what they do on a GPU.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

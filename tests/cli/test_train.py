@@ -219,7 +219,7 @@ def test_help_shows_our_options_first_and_all_on_demand(
     options = set(re.findall(r"^  --(\S+)", short, re.M)) - {"init", "quiet"}
     assert len(options) >= 10
     for option in (*options, "trainer.profiler", "best.save_top_k", "early_stopping.check_finite"):
-        assert re.search(rf"^  (-\w .*, )?--{re.escape(option)}\b", whole, re.M)
+        assert re.search(rf"^  (-\w.*, )?--{re.escape(option)}\b", whole, re.M)
     assert "--help-all" in short.splitlines()[-1]
     assert len(short.splitlines()) <= 24
 
