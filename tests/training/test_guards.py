@@ -257,8 +257,8 @@ def test_raw_text_is_tokenised_or_told(tokenise: str | None, tmp_path: Path) -> 
 def test_ratings_without_a_source_teach_heads_that_read_none(
     tmp_path: Path, tiny_encoder: Path
 ) -> None:
-    rows = [f"he goes {n} .,{n % 4}" for n in range(30)]
-    (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy", *rows, ""]))
+    rows = [f"he goes {n} .,{n % 4},text {n}" for n in range(30)]
+    (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy,group", *rows, ""]))
     data = {"ratings": [tmp_path / "mine.csv"]}
     words = arguments(tmp_path, data, encoder=tiny_encoder)
     head = "{adequacy: {input: %s}}"
