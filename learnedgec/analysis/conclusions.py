@@ -15,7 +15,7 @@ from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.correlation import ranks
-from learnedgec.stats.significance import describe_test, is_significant
+from learnedgec.stats.significance import describe_test, is_significant, significant
 from learnedgec.types import Floats
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
@@ -168,7 +168,7 @@ def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
     order = []
     for number in evaluation.order:
         low, high = evaluation.human_intervals[number]
-        known = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+        known = "" if not low < high else f" [{low:.2f}, {high:.2f}]"
         order.append(f"{evaluation.systems[number]} ({evaluation.human_scores[number]:.3f}{known})")
     by_rank: dict[str, list[str]] = {}
     for entry in evaluation.metrics:
@@ -181,7 +181,24 @@ def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
             by_rank.setdefault(what, []).append(names[entry.metric])
     parts = [f"by {listed(metrics)}, {what}" for what, metrics in by_rank.items()]
     places = f" B{'; '.join(parts)[1:]}." if parts else ""
-    return f"People ({evaluation.human}) put the systems in the order {_few(order)}.{places}"
+    told = _told_by_people(evaluation)
+    return f"People ({evaluation.human}) put the systems in the order {_few(order)}.{told}{places}"
+
+
+def _told_by_people(evaluation: Evaluation) -> str:
+    """Return from which systems people's judgements tell their best; nothing if that cannot be tested."""
+    others = evaluation.order[1:]
+    p_values, level = evaluation.human_p_values[others], evaluation.protocol.level
+    # With fewer resamples, no difference could be significant.
+    enough = 2 * len(others) / (evaluation.protocol.resamples + 1) < 1 - level
+    if not len(others) or np.isnan(p_values).any() or not enough:
+        return ""
+    pairs = zip(others, significant(p_values, level), strict=True)
+    alike = [evaluation.systems[number] for number, better in pairs if not better]
+    which = (
+        f"do not tell the first from {_few(alike)}" if alike else "tell the first from all others"
+    )
+    return f" Their judgements {which}."
 
 
 def _few(names: Sequence[str]) -> str:

@@ -442,7 +442,8 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
     def by_system(values: Any) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
-    content |= {name: by_system(content[name]) for name in ("human_scores", "human_intervals")}
+    of_people = ("human_scores", "human_intervals", "human_p_values")
+    content |= {name: by_system(content[name]) for name in of_people}
     content["human_wins"] = by_system(map(by_system, evaluation.human_wins))
     content["order"] = [names[number] for number in evaluation.order]
     for entry in content["metrics"]:

@@ -140,8 +140,10 @@ def test_people_decide_first() -> None:
         replace(m2, metric="length", scores=-scores, sentinel=True),
         replace(m2, metric="none", scores=scores * np.nan),
     ]
-    changed = replace(evaluation, metrics=tuple(metrics))
-    said = about_people(changed, {name: name for name in ("gleu", "m2", "green", "none")})
+    decided = np.array([np.nan, 0.01, 0.01, 0.01])[np.argsort(evaluation.order)]
+    changed = replace(evaluation, metrics=tuple(metrics), human_p_values=decided)
+    names = {name: name for name in ("gleu", "m2", "green", "none")}
+    said = about_people(changed, names)
     best = evaluation.human_scores[evaluation.order[0]]
     low, high = evaluation.human_intervals[evaluation.order[0]]
     assert said.startswith(
@@ -150,6 +152,16 @@ def test_people_decide_first() -> None:
     assert said.endswith(
         f". By gleu, the order is the same; by m2 and green, {order[3]} is on rank 2, by people on 4."
     )
+    assert "Their judgements" not in said  # 50 resamples are too few
+    many = replace(changed, protocol=Protocol(resamples=1000))
+    assert "). Their judgements tell the first from all others. By gleu" in about_people(
+        many, names
+    )
+    decided[evaluation.order[2]] = 0.05
+    said = about_people(many, names)
+    assert f"). Their judgements do not tell the first from {order[2]}. By gleu" in said
+    published = replace(many, human_p_values=decided * np.nan)
+    assert "Their judgements" not in about_people(published, names)
 
 
 def test_comparisons_are_joined_by_their_result() -> None:

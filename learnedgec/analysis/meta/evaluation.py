@@ -145,6 +145,9 @@ class Evaluation:
         human_intervals: float64 (S, 2), by bootstrap over sentences; NaN if only the published values are
             known.
         order: int (S,), the systems from best to worst, by human score.
+        human_p_values: float64 (S,), two-sided, of the difference of each system from people's best, by
+            permutation within sentences and after Holm's correction; NaN for the best itself, and if only the
+            published values are known.
         human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
             against the column's; NaN if there are no comparisons.
         metrics: one entry per metric, sentinels last.
@@ -161,6 +164,7 @@ class Evaluation:
     human_scores: Floats
     human_intervals: Floats
     order: Indices
+    human_p_values: Floats
     human_wins: Floats
     metrics: tuple[MetricEvaluation, ...]
     leaders: Mapping[str, Leader]
@@ -235,6 +239,7 @@ def evaluate(
         human_scores=shared.human.scores,
         human_intervals=intervals(shared.human.many, protocol.level),
         order=shared.order,
+        human_p_values=_from_best(shared),
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
         leaders=_leaders(shared, entries),
@@ -245,6 +250,16 @@ def evaluate(
             *(too_few_resamples(pairs, protocol.resamples, protocol.level) if pairs else ()),
         ),
     )
+
+
+def _from_best(shared: JudgedBenchmark) -> Floats:
+    """Return the p-value of the difference of each system from people's best, after Holm's correction."""
+    best, size = shared.order[0], len(shared.order)
+    p_values: Floats = np.full((size, size), np.nan)
+    if (one_sided := shared.human.p_values) is not None:
+        smaller = np.minimum(one_sided, 1 - one_sided)
+        p_values[np.triu_indices(size, 1)] = 2 * np.maximum(smaller, 1 / (len(shared.samples) + 1))
+    return holm(np.fmax(p_values[best], p_values[:, best]))
 
 
 def _notices(

@@ -221,9 +221,25 @@ def test_published_scores_alone_have_no_interval_of_their_own() -> None:
     assert evaluation.human_intervals == pytest.approx(
         np.array([[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]])
     )
+    assert np.isnan(evaluation.human_p_values).all()
     assert "sentence_accuracy" not in evaluation.metrics[0].estimates
     with pytest.raises(InputError, match="no system of mine has a human score t"):
         judged(dataclasses.replace(benchmark, official={"t": {"w": 1.0}}), "t")
+
+
+def test_people_tell_their_best_from_the_others_by_permutation() -> None:
+    texts = tuple("abcdefghijkl")
+    # x is better than y everywhere, and than z on every second sentence.
+    rankings = tuple(Ranking(n, {"x": 1 + n % 2, "y": 3, "z": 2 - n % 2}) for n in range(12))
+    benchmark = Benchmark("mine", texts, dict.fromkeys("yxz", texts), rankings=rankings)
+    benchmark = dataclasses.replace(benchmark, rankings=(*rankings, Ranking(0, {"x": 1, "z": 2})))
+    evaluation = evaluate([], benchmark, Protocol(resamples=999), human="EW")
+    assert evaluation.order[0] == 1
+    of_y, of_x, of_z = evaluation.human_p_values
+    # Of 999 permutations, none is expected to be as extreme; Holm's correction is for two comparisons.
+    assert of_y == pytest.approx(2 * 2 / 1000, abs=0.004)
+    assert np.isnan(of_x)
+    assert of_z > 0.5
 
 
 def test_published_scores_win_over_computed_ones() -> None:
