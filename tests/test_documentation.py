@@ -424,7 +424,7 @@ def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[
     for command in trainings:
         assert main([*shlex.split(command)[1:], *shlex.split(short)]) == 0
     assert main(shlex.split(meta)[1:]) == 0
-    assert "head(model='plain'" in capsys.readouterr().out
+    assert "head[plain.quality]" in capsys.readouterr().out
     recorded = Path("checkpoints", "edited", "training.yaml").read_text(encoding="utf-8")
     assert "objective: edited.EditedTokens" in recorded
 
