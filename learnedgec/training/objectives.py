@@ -20,7 +20,7 @@ from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.inference import CAPITAL, UNMARKED
-from learnedgec.runtime.plugins import Plugin, Registry, import_class
+from learnedgec.runtime.plugins import Registry, import_class
 from learnedgec.training.examples import Example, Examples
 
 
@@ -293,15 +293,11 @@ OBJECTIVES: Mapping[str, type[Objective]] = {
 }
 
 
-def _plugged(plugin: Plugin) -> type[Objective]:
-    return plugin.load_class(Objective)  # type: ignore[type-abstract]
-
-
 REGISTRY: Registry[type[Objective]] = Registry(
     "training objective",
     "learnedgec.objectives",
     OBJECTIVES,
-    _plugged,
+    lambda plugin: plugin.load_class(Objective),  # type: ignore[type-abstract]
     hint="The import path of a class is also accepted.",
 )
 
