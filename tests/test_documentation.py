@@ -337,13 +337,17 @@ def test_continuous_integration(installed: Shell, folder: Path) -> None:
     # The table is there although the comparison failed, and so is the comment's text.
     Path(folder, "gh").write_text("#!/bin/sh\necho $*\n")
     Path(folder, "gh").chmod(0o755)
-    done = installed(
-        f"{compare.strip()} || true\nPATH=$PWD:$PATH NUMBER=7 GITHUB_STEP_SUMMARY=summary.md\n{comment}"
-    )
-    assert done == "pr comment 7 --edit-last --body-file comment.md\n"
-    first, *_, verdict, last = Path(folder, "comment.md").read_text(encoding="utf-8").splitlines()
+    post = f"PATH=$PWD:$PATH NUMBER=7 GITHUB_STEP_SUMMARY=summary.md\n{comment}"
+    done = installed(f"{compare.strip()} || true\n{post}")
+    comment_text = Path(folder, "comment.md").read_text(encoding="utf-8")
+    assert done == f"{comment_text}pr comment 7 --edit-last --body-file comment.md\n"
+    first, *_, verdict, last = comment_text.splitlines()
     assert (first, verdict, last) == ("```text", reason, "```")
-    assert Path(folder, "summary.md").read_bytes() == Path(folder, "comment.md").read_bytes()
+    assert Path(folder, "summary.md").read_text(encoding="utf-8") == comment_text
+    # An impossible comparison says why.
+    installed(f"sed -i 1d ours.txt; {compare.strip()} || true\n{post}")
+    said = Path(folder, "comment.md").read_text(encoding="utf-8")
+    assert said.startswith("```text\nlearnedgec compare: source.txt has 8 ")
 
 
 @pytest.fixture

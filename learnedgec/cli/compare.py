@@ -14,7 +14,7 @@ from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
 from learnedgec.analysis.conclusions import about_gold, compared, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
-from learnedgec.data.input_warnings import misaligned
+from learnedgec.data.input_warnings import misaligned, style_notices
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
@@ -44,8 +44,8 @@ class _Comparison(inputs.Baseline):
             difference of this size; below 1 minus --confidence, after Holm's correction for several systems,
             it is significant. Exit with 2 if that depends on gold edits that errant does not extract itself
             (see --reannotate), if the baseline makes hardly any of the gold edits, if lines seem to belong to
-            other sources, or if a system is worse on some sentences, but differs on too few for any
-            significance.
+            other sources or are written in another style (raw, numbered, in lower case), or if a system is
+            worse on some sentences, but differs on too few for any significance.
         margin: --fail-if-worse: allow a significant loss of up to this much. It is compared with the
             difference in the table; the test still asks whether there is any difference at all.
         all_pairs: correct p-values for all pairs of systems, as `rank` and `report` do without a baseline,
@@ -150,6 +150,11 @@ def run_compare(arguments: Sequence[str]) -> int:
         for each in by_metric
         for row in each.rows
     ]
+    sentences = len(task.inputs.sources)
+    output.notice(
+        *too_few_sentences(first.comparisons, sentences, first.level),
+        *too_few_resamples(first.comparisons, first.resamples, first.level),
+    )
     output.emit(
         records,
         options,
@@ -166,11 +171,8 @@ def run_compare(arguments: Sequence[str]) -> int:
         ],
         signatures=signatures.values(),
     )
-    sentences = len(task.inputs.sources)
-    output.notice(
-        *too_few_sentences(first.comparisons, sentences, first.level),
-        *too_few_resamples(first.comparisons, first.resamples, first.level),
-    )
+    if options.out != "-" or options.format != "table":
+        output.notice(*verdicts)
     return code
 
 
@@ -209,8 +211,13 @@ def _gate(
     """
     fails = _fails(margin)
     decided: list[BaselineComparison] = []
+    sources, systems, _ = task.inputs
+    undecided = [
+        *misaligned(*task.inputs),
+        *style_notices(sources, systems),
+        *_foreign_gold(task, by_metric[0].rows[0]),
+    ]
     # Every system makes a few gold edits by chance, even those of other sentences.
-    undecided = [*misaligned(*task.inputs), *_foreign_gold(task, by_metric[0].rows[0])]
     foreign = bool(undecided)
     for each in by_metric:
         if is_sentinel(each.metric.label):
@@ -223,7 +230,7 @@ def _gate(
             undecided.append(why[0].lower() + why[1:])
         elif not foreign and not any(map(fails, each.rows)):
             undecided += _too_few_correct(each)
-    # Where texts or gold edits are in another order, no difference says anything about a system.
+    # Where texts or gold edits are in another order or style, no difference says anything about a system.
     decided = [] if foreign else decided
     names = {each.metric.label: each.name for each in by_metric}
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from learnedgec.data.references import References
@@ -28,7 +29,33 @@ _HARDLY, _FEW, _MANY = 0.3, 0.5, 0.6
 # rewrite altogether.
 _BY_CHANCE, _REWRITTEN = 2, 0.3
 
-_AT_WORD, _APART = re.compile(r"\w[.?!。？！]\s*$"), re.compile(r"\s[.?!。？！]\s*$")
+# Two ways to write the same, and what a text of the first is said to do.
+_FULL_STOPS = (
+    re.compile(r"\w[.?!。？！]\s*$"),
+    re.compile(r"\s[.?!。？！]\s*$"),
+    'of sentences end like "school."',
+)
+_CONTRACTIONS = (
+    re.compile(r"\w['’](?:s|re|ve|ll|d|m)\b|\wn['’]t\b"),
+    re.compile(r"\s(?:['’](?:s|re|ve|ll|d|m)|n['’]t)\b"),
+    'of contractions are one token, like "don\'t"',
+)
+_QUOTATION_MARKS = (
+    re.compile("[‘’“”]"),
+    re.compile("['\"]"),
+    "of sentences with quotation marks or apostrophes have curly ones",
+)
+
+# Styles of which a text has one, and what to do if texts differ.
+_TOKENISE = (
+    "metrics compare tokens, and count every such {} as an edit: tokenise all texts alike, if English with "
+    "--tokenise spacy (in Python tokenise='spacy')."
+)
+_STYLES = {
+    _FULL_STOPS: _TOKENISE.format("full stop"),
+    _CONTRACTIONS: _TOKENISE.format("contraction"),
+    _QUOTATION_MARKS: "metrics count every such mark as an edit: write all texts alike.",
+}
 
 _LATIN = re.compile("[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
 
@@ -297,19 +324,19 @@ def token_notices(
 
     If no text is tokenised, there is one notice.
 
-    The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text. All texts are
-    compared with the sources or, if no source ends in a full stop, with the first text that does. A text in
-    Chinese or another language that needs no spaces between words, and has none, has a notice of its own.
+    The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text
+    (`style_notices`). A text in Chinese or another language that needs no spaces between words, and has none,
+    has a notice of its own.
 
     Example:
         >>> notice, = token_notices(["He go home ."], {"llm": ["He goes home."]})
         >>> notice[:71]
         'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics'
     """
-    texts: dict[str, Sequence[str]] = {"the sources": sources, **systems}
+    texts: dict[str, Sequence[str | None]] = {"the sources": sources, **systems}
     if references is not None:
-        texts["the references"] = [text for row in references.texts() for text in row]
-    unspaced = [name for name, sentences in texts.items() if is_unspaced(sentences)]
+        texts |= _reference_texts(references)
+    unspaced = [name for name, sentences in texts.items() if is_unspaced(filter(None, sentences))]
     if unspaced and len(unspaced) == len(texts) and by_character:
         return []
     if unspaced:
@@ -318,24 +345,72 @@ def token_notices(
             "metrics that compare tokens; compare characters, as gleu(unit='char') does, or segment all "
             "texts into words."
         ]
-    found = {name: raw_share(sentences) for name, sentences in texts.items()}
-    shares = {name: share for name, share in found.items() if share is not None}
-    if not shares:
-        return []
-    if min(shares.values()) > 0.5:
+    shares = [raw_share(filter(None, sentences)) for sentences in texts.values()]
+    if min((share for share in shares if share is not None), default=0) > 0.5:
         return [
             'no text is tokenised (sentences end like "school."), so metrics that compare tokens treat a '
             "word and its full stop as one token: tokenise all texts, if English with --tokenise "
             "spacy (in Python tokenise='spacy')."
         ]
-    first, *others = shares
-    return [
-        f'{name}: {shares[name]:.0%} of sentences end like "school.", in {first} {shares[first]:.0%}; '
-        "metrics compare tokens, and count every such full stop as an edit: tokenise all texts alike, if "
-        "English with --tokenise spacy (in Python tokenise='spacy').".replace("%", " %")
-        for name in others
-        if (shares[name] > 0.5) != (shares[first] > 0.5)
+    return style_notices(sources, {name: texts[name] for name in texts if name != "the sources"})
+
+
+def style_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """Return a notice for each text that is written in another style than the sources; see `text_notices`.
+
+    The styles of tokens and quotation marks (`_STYLES`) are compared with those of the sources or, if these
+    show none, of the first text that does. A system may also mark most sentences, as with a number, or have
+    no capitals where the sources do.
+
+    Example:
+        >>> sources = ["He go .", "She go .", "It go ."]
+        >>> notice, = style_notices(sources, {"llm": [f"Corrected: {text}" for text in sources]})
+        >>> notice[:47]
+        "llm: 3 of 3 sentences begin with 'Corrected:', "
+    """
+    notices = []
+    for style, advice in _STYLES.items():
+        named = {"the sources": sources, **texts}
+        found = {name: _share(filter(None, named[name]), style) for name in named}
+        shares = {name: share for name, share in found.items() if share is not None}
+        first = next(iter(shares), "")
+        notices += [
+            f"{name}: {share:.0%} {style[2]}, in {first} {shares[first]:.0%}; {advice}".replace(
+                "%", " %"
+            )
+            for name, share in shares.items()
+            if (share > 0.5) != (shares[first] > 0.5)
+        ]
+    for name, sentences in texts.items():
+        pairs = zip(sources, sentences, strict=True)
+        marks = Counter(mark for source, text in pairs if text for mark in _marks(source, text))
+        notices += [
+            f"{name}: {count:,} of {len(sources):,} sentences {mark}, unlike their sources; metrics count "
+            "this as an edit of each: write all texts alike."
+            for mark, count in marks.items()
+            if count > max(_BY_CHANCE, len(sources) / 2)
+        ]
+    return notices
+
+
+def _marks(source: str, text: str) -> list[str]:
+    """Return what a text has before the first and after the last word of its source, and its case."""
+    marks = [
+        f"are in {case} case"
+        for case, is_in in (("lower", str.islower), ("upper", str.isupper))
+        if is_in(text) and not is_in(source)
     ]
+    words = source.split()
+    if not words:
+        return marks
+    before, starts, _ = text.partition(words[0])
+    _, ends, after = text.rpartition(words[-1])
+    if starts and before.strip() and not before[-1].isalnum():
+        marks.append(f"begin with {re.sub(r'[0-9]+', '1', before.strip())!r}")
+    # A system may add the full stop of each sentence.
+    if ends and after.strip(" .?!。？！") and not after[0].isalnum():
+        marks.append(f"end with {after.strip()!r}")
+    return marks
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
@@ -369,8 +444,16 @@ def is_latin(texts: Iterable[str]) -> bool:
 
 def raw_share(texts: Iterable[str]) -> float | None:
     """Return the share of raw full stops, such as `school.`, among final ones; `None` if there are none."""
-    at_word = apart = 0
+    return _share(texts, _FULL_STOPS)
+
+
+def _share(
+    texts: Iterable[str], style: tuple[re.Pattern[str], re.Pattern[str], str]
+) -> float | None:
+    """Return the share of a style among texts in this or the other one, if these are more than a tenth."""
+    texts = list(texts)
+    one = other = 0
     for text in texts:
-        at_word += bool(_AT_WORD.search(text))
-        apart += bool(_APART.search(text))
-    return at_word / (at_word + apart) if at_word + apart else None
+        one += bool(style[0].search(text))
+        other += bool(style[1].search(text))
+    return one / (one + other) if one + other > len(texts) / 10 else None

@@ -323,6 +323,29 @@ def test_the_gate_does_not_fail_a_file_in_another_order(run: Any) -> None:
     assert not any(text.startswith("failed") for text in result["conclusions"])
 
 
+@pytest.mark.parametrize("changed", ["baseline", "hyp"])
+def test_the_gate_decides_nothing_by_texts_in_another_style(run: Any, changed: str) -> None:
+    files = dict.fromkeys(("baseline", "hyp"), "embedded/systems/strong.txt")
+    lines = Path(files["hyp"]).read_text("utf-8").splitlines()
+    write_lines("numbered.txt", [f"{n}. {line}" for n, line in enumerate(lines, 1)])
+    files[changed] = "numbered.txt"
+    given = " ".join(f"--{flag} {path}" for flag, path in files.items())
+    inputs = f"--src embedded/source.txt --gold embedded/gold.m2 {given}"
+    gate = f"compare {inputs} --metric gleu --fail-if-worse --resamples 150"
+    said = " ".join(run(gate, code=2).out.split())
+    assert "not decided: numbered: 68 of 72 sentences begin with '1.', unlike their sources" in said
+    assert "passed" not in said
+    assert "failed" not in said
+
+
+@pytest.mark.parametrize("where", ["--out x.json", "--out x.txt --quiet", "--format csv"])
+def test_the_gate_says_its_reason_wherever_the_table_goes(run: Any, where: str) -> None:
+    systems = "--baseline embedded/systems/strong.txt --hyp embedded/systems/eager.txt"
+    files = f"--src embedded/source.txt --gold embedded/gold.m2 {systems}"
+    gate = f"compare {files} --metric gleu --fail-if-worse --resamples 150 {where}"
+    assert "failed: eager is significantly worse than strong by gleu (" in run(gate, code=1).err
+
+
 def test_outputs_with_one_stem_are_systems_of_whole_names(run: Any) -> None:
     for suffix in ("src", "r0", "txt"):
         write_lines(f"c.{suffix}", ["He go .", "She goes ."])

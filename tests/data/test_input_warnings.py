@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from embedded import Sample
 
@@ -13,6 +15,7 @@ from learnedgec.data.input_warnings import (
     correction_notices,
     form_notices,
     repetition_notices,
+    style_notices,
     text_notices,
     token_notices,
 )
@@ -63,6 +66,50 @@ def test_sources_without_full_stops_say_nothing(sources: list[str]) -> None:
     if sources:
         (notice,) = token_notices(sources, {"x": ["a .", "b ."], "y": ["a.", "b."]})
         assert notice.startswith('y: 100 % of sentences end like "school.", in x 0 %;')
+
+
+STYLED = ["It 's Ann 's idea .", "We do n't know .", "She go home ."] * 4
+
+
+@pytest.mark.parametrize(
+    ("restyle", "notices"),
+    [
+        (lambda n, text: f"{n}. {text}", ["x: 12 of 12 sentences begin with '1.', unlike"]),
+        (lambda n, text: f"{n}\t{text}", ["x: 12 of 12 sentences begin with '1', unlike"]),
+        (lambda n, text: f"Corrected: {text}", ["x: 12 of 12 sentences begin with 'Corrected:',"]),
+        (
+            lambda n, text: f"«{text}»",
+            [f"x: 12 of 12 sentences {end} with '{mark}'," for end, mark in (("begin", "«"), ("end", "»"))],
+        ),
+        (lambda n, text: f"{text} </s>", ["x: 12 of 12 sentences end with '</s>', unlike"]),
+        (lambda n, text: text.lower(), ["x: 12 of 12 sentences are in lower case, unlike"]),
+        (lambda n, text: text.upper(), ["x: 12 of 12 sentences are in upper case, unlike"]),
+        (
+            lambda n, text: text.replace(" '", "'").replace(" n'", "n'"),
+            ["x: 100 % of contractions are one token, like \"don't\", in the sources 0 %; metrics"],
+        ),
+        (
+            lambda n, text: text.replace("'", "’"),
+            ["x: 100 % of sentences with quotation marks or apostrophes have curly ones, in the sou"],
+        ),
+        # Corrections that all sentences may need.
+        (lambda n, text: text, []),
+        (lambda n, text: f"{text} !", []),
+        (lambda n, text: text if n % 2 else f"Then , {text.lower()}", []),
+    ],
+)  # fmt: skip
+def test_another_style_is_named(restyle: Callable[[int, str], str], notices: list[str]) -> None:
+    found = style_notices(STYLED, {"x": [restyle(*row) for row in enumerate(STYLED)]})
+    assert len(found) == len(notices)
+    for notice, start in zip(found, notices, strict=True):
+        assert notice.startswith(start)
+
+
+def test_capitals_and_full_stops_that_sources_lack_are_corrections() -> None:
+    chat = ["i go home", "he are here", "we was there"]
+    assert style_notices(chat, {"x": ["I go home .", "He is here .", "We were there ."]}) == []
+    # A single sentence tells nothing.
+    assert style_notices(["Go home ."], {"x": ["Please , Go home ."]}) == []
 
 
 SENTENCES = [f"w{n} x{n} y{n} z{n} the ." for n in range(20)]
