@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
-from itertools import combinations, compress, permutations
+from itertools import combinations, compress, permutations, product
 from typing import Any
 
 import numpy as np
 import torch
+from rapidfuzz.fuzz import ratio
 from scipy.special import expit
 
 from learnedgec.applications.reward import is_correction
@@ -53,6 +54,9 @@ TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
 
 # An article that one edit removes and another inserts has seldom moved.
 _ARTICLES = {"a", "an", "the"}
+
+# The similarity from which a removed and an inserted word may be one that was misspelt (`ratio`, 0 to 100).
+_ONE_WORD = 80
 
 # Edits with at most so many tokens between them may need each other. They do if together they gain so much
 # more than apart by this head of this evaluator (docs/lab/edit-confidence.md).
@@ -106,10 +110,11 @@ class JudgedEdits:
         """Return the edits of each source whose confidence is above a threshold.
 
         Edits that need each other stay or go together, by the least of their confidences, so that no text is
-        half corrected. They move a word, other than an article, which one removes and another inserts; or at
-        most three tokens are between them, and they change verbs, as in `is always keep` → `always keeps`, or
-        gain more together than apart by the head `quality` of `open-mpnet`. If the result cannot be a
-        correction of the source (`is_correction`), such as a blank line, no edit stays.
+        half corrected. They move a word, other than an article, which one removes and another inserts,
+        perhaps spelt otherwise. Or at most three tokens are between them, and they change verbs, as in `is
+        always keep` → `always keeps`, or gain more together than apart by the head `quality` of `open-mpnet`.
+        If the result cannot be a correction of the source (`is_correction`), such as a blank line, no edit
+        stays.
 
         Args:
             threshold: a number from 0 to 1.
@@ -185,15 +190,25 @@ def _belonging_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
     for edit in edits:
         before = Counter(tokens[edit.start : edit.end])
         after = Counter(edit.correction.casefold().split())
-        removed.append({word for word in before - after if _is_movable(word)})
-        inserted.append({word for word in after - before if _is_movable(word)})
+        removed.append([word for word in before - after if _is_movable(word)])
+        inserted.append([word for word in after - before if _is_movable(word)])
     together = [{place} for place in range(len(edits))]
     for origin, target in permutations(range(len(edits)), 2):
         between = edits[target].start - edits[origin].end
         verbs = {edits[origin].type[2:6], edits[target].type[2:6]} == {"VERB"}
-        if removed[origin] & inserted[target] or (verbs and 0 <= between <= _NEAR):
+        moves = any(
+            (alike := ratio(old, new)) >= _ONE_WORD
+            and alike > max(_nearest(old, inserted[origin]), _nearest(new, removed[target]))
+            for old, new in product(removed[origin], inserted[target])
+        )
+        if moves or (verbs and 0 <= between <= _NEAR):
             _join(together, origin, target)
     return together
+
+
+def _nearest(word: str, words: Sequence[str]) -> float:
+    """Return how similar the most similar word is, 0 to 100."""
+    return max((ratio(word, other) for other in words), default=0.0)
 
 
 def _is_movable(token: str) -> bool:

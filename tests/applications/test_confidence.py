@@ -189,6 +189,23 @@ def test_what_cannot_be_a_correction_is_undone() -> None:
             ((1, 2, "", 0.9), (3, 4, "well", 0.8), (5, 5, "soon", 0.1)),
             "He well sees soon it now .",
         ),
+        # A word that moves is misspelt in the source, or changes its form.
+        (
+            "We do n't need necessarialy to pay .",
+            ((3, 3, "necessarily", 0.55), (4, 5, "", 0.9)),
+            "We do n't need necessarialy to pay .",
+        ),
+        (
+            "He fell deeply in a hole",
+            ((2, 3, "", 0.9), (5, 5, "deep", 0.1)),
+            "He fell deeply in a hole",
+        ),
+        # Each misspelt word is corrected where it is.
+        (
+            "My languaje is not at all the languaje of birds",
+            ((1, 2, "language", 0.9), (7, 8, "language", 0.1)),
+            "My language is not at all the languaje of birds",
+        ),
         # Articles and punctuation do not move, and a word that its edit keeps has not disappeared.
         (
             "The dog , he sees cat",
