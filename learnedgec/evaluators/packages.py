@@ -258,7 +258,7 @@ class Package:
         verdicts = self.manifest.get("verdicts") or {}
         heads = dict.fromkeys(head for name in outputs for head in self._terms(name) or (name,))
         return [
-            verdicts[head]["sentence"].replace(head, f"{head} of {self.manifest['name']}", 1)
+            f"{self.manifest['name']}: {verdicts[head]['sentence']}"
             for head in heads
             if head in verdicts and not verdicts[head]["trusted"]
         ]

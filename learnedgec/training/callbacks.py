@@ -60,13 +60,15 @@ class Announcement(lightning.Callback):
             )
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Report the number of steps, and what ends training."""
+        """Report the number of steps, where a resumed run goes on, and what ends training."""
         steps = int(trainer.estimated_stepping_batches)
         ends = "".join(
             f"; training ends earlier after {stopping.patience} evaluations without a better "
             f"{stopping.monitor} (early_stopping.patience)"
             for stopping in trainer.early_stopping_callbacks
         )
+        if trainer.global_step:
+            self.notify(f"The run is resumed after step {trainer.global_step:,}.")
         self.notify(f"At most {steps:,} step{'s' if steps > 1 else ''}{ends}.")
 
 

@@ -6,7 +6,7 @@ test part stand beside those of what needs no training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, permutations
@@ -159,9 +159,13 @@ class HeadResult(NamedTuple):
 
 
 def evaluate(
-    evaluator: Evaluator, examples: Iterable[Example], *, runtime: Runtime = Runtime()
+    evaluator: Evaluator,
+    examples: Iterable[Example],
+    *,
+    heads: Collection[str] | None = None,
+    runtime: Runtime = Runtime(),
 ) -> dict[str, HeadResult]:
-    """Return the results of each head on some examples.
+    """Return the results of heads on some examples.
 
     The figures of a head with ratings are `pearson` with its 95 % interval, `spearman`, the number of ratings
     `n` and that of their `sources`. These correlations are `None` for fewer than four ratings, and where all
@@ -175,11 +179,13 @@ def evaluate(
     Args:
         evaluator: the trained evaluator.
         examples: examples of one part of the data.
+        heads: names of the heads; all by default.
         runtime: how to run.
     """
     results: dict[str, HeadResult] = {}
     for head, config in evaluator.model.head_configs.items():
-        test = head_test(examples, head, config.rated)
+        wanted = heads is None or head in heads
+        test = head_test(examples, head, config.rated) if wanted else None
         if test is not None:
             values = predict(evaluator, test.texts, head, runtime)
             results[head] = HeadResult(test, values, test.figures(values))
@@ -240,9 +246,9 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
             by_chance.setdefault(name, []).append(f"{head} {value:.2f} (n = {figures['n']})")
     for name, heads_with_value in by_chance.items():
         warnings.append(
-            f"On the dev part, {name} is no better than chance: {', '.join(heads_with_value)}; train with a "
-            "higher --model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or for more "
-            "epochs (--trainer.max_epochs)."
+            f"On the dev part, {name} is no better than chance: {', '.join(heads_with_value)}. A head needs "
+            "a thousand judgements or more; with these, train with a higher --model.learning_rate (untrained "
+            "heads on a frozen encoder need about 2e-4) or for more epochs (--trainer.max_epochs)."
         )
     return tuple(warnings)
 
@@ -272,7 +278,8 @@ class Verdict:
         baselines: `edit-count`, `length`, `ridge` (a ridge regression on the untrained encoder's vectors) or,
             where an evaluator was continued, `before`, its output of the head's name, or `before (NAME)`, its
             best output on the dev part -> the main figure; none if nothing can be tested.
-        trusted: whether the head is better than chance and than each baseline, or as it was before training.
+        trusted: whether the head is clearly better than chance and than each baseline, on a hundred test
+            examples or more.
         sentence: the same in words.
     """
 
@@ -301,22 +308,27 @@ def judge_heads(
     start: Evaluator | None,
     parts: Mapping[str, Examples],
     *,
+    heads: Collection[str] | None = None,
     encoder: str | None = None,
     runtime: Runtime = Runtime(),
 ) -> Judgement:
-    """Evaluate the heads on the dev and the test part, and judge by the test part whether to trust them.
+    """Evaluate heads on the dev and the test part, and judge by the test part whether to trust them.
 
-    Each head that has ratings or pairs in any part has a verdict; not to be testable is one, too. There is
+    Each of them that has ratings or pairs in any part has a verdict; not to be testable is one, too. There is
     none on heads for capitals: whoever counts changed letters orders their pairs without a mistake.
 
     Args:
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
         parts: part -> its examples.
+        heads: names of the heads that were trained; all by default.
         encoder: name of the pretrained encoder, for the baseline `ridge`; without a name there is none.
         runtime: how to run.
     """
-    results = {part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")}
+    results = {
+        part: evaluate(evaluator, parts[part], heads=heads, runtime=runtime)
+        for part in ("dev", "test")
+    }
     taught = {
         head
         for examples in parts.values()
@@ -325,7 +337,11 @@ def judge_heads(
     }
     verdicts: dict[str, Verdict] = {}
     for head, config in evaluator.model.head_configs.items():
-        if head not in taught or config.reads == "capitals":
+        if (
+            head not in taught
+            or (heads is not None and head not in heads)
+            or config.reads == "capitals"
+        ):
             continue
         result = results["test"].get(head)
         doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
@@ -407,10 +423,10 @@ def baseline_in_words(name: str) -> str:
 
     Example:
         >>> baseline_in_words("before (fluency)")
-        'the head fluency of the evaluator that it continues'
+        "the head 'fluency' of the evaluator that it continues"
     """
     kind, _, output = name.partition(" ")
-    head = f"the head {output[1:-1]} of " if output else ""
+    head = f"the head {output[1:-1]!r} of " if output else ""
     return {
         "before": f"{head}the evaluator that it continues",
         "ridge": "a ridge regression on vectors of the untrained encoder",
@@ -462,22 +478,19 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     if test.groups < test.size:
         about += f" from {test.groups} sources"
     gain = _gain_in_words(gains[best], least, most)
-    # A head that is not trained further has equal values up to rounding, which depends on the batches.
-    unchanged = np.allclose(values.get("before", np.nan), trained, atol=1e-4)
+    ahead = f"{about}, ahead of {rival} by {gain}."
+    trusted = low > chance and least > 0 and test.size >= _FEW
     if low <= chance:
         sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
-    elif unchanged:
-        sentence = f"{head} stays as it was in the evaluator that it continues: {about}."
     elif gains[best] <= 0:
         how = "worse" if most < 0 else "no better"
         sentence = f"Do not trust {head}: {about}, is {how} than {rival} ({gain})."
     elif least <= 0:
-        sentence = f"{head} is better than chance, but not clearly than {rival} ({gain}): {about}."
-    elif test.size < _FEW:
-        sentence = (
-            f"{head} is promising, but test it on more text: {about}, ahead of {rival} by {gain}."
-        )
+        doubt = f"perhaps no better than {rival} ({gain}): {about}."
+        sentence = f"The head {head!r} is better than chance, but {doubt}"
+    elif trusted:
+        sentence = f"The head {head!r} may be trusted on text like this: {ahead}"
     else:
-        sentence = f"{head} may be trusted on text like this: {about}, ahead of {rival} by {gain}."
+        sentence = f"The head {head!r} is promising, but test it on more text: {ahead}"
     baselines = {name: figure(scores) for name, scores in values.items()}
-    return Verdict(baselines, low > chance and (unchanged or gains[best] > 0), sentence)
+    return Verdict(baselines, trusted, sentence)

@@ -58,7 +58,7 @@ class Start:
         tokenizer: its tokenizer.
         encoder: name of the pretrained encoder.
         continued: the package of the continued evaluator, if any.
-        notice: one sentence on which heads and sums of the continued evaluator go on; `None` without one.
+        notice: one sentence on the heads and sums of the continued evaluator; `None` without one.
     """
 
     model: EvaluatorModel
@@ -182,6 +182,7 @@ def _continued(
     about = {
         "heads that continue": [head for head in heads if head not in untrained],
         "heads that start untrained": untrained,
+        "heads that stay as they are": list(staying),
         "sums that are not passed on (name them in model.sums)": [
             output for output in config.sums if output not in sums
         ],

@@ -91,7 +91,7 @@ def test_a_head_that_failed_its_test_says_so_once_in_a_process(
         },
     }
     tiny.sign(Path("checkpoints/mine"), verdicts=verdicts)
-    sentence = f"Do not trust adequacy of mine: {reason}"
+    sentence = f"mine: Do not trust adequacy: {reason}"
     load_metric("head(model='mine', name='style')").score(SOURCES, HYPOTHESES)
     with pytest.warns(
         InputWarning, match=f"^{re.escape(sentence)}$"
@@ -104,7 +104,7 @@ def test_a_head_that_failed_its_test_says_so_once_in_a_process(
     assert sentence in capsys.readouterr().err
     card = model_card(check_package(Path("checkpoints/mine")))
     assert (
-        "- `adequacy` reads the source and the hypothesis; **do not trust it** (see Results)"
+        "- `adequacy` reads the source and the hypothesis; **not to be trusted yet** (see Results)"
         in card
     )
     assert "- `style` reads the hypothesis alone\n" in card

@@ -66,18 +66,12 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     assert found.trusted
     assert list(found.baselines) == ["edit-count", "length", "before (style)"]
     assert found.sentence.startswith(
-        "fluency may be trusted on text like this: r 1.00 [1.00, 1.00]"
+        "The head 'fluency' may be trusted on text like this: r 1.00 [1.00, 1.00]"
     )
 
     few = verdict(evaluator, None, values[:60])
-    assert few.sentence.startswith("fluency is promising, but test it on more text: r 1.00")
-
-    # The head was not trained further.
-    found = verdict(evaluator, evaluator, values)
-    assert found.trusted
-    assert found.sentence.startswith(
-        "fluency stays as it was in the evaluator that it continues: r 1"
-    )
+    assert not few.trusted
+    assert few.sentence.startswith("The head 'fluency' is promising, but test it on more text: r 1")
 
     # What it continued was as good: the same on another scale.
     other_scale = {"fluency": HeadConfig(offset=3.0, scale=2.0), "quality": HeadConfig()}

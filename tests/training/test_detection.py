@@ -311,8 +311,8 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     extended = EvaluatorModule(relative, encoder=folder, lora=Lora(1))
     assert extended.model.config.sums == {"fluency": sums["fluency"]}
     assert extended.start.notice == (
-        "Continuing first; heads that start untrained: relative; sums that are not passed on (name them in "
-        "model.sums): all."
+        "Continuing first; heads that start untrained: relative; heads that stay as they are: capitals, "
+        "fluency; sums that are not passed on (name them in model.sums): all."
     )
     frozen = EvaluatorModule(
         relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
