@@ -20,8 +20,9 @@ from training_files import arguments, trained, training_data
 
 from learnedgec.cli.train import _rows
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import UnknownNameError
+from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.lora import is_lora
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training import fit
@@ -29,6 +30,7 @@ from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.objectives import HeadOptions
+from learnedgec.training.run import TrainingResult
 from learnedgec.training.start import Lora
 
 
@@ -186,6 +188,56 @@ def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: s
     heads = {"meaning": {"input": "pair"}}
     model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora, "heads": heads}
     return arguments(folder, data, *words, **model)
+
+
+def test_checkpoints_leave_frozen_weights_out_and_continue_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tiny.save_evaluator(tmp_path / "start", width=128)
+    notices: list[str] = []
+
+    def low_rank_run(name: str, *words: str) -> TrainingResult:
+        steps = ("--trainer.max_steps", "4", "--last.every_n_train_steps", "2", "--name", name)
+        words = (*low_rank(tmp_path, start, {"rank": 2}), *steps, *words)
+        result = train(words, progress=False, notify=notices.append)
+        assert result is not None
+        return result
+
+    whole = low_rank_run("whole")
+    assert "heads that stay as they are: fluency, grammaticality" in notices[0]
+    # Only what was trained has results, though the table rates the other heads, too.
+    for part in whole.results.values():
+        assert list(part) == ["meaning"]
+    assert list(whole.verdicts) == ["meaning"]
+    step = EvaluatorModule.training_step
+
+    def killed(self: EvaluatorModule, batch: Any, index: int) -> torch.Tensor:
+        if self.global_step == 2:
+            raise MemoryError
+        return step(self, batch, index)
+
+    monkeypatch.setattr(EvaluatorModule, "training_step", killed)
+    with pytest.raises(MemoryError):
+        low_rank_run("killed")
+    monkeypatch.setattr(EvaluatorModule, "training_step", step)
+    kept = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=True)["state_dict"]
+    parameters = {name for name in kept if name.startswith("model.")}
+    assert parameters
+    assert all(is_lora(name) or name.startswith("model.heads.meaning.") for name in parameters)
+    notices.clear()
+    resumed = low_rank_run("killed", "--resume")
+    assert "The run is resumed after step 2." in notices
+    first, second = (load_file(r.package / "model.safetensors") for r in (whole, resumed))
+    assert first.keys() == second.keys()
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+    # Another evaluator has taken the place of the one that the run left as it is.
+    (tmp_path / "runs" / "whole" / "finished.json").unlink()
+    tiny.save_evaluator(tmp_path / "start", width=128, seed=9)
+    with pytest.raises(
+        ConfigError, match=r"resume: the weights of .* have changed since; start again"
+    ):
+        low_rank_run("whole", "--resume")
 
 
 def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
