@@ -7,16 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.data.configuration import check_help, configurations
+from learnedgec.data.configuration import check_help, configurations, with_configurations
 from learnedgec.data.text import read_json, read_text, write_text
 from learnedgec.errors import ConfigError, InputError
+from learnedgec.runtime.files import check_no_path, local_path
 
 if TYPE_CHECKING:
     from learnedgec.training.run import TrainingResult
@@ -43,6 +46,7 @@ def run_train(arguments: Sequence[str]) -> None:
             "no configuration was given; name one with --config, such as sample or mine.yaml, or write "
             "one with --init mine.yaml."
         )
+    _check_tables(words)
     from learnedgec.report.page import write_training_report
     from learnedgec.training.fit import train
 
@@ -71,6 +75,23 @@ def run_train(arguments: Sequence[str]) -> None:
     )
 
 
+def _check_tables(words: Sequence[str]) -> None:
+    """Raise `InputError` if the configuration names a missing table, because torch takes long to import."""
+    split = [part for word in with_configurations(words) for part in word.split("=", 1)]
+    paths = [Path(value) for key, value in pairwise(split) if key == "--config"]
+    # Other words may name other tables.
+    if len(paths) != 1 or not paths[0].is_file() or any(w.startswith("--data") for w in split):
+        return
+    data = yaml.safe_load(read_text(paths[0])).get("data")
+    keys = data if isinstance(data, dict) else {}
+    pairs = keys.get("pairs")
+    named = [keys.get("ratings"), *(pairs.values() if isinstance(pairs, dict) else ())]
+    for names in named:
+        for name in names if isinstance(names, list) else [names]:
+            if isinstance(name, str) and local_path(name.partition(":")[0]) is None:
+                check_no_path(name)
+
+
 def _use(package: Path) -> str:
     """Return the option for the metrics that read an evaluator, by its name if that is enough to find it."""
     from learnedgec.evaluators.packages import MANIFEST, list_evaluators
@@ -79,7 +100,11 @@ def _use(package: Path) -> str:
     found = list_evaluators().get(package.name)
     named = found is not None and found.resolve() == package.resolve()
     name = package.name if named else str(package)
-    return f"--metric {reading_metrics({**read_json(package / MANIFEST), 'name': name})}"
+    manifest = read_json(package / MANIFEST)
+    # Heads that stayed as they were have no verdict.
+    heads = {head: manifest["heads"][head] for head in manifest["verdicts"]} or manifest["heads"]
+    sums = {name: parts for name, parts in manifest["sums"].items() if heads.keys() & parts.keys()}
+    return f"--metric {reading_metrics({**manifest, 'name': name, 'heads': heads, 'sums': sums})}"
 
 
 def _rows(result: TrainingResult) -> Iterator[dict[str, Any]]:

@@ -128,8 +128,8 @@ class TrainingData(lightning.LightningDataModule):
 
     def __init__(
         self,
-        ratings: list[str] | None = None,
-        auxiliary: list[str] | None = None,
+        ratings: list[str] | str | None = None,
+        auxiliary: list[str] | str | None = None,
         pairs: dict[str, list[PairSource | PairFileName]] | None = None,
         columns: dict[str, str | list[str]] | None = None,
         raters: Literal["mean", "each"] = "mean",
@@ -152,7 +152,10 @@ class TrainingData(lightning.LightningDataModule):
             raise ConfigError(
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
-        self.ratings, self.auxiliary = list(ratings or []), list(auxiliary or [])
+        self.ratings, self.auxiliary = (
+            [names] if isinstance(names, str) else list(names or [])
+            for names in (ratings, auxiliary)
+        )
         self.raters, self.tokenise = raters, tokenise
         judged, self.rating_columns = divided_columns(columns or {})
         self.pairs = {

@@ -78,7 +78,7 @@ def train(
 ) -> TrainingResult:
     """Train an evaluator on tables of human judgements, and return after its package is written.
 
-    What `learnedgec train` checks is checked, and every key of its configuration is an argument:
+    What `learnedgec train` checks is checked, and the groups of its configuration are arguments:
     `trainer={"max_epochs": 3}` is what `trainer: {max_epochs: 3}` is there. A table in memory is kept in
     `runs/tables`, under a name that depends on its content.
 

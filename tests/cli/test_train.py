@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -127,12 +128,29 @@ def test_a_head_no_better_than_chance_is_warned_about(train: Any, tiny_encoder: 
     Path("mine.csv").write_text("source,hypothesis,fluency\n" + "\n".join(rows) + "\n")
     command = f"{TRAIN} --quiet --model.learning_rate 0 --trainer.max_epochs 1 --model.encoder"
     assert train(command, first).err == (
-        "On the dev part, pearson is no better than chance: fluency -1.00 (n = 6); train with a higher "
-        "--model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or for more epochs "
-        "(--trainer.max_epochs).\n"
+        "On the dev part, pearson is no better than chance: fluency -1.00 (n = 6). A head needs a thousand "
+        "judgements or more; with these, train with a higher --model.learning_rate (untrained heads on a "
+        "frozen encoder need about 2e-4) or for more epochs (--trainer.max_epochs).\n"
         "Do not trust fluency: r -1.00 [-1.00, -1.00] on the test part, n = 6, is not clearly above chance "
         "(0).\n"
     )
+
+
+def test_a_missing_file_is_told_before_torch_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom learnedgec.cli.main import main\n"
+        "print(main(['train', '--config', sys.argv[1]]), 'torch' in sys.modules)"
+    )
+    for data in (
+        "ratings: absent.csv",
+        "ratings: [sample, absent.csv]",
+        "pairs: {a: [absent.csv]}",
+    ):
+        (tmp_path / "typo.yaml").write_text(f"data: {{{data}}}\n")
+        run = [sys.executable, "-c", code, str(tmp_path / "typo.yaml")]
+        ended = subprocess.run(run, capture_output=True, text=True, check=True)
+        assert ended.stdout == "2 False\n"
+        assert ended.stderr == "learnedgec train: absent.csv does not exist; check the path.\n"
 
 
 def test_equal_ratings_teach_nothing(train: Any) -> None:
