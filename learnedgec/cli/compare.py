@@ -59,7 +59,7 @@ class _Comparison(inputs.Baseline):
 
 @dataclass(frozen=True)
 class _Compared:
-    """The systems compared with the baseline by one metric.
+    """The comparisons of all other systems with the baseline by one metric.
 
     Attributes:
         metric: the metric.
@@ -270,25 +270,25 @@ def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
     ]
 
 
-def _too_few_differ(compared: _Compared, margin: float) -> list[str]:
+def _too_few_differ(of_metric: _Compared, margin: float) -> list[str]:
     """Return which systems lose sentences, but too few for any difference to be significant.
 
     A difference within the margin is allowed in any case.
     """
-    needed = sentences_needed(1, compared.rows[0].level)
+    needed = sentences_needed(1, of_metric.rows[0].level)
     return [
-        f"by {compared.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
+        f"by {of_metric.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
         f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
         "compare them on more sentences."
-        for row in compared.rows
+        for row in of_metric.rows
         if row.losses and row.differing < needed and not (margin and row.difference >= -margin)
     ]
 
 
-def _too_few_correct(compared: _Compared) -> list[str]:
+def _too_few_correct(of_metric: _Compared) -> list[str]:
     """Return why a system that is not worse need not be good: the baseline itself makes no gold edits."""
-    metric, row = compared.metric.metric, compared.rows[0]
-    details = metric.sentence_details(compared.baseline) if isinstance(metric, ShowsEdits) else {}
+    metric, row = of_metric.metric.metric, of_metric.rows[0]
+    details = metric.sentence_details(of_metric.baseline) if isinstance(metric, ShowsEdits) else {}
     if "tp" not in details:
         return []
     correct = details["tp"] > 0
@@ -298,7 +298,7 @@ def _too_few_correct(compared: _Compared) -> list[str]:
     if right >= needed:
         return []
     return [
-        f"{row.baseline} scores {row.baseline_score:.4f} by {compared.name}, with a correct edit in "
+        f"{row.baseline} scores {row.baseline_score:.4f} by {of_metric.name}, with a correct edit in "
         f"{right:,} of {with_gold:,} sentences that have gold edits, so hardly any system could be worse "
         f"(at least {needed:,} are needed); check the gold edits."
     ]
@@ -371,17 +371,17 @@ def _caption(by_metric: Sequence[_Compared]) -> str:
     )
 
 
-def _table_rows(compared: _Compared, alone: bool) -> list[dict[str, Any]]:
+def _table_rows(of_metric: _Compared, alone: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system.
 
     Scores significantly above the baseline's are in bold, except those of sentinels. The name of a metric
     that is alone is left out.
     """
-    first = compared.rows[0]
+    first = of_metric.rows[0]
     name = {} if alone else {"metric": first.metric}
     dashes = dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")
     table = [{**name, "system": first.baseline, "score": first.baseline_score, **dashes}]
-    for row in compared.rows:
+    for row in of_metric.rows:
         better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
         bounded = not np.isnan(row.difference_bounds[0])
         cells = {
