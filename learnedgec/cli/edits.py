@@ -47,7 +47,8 @@ class _Files(flags.Annotator):
         gold: an M2 file, for --apply.
         apply: write the text of --gold as each sentence's first annotator corrects it.
         confidence: write a row for each edit, with the probability that a careful annotator accepts it, by
-            the evaluator open-mpnet, which does not see whether an edit changes the meaning.
+            the evaluator open-mpnet, which does not see whether an edit changes the meaning. filter undoes
+            surer edits as well if they need an unsure one.
     """
 
     src: str | None = None
@@ -71,12 +72,12 @@ def run_edits(arguments: Sequence[str]) -> None:
     parser.set_defaults(dtype="auto")
     output.add_output_flags(parser, _FORMATS)
     options = parser.parse_args(arguments)
-    output.check_out(options.out)
     if options.apply or options.gold:
         if not (options.apply and options.gold) or options.src or options.hyp:
             raise InputError(
                 "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
             )
+        output.with_format(options, ("text",))
         rows = References.from_annotated(read_m2(options.gold))
         write_lines(options.out, [row[0].text for row in rows])
     elif options.confidence:
@@ -86,6 +87,7 @@ def run_edits(arguments: Sequence[str]) -> None:
             "--format is for rows with --confidence; without it, edits are written as M2."
         )
     else:
+        output.with_format(options, ("m2",))
         write_m2(options.out, _annotated(options))
 
 
@@ -159,8 +161,7 @@ def run_filter(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
     parser.set_defaults(dtype="auto")
-    options = parser.parse_args(arguments)
-    output.check_out(options.out)
+    options = output.with_format(parser.parse_args(arguments), ("text",))
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
     texts = inputs.read_inputs(options).inputs
@@ -182,7 +183,7 @@ def _what_stayed(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold:
     )
     reasons = [f"{counts[False, False]:,} with a confidence of {threshold:g} or less"]
     if others := counts[False, True]:
-        reasons.append(f"{others:,} surer ones that make no correction without them")
+        reasons.append(f"{others:,} surer ones that need one of these or cut the sentence short")
     whole = sum(len(row) == len(kept) for row, kept in rows)
     none = sum(not kept for _, kept in rows)
     return (

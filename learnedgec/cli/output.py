@@ -45,7 +45,10 @@ TRAINED_MARK = "†"
 TRAINED_NOTE = f"{TRAINED_MARK} trained on data of this benchmark: no evidence for other texts"
 
 # The format that a file's suffix stands for.
-_SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
+_SUFFIXES = {
+    ".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex",
+    ".m2": "m2", ".md": "markdown", ".html": "html",
+}  # fmt: skip
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -77,14 +80,18 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
         formats: the command's formats, the default first.
 
     Raises:
-        InputError: the file's folder does not exist.
+        InputError: the file's folder does not exist, or its name is that of another format.
         OutputError: the file, or figures, could not be written.
         MissingDependencyError: figures were asked for, and what draws them is not installed.
     """
-    if options.format is None:
+    if options.get("format") is None:
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
-        format_of_suffix = _SUFFIXES.get(suffix)
-        options.format = format_of_suffix if format_of_suffix in formats else formats[0]
+        options.format = _SUFFIXES.get(suffix, formats[0])
+        if options.format not in formats:
+            raise InputError(
+                f"--out {options.out} ends in {suffix}, which is none of the formats here "
+                f"({', '.join(formats)}); choose another name."
+            )
     check_out(options.out)
     if options.get("plot"):
         check_plotting(options.plot)

@@ -144,6 +144,7 @@ _OTHER_NAMES = {
     "--hyp": "--candidates --cor --hypotheses --hypothesis --input --outputs --predictions --system "
     "--systems -i -t",
     "--gold": "--m2",
+    "--keep": "--confidence --min-confidence --threshold",
     "--margin": "--tolerance",
     "--src": "--orig --source --sources",
     "--ref": "--reference --references --reference-files",
