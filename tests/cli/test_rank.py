@@ -333,7 +333,7 @@ def test_the_gate_decides_nothing_by_texts_in_another_style(run: Any, changed: s
     inputs = f"--src embedded/source.txt --gold embedded/gold.m2 {given}"
     gate = f"compare {inputs} --metric gleu --fail-if-worse --resamples 150"
     said = " ".join(run(gate, code=2).out.split())
-    assert "not decided: numbered: 68 of 72 sentences begin with '1.', unlike their sources" in said
+    assert "not decided: numbered: 58 of 72 sentences begin with '1.', unlike their sources" in said
     assert "passed" not in said
     assert "failed" not in said
 
