@@ -48,6 +48,7 @@ def run_train(arguments: Sequence[str]) -> None:
         )
     _check_tables(words)
     from learnedgec.report.page import write_training_report
+    from learnedgec.training.evaluate import baseline_in_words
     from learnedgec.training.fit import train
 
     result = train(
@@ -57,6 +58,12 @@ def run_train(arguments: Sequence[str]) -> None:
         return
     rows = list(_rows(result))
     output.emit(rows, options, table_rows=list(map(_row_for_readers, rows)))
+    baselines = {name for verdict in result.verdicts.values() for name in verdict.baselines}
+    for name in sorted(name for name in baselines if baseline_in_words(name) != name):
+        column = name.partition(" ")[0]
+        output.remark(
+            f"The column {column!r} has the result of {baseline_in_words(name)}.", options
+        )
     for message in result.notices:
         output.remark(message, options)
     for verdict in result.verdicts.values():

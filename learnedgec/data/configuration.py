@@ -113,7 +113,13 @@ def wrong_value(message: str) -> str | None:
         "seed is '0'; a whole number of at least 1 was expected."
         >>> wrong_value('Parser key "level": 7 not among choices (1, 2)')
         "level is '7'; one of 1, 2 was expected."
+        >>> wrong_value('Parser key "data": Unable to load config "a.csv"')
+        "data is 'a.csv'; keys were expected, as in --data.KEY VALUE, or a YAML file of them."
     """
+    unread = r"""Parser key "([\w.]+)": Unable to load config ["'](.*?)["']"""
+    if group := re.search(unread, message):
+        key, file = group.groups()
+        return f"{key} is {file!r}; keys were expected, as in --{key}.KEY VALUE, or a YAML file of them."
     _, *parts = re.split(r'Parser key "([\w.]+)"(?: element \d+)?:\s*', message)
     if not parts:
         return None

@@ -248,6 +248,9 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(train: Any) -> None:
         command = f"{TRAIN} --overwrite --trainer.max_epochs=-1 --trainer.max_steps {steps}"
         out, err = train(command)
         assert "fluency" in out
+        assert ("The column 'ridge' has the result of a ridge regression" in err) == (
+            "ridge" in out
+        )
         use = 'Use it as --metric "head[mine.fluency]".'
         assert f"The evaluator is in checkpoints/mine. {use}\n" in err
         assert ("At most 1 step;" in err) == (steps == 1)
