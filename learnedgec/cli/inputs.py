@@ -16,7 +16,12 @@ from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.references import References
-from learnedgec.data.sentences import check_same_sentences, check_sentence_record, read_records
+from learnedgec.data.sentences import (
+    check_same_sentences,
+    check_sentence_record,
+    read_records,
+    suffix,
+)
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
@@ -259,7 +264,12 @@ def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _read_sentences(path: str) -> list[str]:
-    """Return the lines of a file of sentences, or raise `InputError` if it is an M2 file."""
+    """Return the lines of a file of sentences, or raise `InputError` if it is an M2 file or a table."""
+    if suffix(path) in (".csv", ".jsonl", ".parquet", ".tsv"):
+        raise InputError(
+            f"{path} is a table by its name, and one sentence per line was expected; commands that read "
+            "tables have --table."
+        )
     lines = read_lines(path)
     if is_m2(lines):
         raise InputError(

@@ -136,7 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_command(words: list[str]) -> int:
     """Find the command and run it."""
-    if not words or words[0] in ("-h", "--help"):
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in ("-h", "--help", "--help-all"):
         about = "Train, tune, evaluate and run learned evaluators for grammatical error correction."
         print(_help("learnedgec", about, COMMANDS, _OPTIONS))
         return 0 if words else _USER_ERROR

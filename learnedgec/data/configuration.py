@@ -191,7 +191,7 @@ _MISTYPED = 0.75
 
 # An option of a command -> what words without an option are most likely meant for; the first counts.
 _MEANT = {
-    "--hyp": "name system outputs with --hyp",
+    "--hyp": "name sources with --src and system outputs with --hyp",
     "--benchmark": "name benchmarks with --benchmark",
     "--metric": "name metrics with --metric",
     "--data.columns": "name the configuration with --config",

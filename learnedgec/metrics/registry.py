@@ -386,6 +386,8 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
             f"the name {shown(name)} has {len(name)} characters; at most {LONGEST} were expected."
         )
     match = _NAME.fullmatch(name)
+    if match is None and name.count("(") > name.count(")"):
+        raise BadNameError(f"{shown(name)!r} is not a metric, because a bracket is not closed.")
     if match is None:
         raise BadNameError(
             f"{shown(name)!r} is not a metric; one name such as gleu or m2(beta=1.0) was expected",

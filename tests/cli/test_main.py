@@ -85,6 +85,12 @@ def test_unknown_command_version_and_help(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.startswith("learnedgec 0.")
     assert main([]) == 2
     assert "usage: learnedgec COMMAND" in capsys.readouterr().out
+    for words in (["--help-all"], ["help"]):
+        assert main(words) == 0
+        assert "usage: learnedgec COMMAND" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["help", "score"])
+    assert "usage: learnedgec score" in capsys.readouterr().out
 
 
 def test_programs_read_utf_8_in_every_locale(score: list[str]) -> None:

@@ -220,7 +220,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("some(weights=(1, 2))", ParameterError, "was expected"),
         ("some(weights=(-1, 1, 1))", ParameterError, "weights must not be negative"),
         ("gleu(4)", BadNameError, "write them as gleu(parameter=value, …)"),
-        ("gleu(n=4", BadNameError, "is not a metric"),
+        ("gleu(n=4", BadNameError, "a bracket is not closed"),
         ("gleu(n=open('x'))", BadNameError, "cannot be read"),
         ("gleu(n=1, n=2)", BadNameError, "gives the parameter 'n' twice"),
         ("gleu(n=" + "~" * 100_000 + "1)", BadNameError, "has 100009 characters; at most 10000"),
