@@ -15,6 +15,7 @@ from learnedgec.analysis.conclusions import about_gold, compared, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned, style_notices
+from learnedgec.data.words import swapped
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
@@ -214,6 +215,7 @@ def _gate(
     sources, systems, _ = task.inputs
     undecided = [
         *misaligned(*task.inputs),
+        *swapped(sources, systems),
         *style_notices(sources, systems),
         *_foreign_gold(task, by_metric[0].rows[0]),
     ]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
+from learnedgec.data.words import swapped
 from learnedgec.types import Texts
 
 # The number of sentences that may all be correct without a notice.
@@ -95,6 +96,7 @@ def text_notices(
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
         *misaligned(sources, systems, references, first),
+        *swapped(sources, systems),
         *repetition_notices(systems),
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),

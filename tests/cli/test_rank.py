@@ -338,6 +338,17 @@ def test_the_gate_decides_nothing_by_texts_in_another_style(run: Any, changed: s
     assert "failed" not in said
 
 
+def test_the_gate_decides_nothing_if_source_and_output_are_swapped(run: Any) -> None:
+    source, strong, ref = (
+        f"embedded/{name}.txt" for name in ("source", "systems/strong", "systems/careful")
+    )
+    lines = [Path(path).read_text("utf-8").splitlines() for path in (source, strong)]
+    write_lines("ours.txt", [*lines[0][:60], *lines[1][60:]])
+    files = f"--src {strong} --baseline {source} --hyp ours.txt --ref {ref} --metric gleu"
+    out, _ = run(f"compare {files} --fail-if-worse --resamples 150", code=2)
+    assert "not decided: every system misspells words that are right in" in " ".join(out.split())
+
+
 @pytest.mark.parametrize("where", ["--out x.json", "--out x.txt --quiet", "--format csv"])
 def test_the_gate_says_its_reason_wherever_the_table_goes(run: Any, where: str) -> None:
     systems = "--baseline embedded/systems/strong.txt --hyp embedded/systems/eager.txt"
