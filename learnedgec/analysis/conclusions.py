@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
-from learnedgec.analysis.meta.evaluation import Evaluation
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.correlation import ranks
 from learnedgec.stats.significance import describe_test, is_significant, significant
 from learnedgec.types import Floats
+
+if TYPE_CHECKING:
+    from learnedgec.analysis.meta.evaluation import Evaluation
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
 _FEW_SYSTEMS = 4

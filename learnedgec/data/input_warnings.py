@@ -96,7 +96,8 @@ def text_notices(
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
         *misaligned(sources, systems, references, first),
-        *swapped(sources, systems),
+        # References tell it otherwise, and reading a list of words takes as long as many a score.
+        *(swapped(sources, systems) if references is None else []),
         *repetition_notices(systems),
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),
