@@ -134,10 +134,10 @@ def _of_one_system(ranking: SystemRanking) -> str:
 def _leading(ranking: SystemRanking) -> str:
     """Return which systems are best, or significantly better than the baseline, or that none can be told."""
     names = ranking.systems
-    told = f"{ranking.sentences:,} sentence{'s do' if ranking.sentences > 1 else ' does'} not tell"
+    alike = f"{ranking.sentences:,} sentence{'s do' if ranking.sentences > 1 else ' does'} not tell"
     if ranking.baseline:
         if not ranking.better.any():
-            return f"{told} {_few([n for n in names if n != ranking.baseline])} from {ranking.baseline}"
+            return f"{alike} {_few([n for n in names if n != ranking.baseline])} from {ranking.baseline}"
         above = ranking.better[:, names.index(ranking.baseline)]
         better = [names[number] for number in ranking.order if above[number]]
         verb = "are" if len(better) > 1 else "is"
@@ -151,7 +151,7 @@ def _leading(ranking: SystemRanking) -> str:
         )
     if others and not ranking.better.any():
         apart = f"{first} and {others[0]}" if len(others) == 1 else f"the {len(others) + 1} systems"
-        return f"{told} {apart} apart"
+        return f"{alike} {apart} apart"
     return (
         f"{first} is not significantly better than {_few(others)}" if others else f"{first} is best"
     )
@@ -183,8 +183,8 @@ def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
             by_rank.setdefault(what, []).append(names[entry.metric])
     parts = [f"by {listed(metrics)}, {what}" for what, metrics in by_rank.items()]
     places = f" B{'; '.join(parts)[1:]}." if parts else ""
-    told = _told_by_people(evaluation)
-    return f"People ({evaluation.human}) put the systems in the order {_few(order)}.{told}{places}"
+    people_say = f"People ({evaluation.human}) put the systems in the order {_few(order)}."
+    return people_say + _told_by_people(evaluation) + places
 
 
 def _told_by_people(evaluation: Evaluation) -> str:

@@ -120,7 +120,8 @@ _CLASSES: Sequence[Sequence[str]] = (
     ("husband", "wife"),
     ("mother", "father"),
 )
-_NEGATING = frozenset({"un", "in", "il", "im", "ir", "dis"})
+_NEGATING = ("un", "in", "il", "im", "ir", "dis")
+_PREFIX = re.compile(rf"^(?:{'|'.join(_NEGATING)})(?=\w{{4}})")
 _GROUPS = {
     word: (str(number), group)
     for number, groups in enumerate(_CLASSES)
@@ -140,12 +141,12 @@ def exchanged_facts(source: str, text: str) -> int:
         >>> exchanged_facts("Mary met John at 5 pm on Monday .", "John met Mary at 6 pm on Tuesday .")
         3
     """
-    words = [Counter(tokens_of(each.casefold())) for each in (source, text)]
-    gone, come = words[0] - words[1], words[1] - words[0]
+    old_words, new_words = (Counter(tokens_of(each.casefold())) for each in (source, text))
+    gone, come = old_words - new_words, new_words - old_words
     old, new = Counter(_facts(gone)), Counter(_facts(come))
     lost, added = Counter(kind for kind, _ in old - new), Counter(kind for kind, _ in new - old)
     # "indeed" for "in deed" is no change of the meaning.
-    parted = not _NEGATING.isdisjoint([*gone, *come])
+    parted = any(prefix in gone or prefix in come for prefix in _NEGATING)
     opposites = 0 if parted else sum(_are_opposites(*pair) for pair in product(gone, come))
     before, after = (list(dict.fromkeys(_capitals(each))) for each in (source, text))
     names = {*_names(source), *_names(text)}.intersection(before, after)
@@ -160,7 +161,7 @@ def _are_opposites(word: str, other: str) -> bool:
 
 def _affirmed(word: str) -> str:
     """Return a word without the prefix or suffix that negates it."""
-    return re.sub(rf"^(?:{'|'.join(_NEGATING)})(?=\w{{4}})", "", re.sub(r"less\b", "ful", word))
+    return _PREFIX.sub("", f"{word[:-4]}ful" if word.endswith("less") else word)
 
 
 def _alike(word: str, other: str) -> bool:

@@ -374,8 +374,8 @@ def style_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> 
     notices = []
     for style, advice in _STYLES.items():
         named = {"the sources": sources, **texts}
-        found = {name: _share(filter(None, named[name]), style) for name in named}
-        shares = {name: share for name, share in found.items() if share is not None}
+        measured = {name: _share(filter(None, named[name]), style) for name in named}
+        shares = {name: share for name, share in measured.items() if share is not None}
         first = next(iter(shares), "")
         notices += [
             f"{name}: {share:.0%} {style[2]}, in {first} {shares[first]:.0%}; {advice}".replace(

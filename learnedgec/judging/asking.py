@@ -108,8 +108,8 @@ class Questions:
         slot = shared if for_all else None
         # No question has the slot NULL.
         query = "SELECT question FROM questions WHERE slot = ?"
-        found = database.execute(query, (slot,)).fetchone()
-        question = found["question"] if found else self.new(database, random, slot)
+        row = database.execute(query, (slot,)).fetchone()
+        question = row["question"] if row else self.new(database, random, slot)
         if question is None:
             query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
             left = database.execute(query, (shared,)).fetchone()
@@ -213,10 +213,10 @@ class Questions:
         rater = database.execute(query, (each.rater,)).fetchone()["number"]
         query = "SELECT question FROM questions WHERE sentence = ? AND groups = ? AND edits = ?"
         texts = (each.sentence, json.dumps(groups), _dump_edits(each.edits))
-        found = database.execute(query, texts).fetchone()
+        row = database.execute(query, texts).fetchone()
         question = (
-            found["question"]
-            if found
+            row["question"]
+            if row
             else _add_question(database, each.sentence, groups, each.edits, 1.0, None)
         )
         place = (rater, question, number)

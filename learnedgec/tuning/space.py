@@ -192,8 +192,10 @@ class Space:
     @property
     def equal_weights(self) -> dict[str, Any]:
         """The first parameter that is on the simplex, with equal weights; empty if none is."""
-        found = ((name, each) for name, each in self.ranges.items() if isinstance(each, Simplex))
-        return {name: simplex.starts()[0] for name, simplex in islice(found, 1)}
+        simplexes = (
+            (name, each) for name, each in self.ranges.items() if isinstance(each, Simplex)
+        )
+        return {name: simplex.starts()[0] for name, simplex in islice(simplexes, 1)}
 
     def __str__(self) -> str:
         return "; ".join(f"{name}: {range_}" for name, range_ in self.ranges.items())

@@ -140,8 +140,8 @@ def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> Non
     card = model_card(manifest)
     assert "- `my.csv`: your own data\n- `a.jsonl`: files of `theirs`; see its card" in card
     assert (
-        "Good. For comparison, by the same measure: edit-count -0.250, the head 'style' of the evaluator that "
-        "it continues 0.500; each" in card
+        "Good. For comparison, by the same measure: edit-count -0.250, the head 'style' of the evaluator "
+        "that it continues 0.500; each" in card
     )
 
 
