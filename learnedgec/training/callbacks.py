@@ -63,7 +63,7 @@ class Announcement(lightning.Callback):
         """Report the number of steps, where a resumed run goes on, and what ends training."""
         steps = int(trainer.estimated_stepping_batches)
         ends = "".join(
-            f", fewer after {stopping.patience} evaluations without a better "
+            f"; fewer after {stopping.patience} evaluations without a better "
             f"{stopping.monitor} (early_stopping.patience)"
             for stopping in trainer.early_stopping_callbacks
         )
