@@ -16,6 +16,7 @@ from hypothesis import settings
 from learnedgec.data.catalog import files
 from learnedgec.data.catalog.registry import DATASETS, Dataset, File
 from learnedgec.data.text import write_lines
+from learnedgec.runtime.progress import ProgressLines
 
 if TYPE_CHECKING:
     from learnedgec.applications.corpus.reading import Corpus
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 os.environ.pop("COLUMNS", None)
 # Tests compare with values of a processor. Set it to 0 to see what they do on a GPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+# A line of progress comes once a minute, so it would land in the output of any test of a slow run.
+ProgressLines._due = float("inf")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
