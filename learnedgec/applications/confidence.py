@@ -111,10 +111,10 @@ class JudgedEdits:
 
         Edits that need each other stay or go together, by the least of their confidences, so that no text is
         half corrected. They move a word, other than an article, which one removes and another inserts,
-        perhaps spelt otherwise. Or at most three tokens are between them, and they change verbs, as in `is
-        always keep` → `always keeps`, or gain more together than apart by the head `quality` of `open-mpnet`.
-        If the result cannot be a correction of the source (`is_correction`), such as a blank line, no edit
-        stays.
+        perhaps spelt otherwise. Or at most three tokens are between them, and they change verbs, as in
+        `is always keep` → `always keeps`, or gain more together than apart by the head `quality` of
+        `open-mpnet`. If the result cannot be a correction of the source (`is_correction`), such as a blank
+        line, no edit stays.
 
         Args:
             threshold: a number from 0 to 1.
