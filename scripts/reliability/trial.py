@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from inspect import signature
@@ -87,6 +88,8 @@ def main(
     options = parser.parse_args()
     chosen = {key: value for key, value in vars(options).items() if key == "only"}
     started = time.monotonic()
+    # Trials draw texts and metrics at random, so that remarks about them say nothing.
+    warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="reliability-") as folder:
         tally = run(
             name,
