@@ -107,8 +107,8 @@ def system_scores_of_resamples(
         return rate_resamples(scores, samples, _GAMES[by])
     # The number of draws of each sentence times the wins on it: (B, N) · (N, S·S).
     wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
-    drawn = multiplicities(samples, scores.shape[1])
-    return expected_wins(np.tensordot(drawn, wins, axes=1))
+    draws = multiplicities(samples, scores.shape[1])
+    return expected_wins(np.tensordot(draws, wins, axes=1))
 
 
 def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
@@ -154,17 +154,18 @@ def paired_permutation(
     """
     first, second = (statistics[number] for number in pair)
     size, differ = len(first), np.flatnonzero(differing(first, second))
-    swapped = np.zeros((len(drawn := swaps(len(differ), count, seed)), size), dtype=bool)
-    swapped[:, differ] = drawn
+    swaps_of_differing = swaps(len(differ), count, seed)
+    swapped = np.zeros((len(swaps_of_differing), size), dtype=bool)
+    swapped[:, differ] = swaps_of_differing
     # The sentences of the other system of the pair follow those of each system.
     partners = dict(zip(pair, (second, first), strict=True))
     numbers = pair if by == "mean" else range(len(statistics))
     both = [
         _joined(statistics[number], partners.get(number, statistics[number])) for number in numbers
     ]
-    many = system_scores_of_resamples(metric, both, np.arange(size) + size * swapped, by)
+    resampled = system_scores_of_resamples(metric, both, np.arange(size) + size * swapped, by)
     a, b = (list(numbers).index(number) for number in pair)
-    return sign_flips(many[:, a] - many[:, b], len(differ))
+    return sign_flips(resampled[:, a] - resampled[:, b], len(differ))
 
 
 def differing(first: Statistics, second: Statistics) -> npt.NDArray[np.bool_]:
@@ -181,17 +182,17 @@ def _joined(first: Statistics, second: Statistics) -> Statistics:
     return Statistics({name: np.concatenate([array, second[name]]) for name, array in arrays})
 
 
-def sentence_intervals(many: Floats, sentences: int, level: float) -> Floats:
+def sentence_intervals(resampled: Floats, sentences: int, level: float) -> Floats:
     """Return the interval of each of K scores, float64 (K, 2), by bootstrap over sentences.
 
     Percentiles are `widened` for at most `FEW` sentences. With so few sentences that no difference could be
     significant (`sentences_needed`), they are NaN, because they would say nothing (docs/lab/levels.md).
 
     Args:
-        many: float64 (B, K), the scores on resamples.
+        resampled: float64 (B, K), the scores on resamples.
         sentences: number of sentences.
         level: the level of the intervals.
     """
     if sentences < sentences_needed(1, level):
-        return np.full((many.shape[1], 2), np.nan)
-    return intervals(many, widened(level, sentences) if sentences <= FEW else level)
+        return np.full((resampled.shape[1], 2), np.nan)
+    return intervals(resampled, widened(level, sentences) if sentences <= FEW else level)

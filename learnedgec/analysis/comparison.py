@@ -189,8 +189,8 @@ class BaselineComparison:
             parts.append(f"{uncorrected}{100 * self.level:g}% CI [{low:+.4f}, {high:+.4f}]")
         if not np.isnan(self.p_value):
             test = describe_test("paired-bootstrap", [self.differing])
-            many = "" if test.startswith("exact") else f" with {self.resamples:,} resamples"
-            parts += [f"{self.p}{self.correction}", f"{test} over {self._sentences}{many}"]
+            resamples = "" if test.startswith("exact") else f" with {self.resamples:,} resamples"
+            parts += [f"{self.p}{self.correction}", f"{test} over {self._sentences}{resamples}"]
         return ", ".join(parts)
 
 
@@ -316,7 +316,7 @@ def _bounds(interval: Floats) -> tuple[float, float]:
 
 def _difference_bounds(ranking: SystemRanking, number: int, base: int) -> tuple[float, float]:
     """Return the interval of a difference; it holds 0 where a permutation of few sentences allows it."""
-    differences = ranking.many[:, number] - ranking.many[:, base]
+    differences = ranking.resampled[:, number] - ranking.resampled[:, base]
     low, high = sentence_intervals(differences[:, None], ranking.sentences, ranking.level)[
         0
     ].tolist()

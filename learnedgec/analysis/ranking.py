@@ -121,7 +121,7 @@ class SystemRanking:
         by: the aggregation of sentences to one score.
         systems: the names of the systems.
         scores: float64 (S,), the systems' scores.
-        many: float64 (B, S), the scores on each resample of the sentences.
+        resampled: float64 (B, S), the scores on each resample of the sentences.
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution (`sentence_intervals`).
         wins: float64 (S, S), the share of sentences on which the row's system scores above the column's. They
             tie on the share 1 − `wins` − `wins.T` (`learnedgec.stats.significance`).
@@ -147,7 +147,7 @@ class SystemRanking:
     by: Aggregation
     systems: tuple[str, ...]
     scores: Floats
-    many: Floats
+    resampled: Floats
     intervals: Floats
     wins: Floats
     p_values: Floats
@@ -421,13 +421,13 @@ def rank_systems(
     size = len(of_system[0])
     differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])
     scores = system_scores(value, of_system, by)
-    many = system_scores_of_resamples(value, of_system, resample(size, resamples, seed), by)
+    resampled = system_scores_of_resamples(value, of_system, resample(size, resamples, seed), by)
 
     def test(a: int, b: int) -> float:
         if size < 2:
             return float("nan")
         if differ[a, b] > FEW and significance == "paired-bootstrap":
-            return paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
+            return paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b])
         return paired_permutation(value, of_system, (a, b), by=by, count=resamples, seed=seed)
 
     p_values = np.array([test(*pair) for pair in pairs])
@@ -441,8 +441,8 @@ def rank_systems(
         by=by,
         systems=systems,
         scores=scores,
-        many=many,
-        intervals=sentence_intervals(many, size, level),
+        resampled=resampled,
+        intervals=sentence_intervals(resampled, size, level),
         wins=win_shares(wins, size - wins - wins.T),
         p_values=_square(pairs, p_values, len(systems)),
         adjusted=_square(pairs, holm(p_values), len(systems)),

@@ -47,19 +47,19 @@ if TYPE_CHECKING:
 # At most .2 % of strong systems' outputs on BEA-19 dev (`pillars:dev`) keep less or have a longer edit, and
 # .1 to 5.8 % of human rewritings (the references of `jfleg:dev` and `gmeg`). At most .2 % of systems' outputs
 # on SEEDA, and .03 % of these rewritings, add or drop a sentence of two words.
-_LEAST_KEPT = 0.4
-_LONGEST_EDITS = (2, 4)
+_MIN_KEPT_SHARE = 0.4
+_MIN_LIMIT, _MAX_LIMIT = 2, 4
 # A mark between spaces shows that a text is tokenised.
-_FREE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
+_SEPARATE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
 
 
 def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
     """Return whether each text may be a correction of its source, whatever a metric scores it.
 
-    It may not if it is empty, if less than .4 of the trigrams of characters of one is in the other
-    (`kept_shares`), or if one edit lengthens or shortens the text by more tokens than a quarter of the source
-    has, where that quarter counts as 2 at least and as 4 at most, or adds or drops a sentence of two words or
-    more. So truncated, padded, repeated and unrelated texts are none.
+    A text is no correction if it is empty, if it shares less than .4 of its trigrams of characters with its
+    source, or the source with it (`kept_shares`), if one edit changes the number of tokens by more than a
+    quarter of the source's (at least 2 and at most 4 tokens), or if one adds or drops a sentence of two words
+    or more. So truncated, padded, repeated and unrelated texts are no corrections.
 
     Args:
         sources: N sentences.
@@ -73,48 +73,51 @@ def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
     """
     return np.array(
         [
-            bool(text.split()) and kept >= _LEAST_KEPT and _is_local(source, text)
+            bool(text.split()) and kept >= _MIN_KEPT_SHARE and _has_local_edits(source, text)
             for source, text, kept in zip(sources, texts, kept_shares(sources, texts), strict=True)
         ],
         dtype=bool,
     )
 
 
-def _is_local(source: str, text: str) -> bool:
+def _has_local_edits(source: str, text: str) -> bool:
     """Return whether no edit changes the length more than an honest one does, or adds or drops a sentence."""
     before, after = (tokens_of(without_contractions(each.casefold())) for each in (source, text))
-    longest = np.clip(len(before) // 4, *_LONGEST_EDITS)
-    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    for _, start, end, at, to in codes:
-        ends, words = np.subtract(_ends_and_words(after[at:to]), _ends_and_words(before[start:end]))
-        if abs((end - start) - (to - at)) > longest or (ends * words > 0 and abs(words) > 1):
+    limit = np.clip(len(before) // 4, _MIN_LIMIT, _MAX_LIMIT)
+    for _, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        removed, inserted = before[places[0] : places[1]], after[places[2] : places[3]]
+        ends = _count_sentence_ends(inserted) - _count_sentence_ends(removed)
+        words = _count_words(inserted) - _count_words(removed)
+        if abs(len(inserted) - len(removed)) > limit or (ends * words > 0 and abs(words) > 1):
             return False
     return True
 
 
-def _as_its_source(source: str, text: str) -> str:
-    """Return the source where only spaces differ, and else the text, tokenised if the source is."""
+def _spaced_like_source(source: str, text: str) -> str:
+    """Return a text tokenised if its source is, and the source itself if only their spaces differ."""
     if source.replace(" ", "") == text.replace(" ", ""):
         return source
-    return (
-        tokenise([text])[0] if _FREE_MARK.search(source) and not _FREE_MARK.search(text) else text
-    )
+    needs_spaces = _SEPARATE_MARK.search(source) and not _SEPARATE_MARK.search(text)
+    return tokenise([text])[0] if needs_spaces else text
 
 
-def _ends_and_words(tokens: Sequence[str]) -> tuple[int, int]:
-    """Return how many tokens end a sentence, and how many are words."""
-    return sum(token in SENTENCE_ENDS for token in tokens), sum(map(str.isalnum, tokens))
+def _count_sentence_ends(tokens: Sequence[str]) -> int:
+    return sum(token in SENTENCE_ENDS for token in tokens)
+
+
+def _count_words(tokens: Sequence[str]) -> int:
+    return sum(map(str.isalnum, tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPenalty:
     """The penalty of a reward for a changed meaning.
 
-    It is weight · max(0, m(source) − m(text) − slack) + fact · n, the sum over the sentences that differ
-    (`changed_sentences`). m is the value of a metric that reads the source and the text, both with *not* in
-    full, of which honest corrections lose a little. n is the number of English negations, such as *not* and
-    *nobody*, that the text lacks or adds (`changed_negations`), and of facts such as numbers and weekdays
-    that it exchanges (`exchanged_facts`): metrics miss some of them. By the defaults
+    It is the sum of weight · max(0, m(source) − m(text) − slack) + fact · n over the sentences that differ
+    (`changed_sentences`). m is the score of a metric that reads source and text after contractions such as
+    *don't* are written out; honest corrections lose a little of it. n counts the English negations, such as
+    *not* and *nobody*, that the text lacks or adds (`changed_negations`), and the facts, such as numbers and
+    weekdays, that it exchanges (`exchanged_facts`), because metrics miss some of these. With the defaults
     (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
     default reward.
 
@@ -138,7 +141,7 @@ class MeaningPenalty:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The means of one step, of the metric that the policy is trained on and of the watched one.
+    """The means of one step: of its rewards, and of the scores by the rewarded and the watched metric.
 
     Attributes:
         reward: the mean reward.
@@ -162,20 +165,19 @@ class Reward:
         source: the column that holds the sources.
         references: the column that holds each source's references (a text or a list of texts), for a metric
             that needs them.
-        extract: how the correction is found in a completion; by default `extract_correction`, which is given
-            the source, too.
+        extract: function from a completion to the correction in it; by default `extract_correction`, which
+            also gets the source.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
         edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
         meaning: the penalty for a changed meaning.
         floor: a completion that the metric's gate rejects, or that is no correction (`is_correction`), earns
-            this minus its distance from the source, from 0 to 1 (empty): so an empty, truncated, padded or
-            unrelated one earns less than a copy of the source, and a policy that writes nothing else has a
-            way up.
+            this minus its distance from the source, which is at most 1. So it earns less than a copy of the
+            source, and a policy that writes only such texts still learns to come closer to the source.
         watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
             trainer that gives its reward functions `log_metric` (TRL).
         history: one entry for each call.
 
-    Example: `reward`.
+    The function `reward` has an example.
     """
 
     metric: BoundMetric
@@ -193,13 +195,15 @@ class Reward:
         # Trainers log a reward under its name.
         self.__name__ = self.metric.metric.name
         if self.edit_penalty < 0:
-            raise ConfigError("edit_penalty is charged; give 0 or more.")
+            raise ConfigError(
+                f"edit_penalty is {self.edit_penalty}; a number of 0 or more was expected."
+            )
         if not isinstance(self.meaning, MeaningPenalty | None):
             raise ConfigError(
                 f"meaning is {self.meaning!r}; MeaningPenalty(), perhaps with another weight, was expected."
             )
         if self.meaning is not None:
-            # An error comes now, not in training.
+            # A metric that cannot be used raises its error now, and not in training.
             bind_one(self.meaning.metric, self.metric.runtime)
         for metric in filter(None, (self.metric, self.watch)):
             metric.metric.check_alone()
@@ -229,7 +233,7 @@ class Reward:
 
         Args:
             prompts: unused; trainers give them.
-            completions: N texts or chats, of which the last message counts.
+            completions: N texts or chats; the last message of a chat counts.
             columns: the data set's columns, each of length N, and any other arguments of the trainer. A
                 function `log_metric` receives the means of this step by name: `impara/score`,
                 `impara/floored`, and of the watched metric `gleu/watched`.
@@ -238,19 +242,19 @@ class Reward:
             InputError: the completions or the column of the sources are not there, are no lists, or are not
                 parallel, or references are `None`.
         """
-        written = [
+        answers = [
             completed_text(completion, f"completions[{place}]")
             for place, completion in enumerate(as_items(completions, "completions", self._lists))
         ]
-        if not written:
+        if not answers:
             return []
-        sources, references = self._given(columns, len(written))
-        extracted = (
-            map(self.extract, written)
+        sources, references = self._read_columns(columns, len(answers))
+        corrections = (
+            map(self.extract, answers)
             if self.extract
-            else map(extract_correction, written, sources)
+            else map(extract_correction, answers, sources)
         )
-        texts = list(map(_as_its_source, sources, extracted))
+        texts = list(map(_spaced_like_source, sources, corrections))
         if self.metric.runtime.tokenise == "spacy":
             sources, texts = tokenise(sources), tokenise(texts)
         if not self.history:
@@ -267,7 +271,7 @@ class Reward:
             sizes = np.array([max(len(source.split()), 1) for source in sources])
             rewards -= self.edit_penalty * edits / sizes
         if self.meaning is not None:
-            rewards -= self._changed(self.meaning, sources, texts)
+            rewards -= self._meaning_charges(self.meaning, sources, texts)
         rejected = ~is_correction(sources, texts)
         if isinstance(self.metric.metric, Gated):
             rejected |= ~self.metric.metric.accepted(statistics["completions"])
@@ -276,21 +280,23 @@ class Reward:
             rewards[rejected] = self.floor - distances[rejected]
         watched = np.array([np.nan])
         if self.watch is not None:
-            seen = self.watch.statistics(sources, {"": texts}, references)
-            watched = _sentence_scores(self.watch, seen[""])
+            (watched_statistics,) = self.watch.statistics(sources, {"": texts}, references).values()
+            watched = _sentence_scores(self.watch, watched_statistics)
         means = map(float, map(np.mean, (rewards, scores, watched, rejected)))
         self._record(Watched(*means), columns.get("log_metric"))
         return list(map(float, rewards))
 
-    def _given(self, columns: Mapping[str, Any], size: int) -> tuple[list[str], References | None]:
+    def _read_columns(
+        self, columns: Mapping[str, Any], size: int
+    ) -> tuple[list[str], References | None]:
         """Return the sources and the references of a step, or raise `InputError`."""
         sources = as_sentences(self._column(columns, self.source, size), self.source)
         if self.references is None:
             return sources, None
-        about = f"the column {self.references!r} in row"
         rows = enumerate(self._column(columns, self.references, size), 1)
+        place = f"the column {self.references!r} in row"
         return sources, References.from_rows(
-            [references_of_record(row, f"{about} {number}") for number, row in rows]
+            [references_of_record(row, f"{place} {number}") for number, row in rows]
         )
 
     def _record(self, step: Watched, log: Any) -> None:
@@ -302,22 +308,24 @@ class Reward:
             if self.watch is not None:
                 log(f"{self.watch.metric.name}/watched", step.watched)
 
-    def _changed(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
-        """Return what each text is charged for a changed meaning, the sum over its changed sentences."""
-        charged, metric = np.zeros(len(texts)), bind_one(penalty.metric, self.metric.runtime)
-        parts = [changed_sentences(*pair) for pair in zip(sources, texts, strict=True)]
-        if pairs := [pair for row in parts for pair in row]:
+    def _meaning_charges(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
+        """Return the penalty of each text for a changed meaning, the sum over its changed sentences."""
+        penalties, metric = np.zeros(len(texts)), bind_one(penalty.metric, self.metric.runtime)
+        changed = [changed_sentences(*pair) for pair in zip(sources, texts, strict=True)]
+        if pairs := [pair for sentences in changed for pair in sentences]:
             before, after = (
-                list(map(without_contractions, each)) for each in zip(*pairs, strict=True)
+                list(map(without_contractions, sentences)) for sentences in zip(*pairs, strict=True)
             )
-            systems = metric.statistics(before, {"": after, "source": before})
-            kept, left = (_sentence_scores(metric, systems[name]) for name in ("source", ""))
-            rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
-            charges = penalty.weight * np.maximum(0, kept - left - penalty.slack)
-            for changes in (changed_negations, exchanged_facts):
-                charges += penalty.fact * np.array(list(map(changes, before, after)))
-            np.add.at(charged, rows, charges)
-        return charged
+            systems = metric.statistics(before, {"text": after, "source": before})
+            of_source, of_text = (
+                _sentence_scores(metric, systems[name]) for name in ("source", "text")
+            )
+            charges = penalty.weight * np.maximum(0, of_source - of_text - penalty.slack)
+            for count_changes in (changed_negations, exchanged_facts):
+                charges += penalty.fact * np.array(list(map(count_changes, before, after)))
+            rows = np.repeat(np.arange(len(texts)), list(map(len, changed)))
+            np.add.at(penalties, rows, charges)
+        return penalties
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:
         """Return a column of the data set, or raise `InputError`."""
@@ -336,13 +344,13 @@ class Reward:
 
     @property
     def _lists(self) -> str:
-        """The lists with which it is called, for messages."""
+        """The lists that a call needs, for messages."""
         references = f", {self.references}=[…]" if self.references else ""
         return f"a list, as in completions=[…], {self.source}=[…]{references},"
 
 
-# By its scale, a small correction earns 2.5 in the median: docs/explanation/hacking.md. Accepted texts earn
-# more than the floor.
+# With the weight 5.5, a small correction earns 2.5 in the median (docs/explanation/hacking.md), and accepted
+# texts earn more than the floor.
 _METRIC = "head(model='open-mpnet', weights={'quality': 5.5})"
 _FLOOR = -10.0
 
@@ -365,8 +373,8 @@ def reward(
 ) -> Reward:
     """Return a metric as a reward function for TRL's trainers, or any other.
 
-    It is called with a step's completions and the data set's columns, scores them in one batch, each
-    distinct completion once, and returns a float for each. It computes no gradient, keeps to
+    The function gets a step's completions and the data set's columns, scores each distinct completion once
+    and all of them in one batch, and returns a float for each. It computes no gradient, keeps to
     `runtime.device`, and can be pickled.
 
     Args:

@@ -220,10 +220,9 @@ def require(options: Namespace, **examples: str) -> None:
 
 
 def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
-    """Raise `InputError` with the reason, and the flags to leave out, if one of these options was given."""
-    if any(options.get(name) for name in names):
-        *first, last = ["--" + name.replace("_", "-") for name in names]
-        raise InputError(f"{reason}; leave out {', '.join(first)} and {last}.")
+    """Raise `InputError` with the reason, and the flags to leave out, if any of these options was given."""
+    if given := ["--" + name.replace("_", "-") for name in names if options.get(name)]:
+        raise InputError(f"{reason}; leave out {' and '.join(given)}.")
 
 
 # -- shared flags ----------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class _Files:
         jsonl: instead of the above: a table for each system, as JSON Lines (.jsonl), .csv, .tsv or .parquet,
             with the columns source, hypothesis and, optionally, references (a text, or a list of texts or
             nulls); or, with --columns.outputs, one table with a column for each system.
-        columns: what columns of --table are called: --columns.source learner, or {source: learner, outputs:
+        columns: the names of columns of --table: --columns.source learner, or {source: learner, outputs:
             [ours, theirs], references: [first, second]}.
     """
 

@@ -33,7 +33,7 @@ _SAME = "all systems score the same"
 
 @dataclass
 class _Shown:
-    """What is printed.
+    """Options of what to print.
 
     Attributes:
         level: sentence: also print the score of every sentence.
@@ -85,11 +85,11 @@ def run_score(arguments: Sequence[str]) -> int:
         return 0
     scores = score_metrics(metrics, texts)
     if options.show:
-        of_metrics = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
-        rows = [row for of_metric in of_metrics.values() for row in of_metric]
+        by_metric = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
+        rows = [row for metric_rows in by_metric.values() for row in metric_rows]
 
         def as_text() -> str:
-            parts = (edit_text(rows, m, scores[m.label], texts) for m, rows in of_metrics.items())
+            parts = (edit_text(rows, m, scores[m.label], texts) for m, rows in by_metric.items())
             return "\n".join(parts)
 
         _emit_rows("edits", rows, task, options, text=as_text)
@@ -98,9 +98,9 @@ def run_score(arguments: Sequence[str]) -> int:
         _emit_rows("types", _type_rows(metrics, scores, options.by), task, options, caption=caption)
     else:
         own = {
-            metric.label: anew.scores(anew.compute(texts))
+            metric.label: other.scores(other.compute(texts))
             for metric in metrics
-            if len(texts.systems) > 1 and (anew := metric.reannotated(texts.references))
+            if len(texts.systems) > 1 and (other := metric.reannotated(texts.references))
         }
         _emit_scores(metrics, scores, options, len(texts.sources), own=own)
     return 0
@@ -166,7 +166,7 @@ def _emit_scores(
 ) -> None:
     """Print the scores of a corpus of this many sentences, and of the sentences if asked for.
 
-    `own` has the scores by metrics' own edits of the references, where they differ from the gold edits.
+    `own` has the scores of metrics whose own edits of the references differ from the gold edits.
     """
     by_sentence = options.level == "sentence"
     rows: list[dict[str, Any]] = []
@@ -205,9 +205,9 @@ def _conclusions(
     scores: Mapping[str, Mapping[str, Score | CorpusScore]],
     own: Mapping[str, Scores[Score]],
 ) -> list[str]:
-    """Return which of several systems scores highest, and on which scale standardised scores are."""
+    """Return which of several systems scores highest, and what the scale of standardised scores is."""
     short = short_labels(list(scores))
-    about = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
+    scales = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
     by_verdict: dict[str, list[str]] = {}
     undecided = []
     for label, systems in scores.items():
@@ -216,14 +216,14 @@ def _conclusions(
             undecided.append(by_both(short[label], verdict, other))
         elif verdict:
             by_verdict.setdefault(verdict, []).append(short[label])
-    said = "; ".join(f"{verdict} by {', '.join(names)}" for verdict, names in by_verdict.items())
+    verdicts = "; ".join(f"{text} by {', '.join(names)}" for text, names in by_verdict.items())
     if by_verdict.keys() - {_SAME}:
-        said += ". Whether differences are significant: learnedgec rank"
-    return [*([f"{said}."] if said else []), *undecided, *about]
+        verdicts += ". Whether differences are significant: learnedgec rank"
+    return [*([f"{verdicts}."] if verdicts else []), *undecided, *scales]
 
 
 def _highest(scores: Mapping[str, Score | CorpusScore]) -> str:
-    """Return in words which of several systems scores highest, or nothing if one has no score."""
+    """Return in words which of several systems scores highest; empty if a system has no score."""
     values = {name: score.value for name, score in scores.items()}
     if len(values) < 2 or any(map(isnan, values.values())):
         return ""
@@ -237,7 +237,7 @@ def _wide_rows(
     scores: Mapping[str, Mapping[str, Score | CorpusScore]],
     options: Namespace,
 ) -> list[dict[str, Any]]:
-    """Return a row of a system with a column for each metric, and one of each sentence if asked for."""
+    """Return a system's row with a column for each metric, and a row for each sentence if asked for."""
     row: dict[str, Any] = {"system": system}
     for label, systems in scores.items():
         row[label] = systems[system].value
@@ -284,7 +284,7 @@ def _emit_rows(
     caption: str = "",
     text: Callable[[], str] | None = None,
 ) -> None:
-    """Print rows of several metrics, by this name in JSON, or the text for readers of a narrow table."""
+    """Print rows of several metrics: as a table, as JSON under this name, or as a text for readers."""
     signatures = list(task.signatures.values())
     if text and options.format == "table" and not options.wide:
         output.emit_text(text(), options, signatures=signatures)
@@ -300,7 +300,7 @@ def _emit_rows(
     )
 
 
-# Options that need blocks, and those that need all sentences at once.
+# Options that need blocks, and options that need all sentences at once.
 _WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")
 _WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
 
@@ -315,7 +315,7 @@ _MAX_NOTICES = 3
 
 @dataclass
 class _Blocks:
-    """How a corpus is divided into blocks, and the workers on a Ray cluster that score them.
+    """Options of how to divide a corpus into blocks, and of workers on a Ray cluster that score them.
 
     Attributes:
         stream: read the input in blocks, so that memory does not grow with its size; .zst files and URLs
@@ -358,9 +358,13 @@ def wants_blocks(options: Namespace) -> bool:
     if not options.stream and options.engine != "ray":
         flags.check_absent(options, _WITH_BLOCKS, "only --stream and --engine ray score in blocks")
         return False
-    flags.check_absent(options, _WITHOUT_BLOCKS, "a corpus in blocks is not read whole")
+    flags.check_absent(
+        options, _WITHOUT_BLOCKS, "--stream and --engine ray do not read all sentences at once"
+    )
     if options.level == "sentence":
-        raise InputError("with --stream, scores of sentences are written by --sentences jsonl.")
+        raise InputError(
+            "--level sentence was given with --stream; write scores of sentences by --sentences jsonl."
+        )
     flags.require(options, out_dir="scores")
     return True
 
@@ -374,11 +378,11 @@ def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusSc
 
 
 def report_failures(result: CorpusScores, folder: str) -> int:
-    """Print notices about blocks, and which ones failed; return 1 if any failed, else 0."""
+    """Print notices about blocks, and which blocks failed; return 1 if any failed, else 0."""
     output.notice(*result.notices[:_MAX_NOTICES])
     if len(result.notices) > _MAX_NOTICES:
-        more, place = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
-        output.notice(f"{more:,} more such notices are in {place}.")
+        more, file = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
+        output.notice(f"{more:,} more such notices are in {file}.")
     output.notice(*map(str, result.failed))
     if result.failed:
         output.notice(
@@ -410,7 +414,7 @@ def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
 
 
 def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:
-    """Return what runs the blocks: `map` in this process, or workers on a Ray cluster."""
+    """Return the function that scores the blocks: `map` in this process, or workers on a Ray cluster."""
     if options.engine == "local":
         return nullcontext(map)
     from learnedgec.applications.corpus.ray import RayBlocks

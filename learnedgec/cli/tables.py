@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from learnedgec.data.tables import Row, aligned, cell, columns_of, display_width
+from learnedgec.data.tables import Row, align, cell, columns_of, display_width
 from learnedgec.metrics.scores import is_sentinel, short_labels
 
 # What no line break divides: a word, an interval or a p-value.
@@ -127,7 +127,7 @@ def _lines(rows: Sequence[Row], widths: Mapping[str, int] | None = None) -> list
         below = [line for cells in below for line in _cell_lines(cells, widths)]
     left = [any(isinstance(row.get(column), str) for row in rows) for column in columns]
     sizes = [*widths.values()] if widths else None
-    lines = aligned([*above, *below], left, sizes, gap=2 if widths else 3, above=len(above))
+    lines = align([*above, *below], left, sizes, gap=2 if widths else 3, above=len(above))
     return [f" {line}" for line in lines]
 
 

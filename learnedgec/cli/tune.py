@@ -22,7 +22,7 @@ from learnedgec.tuning.task import TuningResult, gain_cell, load_compared, run_t
 
 @dataclass
 class _Task:
-    """What is tuned, and on what.
+    """Options of what to tune, and on which judgements.
 
     Attributes:
         space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
@@ -31,9 +31,9 @@ class _Task:
             seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
             of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
-            and outputs, and best, worst or ranks; the evaluator of some, joint-mpnet-3, has learned from
-            tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune some on others.
-        columns: what columns of the table, and of tables in --compare, are called: --columns.source learner,
+            and outputs, and best, worst or ranks. The metric some has learned from tmu-gfm, gmeg:wiki (a
+            half of gmeg:dev) and JFLEG, so tune it on other judgements.
+        columns: the names of columns of the table, and of tables in --compare: --columns.source learner,
             or {source: learner, rank: [judge_1, judge_2]}, with several columns for several judges, or
             {outputs: [prod_a, prod_b], best: winner}.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
@@ -47,7 +47,7 @@ class _Task:
 
 @dataclass
 class _Result(flags.Overwrite):
-    """What is written and compared.
+    """Options of what to write and to compare.
 
     Attributes:
         name: name of the tuned metric, for --metric NAME: METRIC@WORD, or WORD alone, to which +BENCHMARK is
@@ -114,7 +114,7 @@ def run_tune(arguments: Sequence[str]) -> None:
 
 
 def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
-    """Print the tables and notices, and draw."""
+    """Print the tables and notices, and draw the plots."""
     payloads = []
     for result in results:
         if options.plot:
@@ -142,18 +142,18 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
 
 
 def _row_for_readers(result: TuningResult, row: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Return the row with values and intervals in one cell, and a mark on values on the tuning data."""
+    """Return the row with each interval in one cell, and a mark at values on the tuning data."""
     cells = {"name": row["name"]} if several else {}
     mark = output.TUNED_MARK if row["tuned_here"] and row["metric"] == "tuned" else ""
     cells |= {"benchmark": row["benchmark"], "metric": row["metric"]}
     cells["value"] = f"{row['value']:.4f}{mark}"
-    mean = row.get("held_out")
+    held_out = row.get("held_out")
     if "low" in row:
         bounded = not math.isnan(row["low"])
         cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]" if bounded else "–"
-    elif mean is not None and not math.isnan(mean):
-        held_out = "systems" if result.task.plan.validation == "systems" else "folds"
-        cells[f"held-out {held_out}"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}"
+    elif held_out is not None and not math.isnan(held_out):
+        unit = "systems" if result.task.plan.validation == "systems" else "folds"
+        cells[f"held-out {unit}"] = f"{held_out:.4f} ± {row['held_out_deviation']:.4f}"
     gain = Estimate(*(row.get(key, math.nan) for key in ("gain", "gain_low", "gain_high")))
     if row["metric"] != "tuned" and not math.isnan(gain.value):
         # The gain on held-out judgements is evidence even where the value is not.

@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> str:
-    """Format one value for a reader: four decimals, empty for an absent value."""
+    """Return one value as text for a reader: numbers with four decimals, and nothing for an absent value."""
     if value is None:
         return ""
     if hasattr(value, "item"):
@@ -70,18 +70,18 @@ def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
     return pandas.DataFrame(list(rows), columns=columns_of(rows))
 
 
-# Rows of a longer table that a notebook or a prompt shows.
-_SHOWN = 20
+# The number of rows that a notebook or a prompt shows of a longer table.
+_VISIBLE_ROWS = 20
 
 
-def shown(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Return the rows that fit a screen, and how many others there are, in words."""
-    others = len(rows) - _SHOWN
-    return (rows[:_SHOWN], f"… {others:,} more rows.") if others > 0 else (rows, "")
+def _visible(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """Return the rows that fit a screen, and a note on how many others there are."""
+    others = len(rows) - _VISIBLE_ROWS
+    return (rows[:_VISIBLE_ROWS], f"… {others:,} more rows.") if others > 0 else (rows, "")
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """Return the rows as a table for a prompt, numbers right-aligned; of a long one, its first rows.
+    """Return the first rows as a table for a prompt, with numbers right-aligned.
 
     Example:
         >>> print(as_text([{"system": "ours", "F": 0.5}, {"system": "theirs", "F": 0.25}]))
@@ -90,13 +90,13 @@ def as_text(rows: Sequence[Row]) -> str:
         theirs  0.2500
     """
     names = columns_of(rows)
-    first, note = shown(rows)
-    left = [any(isinstance(row.get(name), str) for row in first) for name in names]
-    lines = [names, *([cell(row.get(name)) for name in names] for row in first)]
-    return "\n".join([*aligned(lines, left), *filter(None, [note])])
+    rows, note = _visible(rows)
+    left = [any(isinstance(row.get(name), str) for row in rows) for name in names]
+    lines = [names, *([cell(row.get(name)) for name in names] for row in rows)]
+    return "\n".join([*align(lines, left), *filter(None, [note])])
 
 
-def aligned(
+def align(
     lines: Sequence[Sequence[str]],
     left: Sequence[bool],
     widths: Sequence[int] | None = None,
@@ -107,23 +107,23 @@ def aligned(
 
     Args:
         lines: the cells of each line.
-        left: for each column, whether its cells are at the left.
-        widths: for each column, its width; `None` for that of its widest cell.
+        left: for each column, whether its cells are left-aligned.
+        widths: the width of each column; by default, that of its widest cell.
         gap: number of spaces between columns.
-        above: number of lines above a rule; without any, there is no rule.
+        above: number of lines above a horizontal rule; 0 for no rule.
 
     Example:
-        >>> aligned([["system", "F"], ["ours", "0.5000"]], [True, False])
+        >>> align([["system", "F"], ["ours", "0.5000"]], [True, False])
         ['system       F', 'ours    0.5000']
     """
-    taken = [[display_width(text) for text in cells] for cells in lines]
-    widths = widths or [max(column) for column in zip(*taken, strict=True)]
+    cell_widths = [[display_width(text) for text in cells] for cells in lines]
+    widths = widths or [max(column) for column in zip(*cell_widths, strict=True)]
     table = []
-    for cells, sizes in zip(lines, taken, strict=True):
+    for cells, sizes in zip(lines, cell_widths, strict=True):
         padded = []
-        for text, size, width, to_left in zip(cells, sizes, widths, left, strict=True):
+        for text, size, width, is_left in zip(cells, sizes, widths, left, strict=True):
             spaces = " " * (width - size)
-            padded.append(text + spaces if to_left else spaces + text)
+            padded.append(text + spaces if is_left else spaces + text)
         table.append((" " * gap).join(padded).rstrip())
     if above:
         table.insert(above, "─" * (sum(widths) + gap * (len(widths) - 1)))
@@ -144,12 +144,10 @@ def display_width(text: str) -> int:
 
 
 def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
-    """Return the rows as an HTML table for notebooks, numbers right-aligned, with a small note below.
-
-    Of a long table, the first rows are shown.
+    """Return the first rows as an HTML table for notebooks, with numbers right-aligned and a note below.
 
     Args:
-        rows: rows of the table, as column -> value.
+        rows: all rows of the table, as column -> value.
         caption: caption of the table; none if empty.
         note: text below the table; none if empty.
 
@@ -158,7 +156,7 @@ def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
         '<table><thead><tr><th>F</th></tr></thead><tbody><tr><td>0.5000</td></tr></tbody></table>'
     """
     names = columns_of(rows)
-    rows, more = shown(rows)
+    rows, more = _visible(rows)
     note = " ".join(filter(None, [more, note]))
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
@@ -184,8 +182,8 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # Excel reads the separator from a line before the header.
 _SEPARATOR_LINE = re.compile(r"sep=.?", re.IGNORECASE)
 
-# A column of consecutive numbers counts the rows if the table has at least this many rows.
-_COUNTED = 6
+# In a table of fewer rows, a column of consecutive numbers may rate the rows instead of counting them.
+_MIN_COUNTED_ROWS = 6
 
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
@@ -223,7 +221,7 @@ def read_table(
     name = os.fspath(path)
     with open_text(path, None) as opened:
         file = opened if opened.seekable() else io.StringIO(opened.read())
-        delimiter = delimiter or _recognised(file, name, required)
+        delimiter = delimiter or _recognise_separator(file, name, required)
         header = _header(file, name, delimiter)
         check_columns(f"{name}:1", header, required, known)
         columns = [(place, column) for place, column in enumerate(header) if is_named(column)]
@@ -256,7 +254,7 @@ def check_columns(
     Args:
         place: the start of the message, such as `file:1`.
         header: names of all columns.
-        required: columns that must be there.
+        required: columns that the header must have.
         known: further columns that are read; by default, all.
     """
     for column, count in Counter(filter(is_named, header)).items():
@@ -272,16 +270,16 @@ def check_columns(
         for number, column in enumerate(header, 1)
         if column not in read or not is_named(column)
     ]:
-        shown = ", ".join(ignored)[:200]
-        warn_of_inputs(InputWarning(f"{place}: columns that are not read: {shown}."))
+        names = ", ".join(ignored)[:200]
+        warn_of_inputs(InputWarning(f"{place}: columns that are not read: {names}."))
 
 
 def check_required(place: str, columns: Collection[str], required: Iterable[str]) -> None:
     """Raise `FormatError` if a required column, or key of a record, is missing; see `check_columns`."""
     if missing := [column for column in required if column not in columns]:
-        found = ", ".join(filter(None, columns))[:200]
+        names = ", ".join(filter(None, columns))[:200]
         raise FormatError(
-            f"{place}: no column {missing[0]!r}; found {found or 'nothing'}. Rename a "
+            f"{place}: no column {missing[0]!r}; found {names or 'nothing'}. Rename a "
             "column, or say what it is called ",
             hint=f"by columns={{{missing[0]!r}: NAME}}.",
             flag="by --columns, or under data.columns of a training configuration.",
@@ -314,8 +312,8 @@ def _header(file: TextIO, name: str, delimiter: str) -> list[str]:
     return []
 
 
-def _recognised(file: TextIO, name: str, required: Iterable[str]) -> str:
-    """Return the separator that divides the header into all required columns, or else into the most."""
+def _recognise_separator(file: TextIO, name: str, required: Iterable[str]) -> str:
+    """Return a separator by which the header has all required columns, or else the most columns."""
     expected = "\t" if name.removesuffix(".gz").lower().endswith(".tsv") else ","
     headers: dict[str, list[str]] = {}
     for delimiter in (expected, *_SEPARATORS):
@@ -350,7 +348,7 @@ def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
     _, header = next(rows, ("", []))
     if any(cell.startswith('"') for cell in header):
         return False
-    bare, tight, padded, opened = set[int](), set[int](), set[int](), False
+    bare, tight, padded, is_unclosed = set[int](), set[int](), set[int](), False
     for _, cells in rows:
         if len(cells) != len(header):
             return False
@@ -359,7 +357,7 @@ def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
                 if cell not in _MISSING and not _NUMBER.fullmatch(cell):
                     bare.add(column)
             elif len(cell) < 2 or not cell.endswith('"'):
-                opened = True
+                is_unclosed = True
             elif '""' in cell[1:-1]:
                 return False
             elif len(cell) > 4 and cell[1] == cell[-2] == " ":
@@ -368,7 +366,7 @@ def _has_plain_marks(file: TextIO, name: str, delimiter: str) -> bool:
                 tight.add(column)
     if tight - bare:
         return False
-    return opened or bool(padded - tight) or (delimiter == "\t" and bool(padded | tight))
+    return is_unclosed or bool(padded - tight) or (delimiter == "\t" and bool(padded | tight))
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -393,12 +391,12 @@ class RowCounts:
         self._names.update(values)
 
     def check(self, name: str) -> None:
-        """Raise `FormatError` if one of several columns counts the rows, of which there are enough to tell.
+        """Raise `FormatError` if one of several columns counts the rows, and there are enough rows to tell.
 
         Args:
             name: the table, for the message.
         """
-        if self._last and self._rows >= _COUNTED and len(self._names) > 1:
+        if self._last and self._rows >= _MIN_COUNTED_ROWS and len(self._names) > 1:
             column = next(iter(self._last))
             raise FormatError(
                 f"{name}: the column {column[:60]!r} counts the rows, so it is no rating; name it 'index', "
@@ -466,10 +464,10 @@ def whole_number(text: str, below: int, place: str) -> int:
     Args:
         text: the cell.
         below: the number must be smaller.
-        place: what the error names, such as file, row and column.
+        place: the start of the message, such as file, row and column.
 
     Raises:
-        FormatError: the cell holds anything else than a number from 0 to `below` - 1.
+        FormatError: the cell holds anything but a number from 0 to `below` - 1.
     """
     if not (text.isdecimal() and len(text) < 10 and int(text) < below):
         raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")

@@ -4,31 +4,31 @@ A hypothesis is a text without edits, and its division into edits decides how ma
 chooses the division by the gold edits, in five steps (with the paper's names):
 
 1. **Edit lattice.** A vertex (a, b) says that a source tokens have become b hypothesis tokens. An edge
-   deletes, inserts, substitutes or keeps (noop) one token. The lattice holds every path that is a
-   shortest token alignment, once with substitutions that cost 1 and once with substitutions that cost
-   2; an edge that lies on both kinds of path is there twice.
+   deletes, inserts, substitutes or keeps (noop) one token. The lattice consists of all shortest token
+   alignments: those with substitutions that cost 1, and those with substitutions that cost 2. An edge
+   that belongs to both kinds counts twice.
 2. **Transitive arcs.** A path of edges that keeps at most `max_unchanged_words` tokens is merged into
    one arc, one phrase-level edit; its length is its number of edges.
 3. **Gold weighting.** An arc weighs its length, plus ε = 0.001 for every copy of it if it changes
-   anything; an arc that is a gold edit weighs −|E|, less than any path without it can make up for.
+   anything. An arc that is a gold edit weighs −|E|, so that no path without it can be shorter.
 4. **Search.** The shortest path from (0, 0) to the last vertex is the system's edits. *Theorem: these
    edits have the maximum overlap with the gold edits.* The ε makes one merged arc shorter than
    its parts.
 5. **Matching.** System edits from left to right meet the gold edits in file order; two match if their
    spans are equal and the system's correction is one of the gold edit's.
 
-The edits equal those of the official scorer (version 3.2), which keeps, of equally long paths, the one that
-Bellman–Ford meets first in the order of its edge list; sums of 0.001 decide by their rounding. Both are
-reproduced, with less work:
+The edits equal those of the official scorer (version 3.2). If paths are equally long, it keeps the one that
+Bellman–Ford finds first in the order of its edge list, and whether they are equally long can depend on how
+sums of 0.001 are rounded. Both are reproduced, with less work:
 
 - Vertices in order are topologically sorted, so Floyd–Warshall over them only ever extends an arc by
   one lattice edge: time and memory are proportional to the number of arcs, not the cube of vertices.
-- One sweep over the sorted vertices finds all shortest distances. Arcs that are longer than a shortest
-  path by ε/2 cannot change which path is found, so Bellman–Ford runs on the few that are left.
+- One sweep over the sorted vertices finds all shortest distances. Arcs on paths that are longer than a
+  shortest one by ε/2 cannot change which path is found, so Bellman–Ford runs on the few other arcs.
 
 The lattice of a rewritten paragraph can have millions of arcs, on which the official scorer takes minutes to
-days. A lattice of more than `MOST_ARCS` arcs, or `MOST_EDGES` edges, is replaced by a single shortest
-alignment of L edges, in which an arc has at most `MOST_ARCS`/L edges. No pair of sentences in CoNLL-2014 and
+days. A lattice of more than `MAX_ARCS` arcs, or `MAX_EDGES` edges, is replaced by a single shortest
+alignment of L edges, in which an arc has at most `MAX_ARCS`/L edges. No pair of sentences in CoNLL-2014 and
 its rewrites has such a lattice.
 
 Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
@@ -127,8 +127,8 @@ def match_edits(edits: Sequence[Edit], gold: Sequence[Edit]) -> tuple[tuple[int,
 def reference_edits(source: str, reference: str) -> tuple[Edit, ...]:
     """Return gold edits for a reference that is a text without edits.
 
-    They are the shortest path through the lattice of source and reference without gold weights, on which no
-    edit spans an unchanged word. So neighbouring changes form one edit, as in the output of the official
+    They are the shortest path, without gold weights, through the lattice of source and reference, if no edit
+    may span an unchanged word. So neighbouring changes form one edit, as in the output of the official
     `edit_creator.py`.
 
     Example:
@@ -144,14 +144,14 @@ def _squeeze(text: str) -> str:
 
 
 EPSILON = 0.001
-MOST_ARCS = 300_000
-MOST_EDGES = 1_000_000
+MAX_ARCS = 300_000
+MAX_EDGES = 1_000_000
 
 # The vertex (a, b) is the number a * width + b: numbers sort as the pairs do.
 Vertex: TypeAlias = int
 Arc: TypeAlias = tuple[Vertex, Vertex]
 SourceSpan: TypeAlias = tuple[int, int]
-# Vertex -> the arcs that lead to it, by the vertex from which they come.
+# End vertex -> start vertex -> (length, unchanged words) or the weight of the arc between them.
 Lengths: TypeAlias = dict[Vertex, dict[Vertex, tuple[int, int]]]
 Weights: TypeAlias = dict[Vertex, dict[Vertex, float]]
 
@@ -171,12 +171,12 @@ class EditLattice:
         self.source, self.hypothesis = list(source), list(hypothesis)
         self.max_unchanged_words = max_unchanged_words
         self._width = len(self.hypothesis) + 1
-        self._kept: set[Arc] = set()
+        self._noops: set[Arc] = set()
         self._edges = self._align() if self.source != self.hypothesis else {}
         self._lengths, transitive = self._merge(len(self._edges))
-        if len(transitive) > MOST_ARCS:
+        if len(transitive) > MAX_ARCS:
             self._edges = self._align_once()
-            self._lengths, transitive = self._merge(MOST_ARCS // len(self._edges))
+            self._lengths, transitive = self._merge(MAX_ARCS // len(self._edges))
         self._order = [*self._edges, *self._drop_noops(transitive)]
         copies = {**Counter(self._order), **self._edges}
         self._size = sum(copies.values())
@@ -206,56 +206,56 @@ class EditLattice:
         return " ".join(self.hypothesis[arc[0] % self._width : arc[1] % self._width])
 
     def _changes(self, arc: Arc) -> bool:
-        """Return whether an arc is an edit: not all its edges keep their token."""
+        """Return whether an arc is an edit, because one of its edges is no noop."""
         length, unchanged = self._lengths[arc[1]][arc[0]]
         return length > unchanged
 
     # -- 1. the edit lattice ------------------------------------------------------------------
 
     def _align(self) -> dict[Arc, int]:
-        """Return the sorted edges of all shortest alignments -> the number of kinds of path they lie on.
+        """Return the sorted edges of all shortest alignments -> how often each counts, once or twice.
 
-        Edges that keep their token are added to `_kept`.
+        Edges that keep their token are added to `_noops`.
         """
         edges: dict[Arc, int] = {}
         width = self._width
         for substitution in (1, 2):
             table = _distances(self.source, self.hypothesis, substitution)
-            # The places where shortest paths cross a row of the table.
-            reached = {len(self.hypothesis)}
+            # The columns at which shortest paths, followed backwards, enter the row.
+            columns = {len(self.hypothesis)}
             for a in range(len(self.source), -1, -1):
-                if len(edges) > MOST_EDGES:
+                if len(edges) > MAX_EDGES:
                     return self._align_once()
                 row, above = table[a], table[a - 1] if a else None
-                entered: set[int] = set()
-                waiting = list(reached)
+                columns_above: set[int] = set()
+                waiting = list(columns)
                 while waiting:
                     b = waiting.pop()
-                    here, end = row[b], a * width + b
-                    before = []
+                    distance, end = row[b], a * width + b
+                    starts = []
                     if above is not None and b:
                         unchanged = self.source[a - 1] == self.hypothesis[b - 1]
-                        if above[b - 1] + (0 if unchanged else substitution) == here:
-                            before.append(end - width - 1)
-                            entered.add(b - 1)
+                        if above[b - 1] + (0 if unchanged else substitution) == distance:
+                            starts.append(end - width - 1)
+                            columns_above.add(b - 1)
                             if unchanged:
-                                self._kept.add((end - width - 1, end))
-                    if above is not None and above[b] + 1 == here:
-                        before.append(end - width)
-                        entered.add(b)
-                    if b and row[b - 1] + 1 == here:
-                        before.append(end - 1)
-                        if b - 1 not in reached:
-                            reached.add(b - 1)
+                                self._noops.add((end - width - 1, end))
+                    if above is not None and above[b] + 1 == distance:
+                        starts.append(end - width)
+                        columns_above.add(b)
+                    if b and row[b - 1] + 1 == distance:
+                        starts.append(end - 1)
+                        if b - 1 not in columns:
+                            columns.add(b - 1)
                             waiting.append(b - 1)
-                    for start in before:
+                    for start in starts:
                         edges[start, end] = edges.get((start, end), 0) + 1
-                reached = entered
+                columns = columns_above
         return dict(sorted(edges.items()))
 
     def _align_once(self) -> dict[Arc, int]:
         """Return the edges of a single shortest alignment."""
-        self._kept.clear()
+        self._noops.clear()
         edges: dict[Arc, int] = {}
         for step in Levenshtein.opcodes(self.source, self.hypothesis):
             down, right = step.src_end - step.src_start, step.dest_end - step.dest_start
@@ -264,7 +264,7 @@ class EditLattice:
                 end = start + self._width * (number < down) + (number < right)
                 edges[start, end] = 1
                 if step.tag == "equal":
-                    self._kept.add((start, end))
+                    self._noops.add((start, end))
                 start = end
         return edges
 
@@ -281,37 +281,37 @@ class EditLattice:
             longest: the largest number of edges in an arc.
 
         Returns:
-            (length, unchanged words) of every arc; and the arcs in the order in which they were found, up to
-            the first vertex with which they are more than `MOST_ARCS`. An arc is listed again each time a
-            shorter one replaces it.
+            (length, unchanged words) of every arc; and the arcs in the order in which they were found. Both
+            stop after the vertex at which there are more than `MAX_ARCS` arcs. An arc is listed again each
+            time a shorter one replaces it.
         """
-        into: Lengths = defaultdict(dict)
-        listed: list[Arc] = []
-        for middle, steps in groupby(self._edges, itemgetter(0)):
-            arcs = sorted(into[middle].items())
-            nexts = []
-            for edge in steps:
-                unchanged, arcs_in = int(edge in self._kept), into[edge[1]]
-                nexts.append((edge[1], unchanged, arcs_in))
-                arcs_in[middle] = (1, unchanged)
+        lengths: Lengths = defaultdict(dict)
+        found: list[Arc] = []
+        for middle, edges in groupby(self._edges, itemgetter(0)):
+            arcs = sorted(lengths[middle].items())
+            extensions = []
+            for edge in edges:
+                is_noop, lengths_to_end = int(edge in self._noops), lengths[edge[1]]
+                extensions.append((edge[1], is_noop, lengths_to_end))
+                lengths_to_end[middle] = (1, is_noop)
             for start, (length, unchanged) in arcs:
                 if length >= longest:
                     continue
-                for end, more, arcs_in in nexts:
-                    if unchanged + more <= self.max_unchanged_words and (
-                        start not in arcs_in or length + 1 < arcs_in[start][0]
+                for end, is_noop, lengths_to_end in extensions:
+                    if unchanged + is_noop <= self.max_unchanged_words and (
+                        start not in lengths_to_end or length + 1 < lengths_to_end[start][0]
                     ):
-                        arcs_in[start] = (length + 1, unchanged + more)
-                        listed.append((start, end))
-            if len(listed) > MOST_ARCS:
+                        lengths_to_end[start] = (length + 1, unchanged + is_noop)
+                        found.append((start, end))
+            if len(found) > MAX_ARCS:
                 break
-        return into, listed
+        return lengths, found
 
     def _drop_noops(self, transitive: Iterable[Arc]) -> Iterator[Arc]:
         """Yield the transitive arcs that are edits.
 
-        The official scorer removes noops from the list over which it iterates, so it skips the arc after a
-        removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
+        The official scorer removes noops from the list that it iterates over. So it skips the arc after a
+        removed one, even a noop. Such an arc is as long as its edges together, but for rounding.
         """
         removed = False
         for arc in transitive:
@@ -331,7 +331,7 @@ class EditLattice:
         return weight
 
     def _gold_weights(self, gold: Sequence[Edit]) -> dict[Arc, float]:
-        """Return the weights of those arcs whose weights gold edits change."""
+        """Return the weights of the arcs at the places of gold edits; the weights of others do not change."""
         edits: dict[SourceSpan, list[Edit]] = defaultdict(list)
         for edit in gold:
             edits[edit.start, edit.end].append(edit)
@@ -342,24 +342,22 @@ class EditLattice:
                 arcs[span].add(arc)
         weights: dict[Arc, float] = {}
         for span in edits:
-            over = sorted(arcs[span])
             if span[0] == span[1]:
-                weights |= self._insertion_weights(edits[span], over)
+                weights |= self._insertion_weights(edits[span], sorted(arcs[span]))
             else:
                 accepted = {text for edit in edits[span] for text in edit.corrections}
-                weights |= {arc: -self._size for arc in over if self._text(arc) in accepted}
+                weights |= {arc: -self._size for arc in arcs[span] if self._text(arc) in accepted}
         return weights
 
     def _insertion_weights(self, gold: Sequence[Edit], arcs: Sequence[Arc]) -> dict[Arc, float]:
         """Return the weights of arcs that insert at one place where there are gold insertions.
 
-        Insertions at one place can follow one another, so a gold edit must not be used twice. Arcs and gold
-        edits are visited from one end, and after an arc without a match from the other end.
+        Insertions at one place can follow one another, so a gold edit must not match twice. Arcs and gold
+        edits are visited from the left; each arc without a match changes the side that is visited next.
         """
         weights: dict[Arc, float] = {arc: arc[1] - arc[0] for arc in arcs}
         copies = [arc for arc in arcs for _ in range(self._edges.get(arc, 1))]
-        # The remaining copies and gold edits begin at the first number of each pair and end before the
-        # second.
+        # The arcs copies[left:right] and the edits gold[first:last] remain.
         left, right = 0, len(copies)
         first, last = 0, len(gold)
         from_left = True
@@ -397,12 +395,12 @@ class EditLattice:
             weights = weights.copy()
             for (start, end), weight in gold_weights.items():
                 weights[end] = weights[end] | {start: weight}
-        # Vertices in order come after all that lead to them, so that one sweep finds every distance.
+        # Every arc leads to a larger vertex, so that one sweep in ascending order finds every distance.
         distance = {0: 0.0}
         for end in sorted(weights):
             distance[end] = min([distance[start] + more for start, more in weights[end].items()])
-        # Lengths of paths differ by ε or more, or not at all but for rounding. Only arcs on paths that are
-        # shortest up to ε/2 can decide which one is found.
+        # Path lengths that differ by less than ε are equal but for rounding. So only arcs on paths within ε/2
+        # of the shortest can decide which path is found.
         last = max(weights)
         reached, waiting = {last}, [last]
         tight: dict[Arc, float] = {}
@@ -414,32 +412,32 @@ class EditLattice:
                     if start not in reached:
                         reached.add(start)
                         waiting.append(start)
-        before = _bellman_ford([arc for arc in self._order if arc in tight], tight)
+        predecessors = _bellman_ford([arc for arc in self._order if arc in tight], tight)
         path: list[Arc] = []
-        while last in before:
-            path.append((before[last], last))
-            last = before[last]
+        while last in predecessors:
+            path.append((predecessors[last], last))
+            last = predecessors[last]
         return [arc for arc in reversed(path) if self._changes(arc)]
 
 
 def _distances(first: Sequence[str], second: Sequence[str], substitution: int) -> list[array[int]]:
     """Return the distance of every prefix of `first` to every prefix of `second` on shortest paths.
 
-    Insertions and deletions cost 1, so a path that strays further to one side than the distance of the whole
-    allows is not shortest. A cell out there holds more than any distance, and cells beside may hold too much
-    (Ukkonen, "Algorithms for Approximate String Matching", 1985).
+    No shortest path leaves a band around the diagonal, because each insertion or deletion costs 1. Cells
+    outside the band hold a number above all distances, and cells at its border may be too high (Ukkonen,
+    "Algorithms for Approximate String Matching", 1985).
     """
     longer, width = len(second) - len(first), len(second)
     distance = Levenshtein.distance(first, second, weights=(1, 1, substitution))
-    aside = (distance - abs(longer)) // 2
+    margin = (distance - abs(longer)) // 2
     table = [array("i", range(width + 1))]
     outside = array("i", [len(first) + width + 1]) * (width + 1)
     for number, token in enumerate(first, 1):
         above, row = table[-1], outside[:]
         row[0] = number
-        begin = max(number + min(longer, 0) - aside, 1)
+        begin = max(number + min(longer, 0) - margin, 1)
         diagonal, best = above[begin - 1], row[begin - 1]
-        for place in range(begin, min(number + max(longer, 0) + aside, width) + 1):
+        for place in range(begin, min(number + max(longer, 0) + margin, width) + 1):
             up = above[place]
             best = (up if up < best else best) + 1
             if token != second[place - 1]:
@@ -458,7 +456,7 @@ def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Ver
     """
     distance = dict.fromkeys((end for _, end in arcs), float("inf"))
     distance[0] = 0
-    before: dict[Vertex, Vertex] = {}
+    predecessors: dict[Vertex, Vertex] = {}
     improved = True
     while improved:
         improved = False
@@ -466,6 +464,6 @@ def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Ver
             length = distance[start] + weights[start, end]
             if length < distance[end]:
                 distance[end] = length
-                before[end] = start
+                predecessors[end] = start
                 improved = True
-    return before
+    return predecessors

@@ -1,4 +1,4 @@
-"""The tokens of texts: words between spaces, characters, or those of raw text.
+"""Tokens of tokenised texts (words between spaces, or characters), and tokenisation of raw texts.
 
 `str.split()` reads `school.` as one token and `school .` as two.
 
@@ -22,9 +22,9 @@ from learnedgec.types import Texts
 def tokenise(texts: Sentences) -> list[str]:
     """Return texts tokenised by spaCy's rules for English, with single spaces between tokens.
 
-    Each word between spaces is tokenised separately, and its parts again until nothing changes. So tokenised
-    text stays unchanged: `tokenise(tokenise(texts)) == tokenise(texts)`. Only spaces are added or removed. A
-    word of more than 1,000 characters is not changed.
+    Each word between spaces is tokenised separately, and its tokens are tokenised again until nothing
+    changes, so `tokenise(tokenise(texts)) == tokenise(texts)`. Only spaces are added or removed. A word of
+    more than 1,000 characters is not changed.
 
     Args:
         texts: texts in English.
@@ -36,7 +36,7 @@ def tokenise(texts: Sentences) -> list[str]:
         >>> tokenise(["I don't walk to school.", "I do n't walk to school ."])
         ["I do n't walk to school .", "I do n't walk to school ."]
     """
-    return [" ".join(map(_cut, text.split())) for text in as_sentences(texts, "texts")]
+    return [" ".join(map(_tokenise_word, text.split())) for text in as_sentences(texts, "texts")]
 
 
 def tokenise_references(references: References, sources: Texts) -> References:
@@ -50,12 +50,12 @@ def tokenise_references(references: References, sources: Texts) -> References:
         sources: the N sentences that gold edits belong to, before tokenisation.
     """
 
-    def cut(source: str, reference: Reference) -> Reference:
+    def retokenised(source: str, reference: Reference) -> Reference:
         before, after = tokenise([source, reference.text])
         same = before.split() == source.split() and after.split() == reference.text.split()
         return replace(reference, text=after, edits=reference.edits if same else None)
 
-    return references.map(cut, sources)
+    return references.map(retokenised, sources)
 
 
 def describe_tokens() -> str:
@@ -75,12 +75,12 @@ def _tokenizer() -> Any:
 
 
 @lru_cache(maxsize=1 << 17)
-def _cut(word: str) -> str:
+def _tokenise_word(word: str) -> str:
     """Return the tokens of a word, separated by spaces."""
     if len(word) > _LONGEST_WORD:
         return word
     pieces = [token.text for token in _tokenizer()(word)]
-    return word if len(pieces) < 2 else " ".join(map(_cut, pieces))
+    return word if len(pieces) < 2 else " ".join(map(_tokenise_word, pieces))
 
 
 # -- words or characters -------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class PublishedClassifier:
         max_tokens: maximum length of an input in tokens; longer inputs are truncated.
 
     Raises:
-        UnknownNameError: no model is named like this; a trained evaluator would be.
+        UnknownNameError: the name has no slash, and no directory or evaluator has this name.
     """
 
     # IMPARA's authors use their classifier with this gate and encoder; SOME's classifiers have no gate.
@@ -56,7 +56,7 @@ class PublishedClassifier:
 
     def __post_init__(self) -> None:
         if "/" not in self.name and local_path(self.name) is None:
-            # The message lists the evaluators that there are.
+            # This raises an error that lists the evaluators.
             find_evaluator(self.name)
 
     @property
@@ -65,7 +65,7 @@ class PublishedClassifier:
         return checkpoint_digest(self.name)
 
     def precision(self, runtime: Runtime) -> Precision:
-        """Return the precision in which it computes."""
+        """Return the precision in which the model computes."""
         return model_precision(runtime)
 
     def check(self, outputs: Sequence[str]) -> None:
@@ -73,11 +73,11 @@ class PublishedClassifier:
         check_model(self.name)
 
     def doubts(self, outputs: Sequence[str]) -> tuple[str, ...]:
-        """Return nothing, because no file says how it was tested."""
+        """Return nothing, because no file says how the model was tested."""
         return ()
 
     def range(self, weights: Mapping[str, float]) -> None:
-        """Return `None`, because no file says on which ratings it was trained."""
+        """Return `None`, because no file says on which ratings the model was trained."""
 
     def sums(self, outputs: Sequence[str]) -> dict[str, str]:
         """Return no terms, because a classifier has no sums."""
@@ -105,7 +105,7 @@ class PublishedClassifier:
                 f"{locate(self.name)} has {model.config.num_labels} labels; a regressor with one was "
                 "expected."
             )
-        reading = [str(self.pooling), str(self.max_tokens), self.precision(runtime)]
+        settings = [str(self.pooling), str(self.max_tokens), self.precision(runtime)]
         items: Sequence[Item] = hypotheses
         if self.reads == "pair":
             items = list(zip(sources, hypotheses, strict=True))
@@ -114,7 +114,7 @@ class PublishedClassifier:
             load_tokenizer(self.name),
             items,
             runtime,
-            depends_on=["classifier", self.digest, *reading, __version__],
+            depends_on=["classifier", self.digest, *settings, __version__],
             width=1,
             max_length=self.max_tokens,
             description=f"{Path(self.name).name}: {', '.join(outputs)}",
@@ -133,7 +133,7 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
         reads: the input of a classifier; a package records its own.
 
     Raises:
-        UnknownNameError: no model is named like this.
+        UnknownNameError: no model has this name.
         PackageError: the package is damaged.
     """
     return find_package(name) or PublishedClassifier(name, reads)

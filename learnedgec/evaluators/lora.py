@@ -26,7 +26,7 @@ from learnedgec.errors import ConfigError
 _DOWN, _UP = ".down", ".up"
 
 # Each thread has its own value, so that threads may share a model.
-_ON: ContextVar[bool] = ContextVar("using_lora", default=False)
+_LORA_IS_ON: ContextVar[bool] = ContextVar("using_lora", default=False)
 
 
 class LoraLinear(torch.nn.Module):
@@ -55,21 +55,23 @@ class LoraLinear(torch.nn.Module):
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return W·x + b for states (…, C), plus U·(D·x) within `using_lora`."""
         output = linear(states, self.weight, self.bias)
-        return output + (states @ self.down.T) @ self.up.T if _ON.get() else output
+        return output + (states @ self.down.T) @ self.up.T if _LORA_IS_ON.get() else output
 
 
 @contextmanager
 def using_lora(on: bool) -> Iterator[None]:
     """Switch the low-rank matrices of all models on or off within this context."""
-    token = _ON.set(on)
+    token = _LORA_IS_ON.set(on)
     try:
         yield
     finally:
-        _ON.reset(token)
+        _LORA_IS_ON.reset(token)
 
 
 def checkpoint_layers(encoder: Any) -> None:
-    """Have an encoder compute its layers' states again for gradients; low-rank matrices are on as before.
+    """Save memory in training: the backward pass computes an encoder's states again instead of storing them.
+
+    Low-rank matrices are then on or off as they were in the forward pass.
 
     Args:
         encoder: a transformer.
@@ -81,11 +83,11 @@ def checkpoint_layers(encoder: Any) -> None:
         raise ConfigError(
             f"model.gradient_checkpointing: {type(encoder).__name__} does not support it; leave the key out."
         )
-    # Transformers 5 renamed it.
+    # Transformers 5 renamed this method.
     old = "gradient_checkpointing_enable"
     enable = getattr(encoder, "activation_checkpointing_enable", None) or getattr(encoder, old)
-    again = lambda: (nullcontext(), using_lora(_ON.get()))  # noqa: E731
-    enable({"use_reentrant": False, "context_fn": again})
+    contexts = lambda: (nullcontext(), using_lora(_LORA_IS_ON.get()))  # noqa: E731
+    enable({"use_reentrant": False, "context_fn": contexts})
 
 
 def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> None:
@@ -99,7 +101,7 @@ def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> 
         layers: number of its uppermost layers; all by default.
 
     Raises:
-        ConfigError: it has fewer layers, or no linear layer in them, as GPT-2.
+        ConfigError: the encoder has fewer layers, or these contain no linear layer, as in GPT-2.
     """
     every_layer = encoder_layers(encoder)
     count = len(every_layer) if layers is None else layers
@@ -124,7 +126,7 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
         layers: number of its lowest layers; the other layers are trained as before.
 
     Raises:
-        ConfigError: it has fewer layers.
+        ConfigError: the encoder has fewer layers.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"embeddings": torch.nn.Embedding(9, 2)})
@@ -135,7 +137,7 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
     """
     every_layer = encoder_layers(encoder)
     _check_count("frozen_layers", layers, 0, len(every_layer))
-    # A parameter that layers share, such as a bias by distance, would need gradients of the lowest layer.
+    # A parameter that a frozen layer shares with a trained one, such as a bias by distance, is trained.
     trained = {id(parameter) for layer in every_layer[layers:] for parameter in layer.parameters()}
     for name, parameter in encoder.named_parameters():
         if id(parameter) not in trained and "pooler" not in name.split("."):
@@ -143,10 +145,11 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
 
 
 def _check_count(key: str, count: int, least: int, most: int) -> None:
-    """Raise `ConfigError` if an encoder does not have so many layers."""
+    """Raise `ConfigError` if a number of layers does not fit an encoder with `most` layers."""
     if not least <= count <= most:
         raise ConfigError(
-            f"model.{key} is {count}, but the encoder has {most} layers; name a number up to that."
+            f"model.{key} is {count}, but the encoder has {most} layers; give a number from {least} to "
+            f"{most}."
         )
 
 
@@ -160,7 +163,7 @@ def keep_layers(encoder: Any, layers: int) -> None:
     """Remove an encoder's layers above the lowest `layers`, in place.
 
     Raises:
-        ConfigError: it has fewer layers.
+        ConfigError: the encoder has fewer layers.
     """
     every_layer = encoder_layers(encoder)
     _check_count("layer", layers, 1, len(every_layer))
@@ -173,7 +176,7 @@ def remove_lora(encoder: torch.nn.Module, *, merge: bool = False) -> None:
 
     Args:
         encoder: a transformer.
-        merge: the new layers compute what the low-rank matrices add, too, in weights of their own.
+        merge: whether to add the product U·D to the weights of the new layers, which copies these.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
@@ -189,7 +192,7 @@ def remove_lora(encoder: torch.nn.Module, *, merge: bool = False) -> None:
                 layer.weight, layer.bias = child.weight, child.bias
                 if merge:
                     layer.weight = _frozen(child.weight + child.up @ child.down)
-                # Without this mark, transformers gives it random weights when a model is built around it.
+                # Without this mark, transformers gives the layer random weights when it builds a model.
                 setattr(layer, "_is_hf_initialized", True)  # noqa: B010
                 setattr(parent, name, layer)
 
@@ -197,13 +200,13 @@ def remove_lora(encoder: torch.nn.Module, *, merge: bool = False) -> None:
 def inference_encoder(
     encoder: torch.nn.Module, lora: bool, dtype: torch.dtype, layers: int | None = None
 ) -> torch.nn.Module:
-    """Return an encoder that computes the same without low-rank matrices, and so with less work.
+    """Return an encoder that computes the same in less time, because it has no low-rank matrices.
 
     Args:
-        encoder: a transformer, with which it shares all weights that are equal.
+        encoder: a transformer; the returned one shares all weights that are equal.
         lora: whether the low-rank matrices are on.
         dtype: the dtype of the linear layers; all other weights keep theirs.
-        layers: the number of its lowest layers that compute; all by default.
+        layers: the number of the lowest layers to keep; all by default.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
@@ -228,11 +231,11 @@ def _frozen(weights: torch.Tensor) -> torch.nn.Parameter:
 
 
 def widen_lora(encoder: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-    """Begin with low-rank matrices of lower rank, in place: the encoder computes what it did with them.
+    """Copy low-rank matrices of a lower rank into new ones, in place, so that the encoder computes the same.
 
     Args:
         encoder: an encoder with new low-rank matrices.
-        weights: the state of the lower-rank matrices (`is_lora`), of the same layers or of some of them.
+        weights: the state of the matrices of lower rank (`is_lora`), for some or all of the same layers.
 
     Example:
         >>> narrow, wide = (LoraLinear(torch.nn.Linear(8, 3), rank) for rank in (1, 2))

@@ -113,19 +113,21 @@ def _rank(
     if not pairs:
         return [], []
     samples = resample(sentences, resamples or enough_resamples(len(pairs), level), 0)
-    drawn = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
+    draws = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
     weigh = _compared if study.settings.task in ("pairs", "ranking") else _rated
-    seen = weigh(judgements, {name: number for number, name in enumerate(names)}, drawn)
+    seen = weigh(judgements, {name: number for number, name in enumerate(names)}, draws)
     scores = seen.scores[0]
     if seen.games.sum() == 0 or np.isnan(scores).any():
         return [], []
-    many = np.where(np.isnan(seen.scores[1:]), scores, seen.scores[1:])
-    tested = [paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b]) for a, b in pairs]
+    resampled = np.where(np.isnan(seen.scores[1:]), scores, seen.scores[1:])
+    tested = [
+        paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b]) for a, b in pairs
+    ]
     adjusted = np.ones((len(names), len(names)))
     for (a, b), p in zip(pairs, holm(np.array(tested)), strict=True):
         adjusted[a, b] = adjusted[b, a] = p
     better = (scores[:, None] > scores) & significant(adjusted, level)
-    cluster, ends = clusters(scores, better), intervals(many, level)
+    cluster, ends = clusters(scores, better), intervals(resampled, level)
     order = np.argsort(-scores, kind="stable").tolist()
     ranking: list[Row] = [
         {
@@ -143,15 +145,15 @@ def _rank(
 
 
 def _compared(
-    judgements: Sequence[Judgement], number: Mapping[str, int], drawn: Floats
+    judgements: Sequence[Judgement], number: Mapping[str, int], draws: Floats
 ) -> _Evidence:
     """Return expected win rates of Bradley and Terry's model, for pairs and rankings."""
     size = len(number)
-    wins, games = np.zeros((drawn.shape[1], size, size)), np.zeros((size, size))
+    wins, games = np.zeros((draws.shape[1], size, size)), np.zeros((size, size))
     for each in counted(judgements):
         wins[each.sentence] += count_wins(comparisons([each], number), size)
         games += count_wins(((a, b, 0, 2.0) for a, b, *_ in comparisons([each], number)), size)
-    skills = bradley_terry(np.tensordot(drawn, wins, axes=1))[0]
+    skills = bradley_terry(np.tensordot(draws, wins, axes=1))[0]
     ties = _tie_share(judgements)
     chance = 1 / (1 + np.exp(skills[0] - skills[0][:, None]))
     mean = (1 - ties) * (2 * chance - 1)
@@ -159,16 +161,16 @@ def _compared(
     return _Evidence(expected_win_rates(skills), games, mean, deviation)
 
 
-def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], drawn: Floats) -> _Evidence:
+def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], draws: Floats) -> _Evidence:
     """Return mean ratings, or the mean share of edits that were accepted."""
-    sums, counts = _rating_sums(judgements, number, drawn.shape[1])
+    sums, counts = _rating_sums(judgements, number, draws.shape[1])
     rated = quotient(sums, counts)
     differences = rated[:, :, None] - rated[:, None]
     games = (~np.isnan(differences)).sum(axis=0).astype(float)
     mean = np.nansum(differences, axis=0) / np.maximum(games, 1)
     squares = np.nansum((differences - mean) ** 2, axis=0)
     deviation = np.sqrt(squares / np.maximum(games - 1, 1))
-    return _Evidence(quotient(drawn @ sums, drawn @ counts), games, mean, deviation)
+    return _Evidence(quotient(draws @ sums, draws @ counts), games, mean, deviation)
 
 
 def _separation(names: Sequence[str], seen: _Evidence, a: int, b: int) -> Row:

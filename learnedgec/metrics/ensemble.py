@@ -48,7 +48,7 @@ class Ensemble(ResampledMetric):
 
     name: ClassVar[str] = "ensemble"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "scales"})
-    # The members' statistics are.
+    # The members store theirs, which are the same.
     stores_statistics: ClassVar[bool] = False
     members: tuple[str, ...]
     weights: tuple[float, ...] | None = None
@@ -98,7 +98,7 @@ class Ensemble(ResampledMetric):
 
     @cached_property
     def named(self) -> tuple[NamedMetric, ...]:
-        """The members under their names, some of which may be those of tuned metrics."""
+        """The members with their names; a member may be a tuned metric."""
         return tuple(map(read_name, self.members))
 
     @property
@@ -107,7 +107,7 @@ class Ensemble(ResampledMetric):
         return tuple(member.metric for member in self.named)
 
     @property
-    def needs_references(self) -> bool:  # type: ignore[override]  # one kind does, the next does not
+    def needs_references(self) -> bool:  # type: ignore[override]  # depends on the members
         """Whether any member needs references."""
         return any(metric.needs_references for metric in self.metrics)
 
@@ -213,7 +213,7 @@ class Ensemble(ResampledMetric):
             metric.check(runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what the k-th member's scores depend on, under names that start with `k:`."""
+        """Return what the members' scores depend on, of the k-th under names that start with `k:`."""
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
@@ -221,7 +221,7 @@ class Ensemble(ResampledMetric):
         }
 
     def describe_references(self, references: References) -> dict[str, str]:
-        """Return what the k-th member says of the references, under names that start with `k:`."""
+        """Return the members' descriptions of the references, the k-th under names that start with `k:`."""
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)

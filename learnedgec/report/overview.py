@@ -181,7 +181,7 @@ def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
         against = ["" if n == base else str(word) for n, word in enumerate(words)]
     described: dict[str, Any] = plain(asdict(ranking))
     # Scores on each resample would fill the page.
-    del described["many"]
+    del described["resampled"]
     for name in ("ranges", "cluster", "order"):
         described[name] = plain(getattr(ranking, name))
     return described | {"against": against}

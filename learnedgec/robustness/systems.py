@@ -287,9 +287,10 @@ def _performance(
 
     Counts are float (3, 1, C, R). `real`, bool (C, R), says which sentences a case has. Choices are int (C,).
     """
-    many = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
+    resampled = metric.resample(lambda _: counts, real, bootstrap.samples, worst=worst)
     choice = metric.choose(counts, real, worst=worst)
     precision, recall, f = (
-        bootstrap.estimate(float(value[0]), many[name]) for name, value in choice.figures.items()
+        bootstrap.estimate(float(value[0]), resampled[name])
+        for name, value in choice.figures.items()
     )
-    return Performance(precision, recall, f), many[metric.score_name], choice.references[0]
+    return Performance(precision, recall, f), resampled[metric.score_name], choice.references[0]

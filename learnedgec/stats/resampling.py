@@ -55,9 +55,9 @@ def interval(
     return float(np.percentile(lower, tail)), float(np.percentile(upper, 100 - tail))
 
 
-def intervals(many: Floats, level: float = 0.95) -> Floats:
+def intervals(resampled: Floats, level: float = 0.95) -> Floats:
     """Return the interval of each of K numbers, float64 (K, 2), from their values on B resamples, (B, K)."""
-    return np.array([interval(column, level) for column in many.T]).reshape(-1, 2)
+    return np.array([interval(column, level) for column in resampled.T]).reshape(-1, 2)
 
 
 def interval_of_correlation(
@@ -124,7 +124,7 @@ def interval_over_sentences(
     return (low, high) if count >= FEWEST and low < high else (float("nan"), float("nan"))
 
 
-def mean_and_reach(
+def means_and_intervals(
     values: Floats, level: float = 0.95, *, lowest: float = -1.0
 ) -> tuple[Floats, Floats]:
     """Return the means over the first axis, (K,), and intervals of single values, (K, 2).
@@ -138,7 +138,7 @@ def mean_and_reach(
         lowest: the lowest possible value: −1 for a correlation, 0 for an accuracy.
 
     Example:
-        >>> mean, bounds = mean_and_reach(np.array([[0.1], [0.3]]))
+        >>> mean, bounds = means_and_intervals(np.array([[0.1], [0.3]]))
         >>> mean.round(2).tolist(), bounds.round(2).tolist()
         ([0.2], [[-0.08, 0.47]])
     """
@@ -230,7 +230,7 @@ def interval_over_groups(
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a statistic of rows that are dependent within groups, which are resampled.
+    """Return the 95 % interval of a statistic of rows that are dependent within groups, which are many.
 
     Args:
         statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
@@ -352,7 +352,7 @@ class Bootstrap:
         check_resampling(resamples, level)
         self.level = level
         self.samples = resample(size, resamples, seed)
-        self._drawn = multiplicities(self.samples, size)
+        self._draws = multiplicities(self.samples, size)
 
     def estimate(self, value: float, of_resamples: Floats) -> Estimate:
         """Return a number with the interval of its values on the resamples."""
@@ -360,7 +360,7 @@ class Bootstrap:
 
     def ratio(self, above: Array, below: Array) -> Estimate:
         """Return Σ above / Σ below over the cases, each (N,); it is NaN where Σ below is 0."""
-        values = quotient(self._drawn @ above, self._drawn @ below)
+        values = quotient(self._draws @ above, self._draws @ below)
         return self.estimate(float(quotient(above.sum(), below.sum())), values)
 
     def mean(self, values: Array) -> Estimate:
@@ -369,9 +369,9 @@ class Bootstrap:
 
     def share(self, values: Array, cases: Indices) -> Estimate:
         """Return the mean of M values that belong to cases, such as 1 for each variant that is kept."""
-        size = self._drawn.shape[1]
+        size = self._draws.shape[1]
         return self.ratio(np.bincount(cases, values, size), np.bincount(cases, minlength=size))
 
     def sums(self, values: Floats) -> Floats:
         """Return Σ values over each resample, float64 (B,)."""
-        return self._drawn @ values
+        return self._draws @ values

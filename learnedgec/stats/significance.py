@@ -1,6 +1,6 @@
-"""Significance tests of whether A is better than B, or only on these sentences or systems; and wins and ties.
+"""Significance tests of the difference between two systems or two metrics, and counts of wins and ties.
 
-`williams` and `swap_test` compare two metrics on the same systems; the others compare two systems.
+`williams` and `swap_test` compare two metrics on the same systems; the other tests compare two systems.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import numpy.typing as npt
 from learnedgec.types import Floats, Mask
 
 
-def quotient(above: npt.ArrayLike, below: npt.ArrayLike) -> Floats:
-    """Return above / below, or NaN where the denominator is not above 0.
+def quotient(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Floats:
+    """Return numerators / denominators, or NaN where a denominator is not above 0.
 
     Example:
         >>> quotient([1, 1], [2, 0]).tolist()
         [0.5, nan]
     """
-    above, below = np.broadcast_arrays(np.asarray(above, float), np.asarray(below, float))
+    above, below = np.broadcast_arrays(
+        np.asarray(numerators, float), np.asarray(denominators, float)
+    )
     quotients: Floats = np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0)
     return quotients
 
@@ -98,17 +100,16 @@ _CELLS = 4_000_000
 _ROUNDING = 1e-12
 
 FEW = 30
-"""The largest number of sentences from which a percentile bootstrap finds too many differences
-(docs/lab/levels.md)."""
+"""Up to this many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
 EXACT = 10
-"""The largest number of sentences for which all swaps are tried."""
+"""Up to this many sentences, permutation tests try all swaps and are exact."""
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
     """Return the two-sided p-value of the difference of two metrics' correlations with human scores.
 
-    It is Williams' test for two Pearson correlations that share a variable. It has t with n − 3 degrees of
-    freedom:
+    It is Williams' test for two Pearson correlations that share a variable. The statistic t has n − 3 degrees
+    of freedom:
 
         t = (r1 − r2) sqrt((n − 1)(1 + r12)) / sqrt(2 K (n − 1)/(n − 3) + (r1 + r2)²/4 · (1 − r12)³)
         K = 1 − r1² − r2² − r12² + 2 r1 r2 r12
@@ -296,8 +297,8 @@ def is_significant(p_value: float, level: float) -> bool:
 
 
 def significant(p_values: Floats, level: float) -> Mask:
-    """Return whether each of some corrected p-values is below 1 − `level`."""
-    # 1 − 0.95 is a little more than 0.05.
+    """Return whether each p-value, corrected if there are several, is below 1 − `level`."""
+    # In floating point, 1 − 0.95 is a little more than 0.05.
     return p_values < 1 - level - _ROUNDING
 
 
@@ -324,15 +325,14 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
     if p_value < 0.0001:
         return "p < .0001"
     digits = 3 if p_value >= 0.0005 else 4
-    while digits < 9 and is_significant(p_value, level) > is_significant(
-        float(f"{p_value:.{digits}f}"), level
-    ):
+    verdict = is_significant(p_value, level)
+    while digits < 9 and is_significant(float(f"{p_value:.{digits}f}"), level) != verdict:
         digits += 1
     return f"p {'≤' if bound else '='} {f'{p_value:.{digits}f}'.lstrip('0')}"
 
 
 def describe_test(test: str, differing: Sequence[int]) -> str:
-    """Return the names of the tests of some pairs of systems in words.
+    """Describe in words the tests of pairs of systems, which depend on how many sentences differ.
 
     Args:
         test: `paired-bootstrap` or `paired-permutation`.

@@ -1,4 +1,4 @@
-"""Training objectives by name: what a head learns from which data, and how that is measured.
+"""Training objectives by name: the loss of a head, the data that it learns from, and its measure.
 
 Other packages add objectives under the entry point group `learnedgec.objectives` (name -> `module:Class`). A
 configuration also accepts the import path of a class in the current folder, such as `mymodule.MyObjective`.
@@ -38,7 +38,7 @@ class HeadOptions:
             units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.
         layer: for `detection` and `capitals`, the encoder's layer whose states are read, counted from 1; by
-            default the last. Lower layers know more of the words themselves.
+            default the last. States of lower layers depend more on the word and less on its context.
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
@@ -50,7 +50,7 @@ class HeadOptions:
 
 @dataclass
 class Targets:
-    """The target of one head in a batch with M texts that are the head's input.
+    """The targets of one head in a batch with M texts that are the head's input.
 
     Attributes:
         ratings: (M,), NaN where unrated.
@@ -75,15 +75,15 @@ class Targets:
 
 
 class Objective(torch.nn.Module, ABC):
-    """The objective of a head: a loss, a measure on the dev part, and their needs of the data.
+    """The objective of a head: a loss, a measure on the dev part, and what both need of the data.
 
     Parameters of an objective are trained with the model; they do not belong to the package.
 
     Attributes:
         reads: the encoder's states that the head reads, as in `HeadConfig`. The loss gets the value of each
             text, (M,), or, where the head does not read pooled states, the logit of each token, (M, T).
-        rated: whether it learns from ratings, with which its values then agree; otherwise from ranked pairs,
-            whose better text gets the higher value.
+        rated: whether the head learns from ratings, so that its values agree with them; otherwise it learns
+            from ranked pairs, and the better text gets the higher value.
         margin: the head's option.
         scale: the unit of the head's values, 1 or the scale that `standardise` returned; a loss divided by it
             does not depend on the unit of the ratings.
@@ -98,7 +98,7 @@ class Objective(torch.nn.Module, ABC):
         self.scale = 1.0
 
     def recorded_as(self, name: str) -> str:
-        """Return the objective that a package names; one of another package counts as the nearest here."""
+        """Return the objective that a manifest names: `regression` for every one that learns from ratings."""
         return "regression" if self.rated else name
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Objective(torch.nn.Module, ABC):
 
         Args:
             values: the head's values, (M,), or logits, (M, T), in any precision.
-            targets: what it is to learn.
+            targets: the targets of the same texts.
         """
 
     def standardise(self, head: str, examples: Examples) -> tuple[float, float] | None:
@@ -192,7 +192,7 @@ class Regression(Objective):
 class Order(Objective):
     """An objective for the order of pairs: its terms are a function of low − high + margin."""
 
-    def behind(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+    def deficits(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return low − high + margin for each ranked pair and for both contexts of each case."""
         pairs = torch.cat((targets.pairs, targets.cases.view(-1, 2)))
         high, low = values[pairs].float().unbind(dim=1)
@@ -203,16 +203,16 @@ class Sigmoid(Order):
     """IMPARA's loss: σ(low − high + margin) (Maeda et al. 2022, equation 2, with margin 0)."""
 
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
-        """Return the sigmoid of what each better text is behind."""
-        return self.behind(values, targets).sigmoid()
+        """Return the sigmoid of each pair's deficit."""
+        return self.deficits(values, targets).sigmoid()
 
 
 class Logistic(Order):
     """The cross entropy log(1 + exp(low − high + margin)): the likelihood of the Bradley-Terry model."""
 
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
-        """Return the softplus of what each better text is behind."""
-        return softplus(self.behind(values, targets))
+        """Return the softplus of each pair's deficit."""
+        return softplus(self.deficits(values, targets))
 
 
 class Difference(Objective):
@@ -233,7 +233,7 @@ class Difference(Objective):
 
 
 class Detection(Objective):
-    """The binary cross entropy of each token being part of a wrong word, where the correct text is known.
+    """The binary cross entropy of whether each token is part of a wrong word, if the correct text is known.
 
     The head's value is the log-probability that no token is wrong, so the head also ranks. It learns from
     corrections and sources of cases, too, in both contexts.
@@ -263,9 +263,9 @@ class Detection(Objective):
 
 
 class Capitals(Objective):
-    """The binary cross entropy of each word of the better text beginning with a capital.
+    """The binary cross entropy of whether each word of the better text begins with a capital.
 
-    An uncased encoder does not see which do, so it learns which should. The head's value is the
+    An uncased encoder does not see capitals, so the head learns which words need one. Its value is the
     log-probability of the capitals that a text has.
     """
 

@@ -12,14 +12,14 @@ import numpy as np
 from learnedgec.analysis.aggregation import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.analysis.meta.agreement import (
     Grouping,
-    Segments,
+    SegmentCorrelation,
     agreement,
-    chosen,
-    decided,
     default_human,
     human_scores,
     judged,
     segment_correlations_of_resamples,
+    select,
+    without_ties,
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
@@ -142,7 +142,7 @@ class Target:
         self.goal = goal
         size = len(benchmark.sources)
         self.samples = np.arange(size)[None] if samples is None else samples
-        self.drawn = multiplicities(self.samples, size)
+        self.draws = multiplicities(self.samples, size)
         if goal.of_sentences:
             if not benchmark.rankings:
                 raise InputError(
@@ -154,14 +154,14 @@ class Target:
             pair = np.array([comparisons.first, comparisons.second])
             if without or only:
                 involved = (pair == list(benchmark.systems).index(without or only)).any(axis=0)
-                comparisons = chosen(comparisons, involved if only else ~involved)
+                comparisons = select(comparisons, involved if only else ~involved)
             self.comparisons = comparisons
             return
         name = goal.human_on(benchmark)
         runs = 1000 if samples is None else 0
         runtime = Runtime(cache_dir=cache_dir)
-        human = human_scores(benchmark, name, self.drawn, runs=runs, seed=seed, runtime=runtime)
-        self.people = human.scores[None] if samples is None else human.many
+        human = human_scores(benchmark, name, self.draws, runs=runs, seed=seed, runtime=runtime)
+        self.people = human.scores[None] if samples is None else human.resampled
         if goal.of_segments:
             if human.ratings is None:
                 raise InputError(
@@ -188,9 +188,9 @@ class Target:
         differently.
         """
         if self.goal.of_sentences:
-            return np.unique(decided(self.comparisons).sentence)
+            return np.unique(without_ties(self.comparisons).sentence)
         if not self.goal.of_segments:
-            return np.arange(self.drawn.shape[1])
+            return np.arange(self.draws.shape[1])
         rated = ~np.isnan(self.ratings)
         if self.goal.objective.startswith("segment-"):
             return np.flatnonzero(rated.any(axis=0))
@@ -203,7 +203,7 @@ class Target:
         sentences = f"{len(self.counted):,} sentences"
         if not self.goal.of_sentences:
             return sentences
-        return f"{len(decided(self.comparisons)):,} comparisons in {sentences}"
+        return f"{len(without_ties(self.comparisons)):,} comparisons in {sentences}"
 
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).
@@ -221,13 +221,13 @@ class Target:
             if _constant(scores):
                 return np.full(len(self.samples), np.nan)
             if goal.objective == "sentence-accuracy":
-                return agreement(scores, self.comparisons).accuracies(self.drawn)
+                return agreement(scores, self.comparisons).accuracies(self.draws)
             if goal.objective == "sentence-kendall":
-                return agreement(scores, self.comparisons).kendalls(self.drawn)
+                return agreement(scores, self.comparisons).kendalls(self.draws)
             prefix, _, kind = goal.objective.partition("-")
             grouping: Grouping = "grouped" if prefix == "grouped" else "pooled"
             return segment_correlations_of_resamples(
-                cast(Segments, kind), scores, self.ratings, self.samples, grouping
+                cast(SegmentCorrelation, kind), scores, self.ratings, self.samples, grouping
             )
         systems = system_scores_of_resamples(metric, statistics, self.samples, goal.aggregation)
         constant = np.array([_constant(row) for row in systems])

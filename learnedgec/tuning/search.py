@@ -482,12 +482,12 @@ def compare(
     of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
     sentences = len(whole.counted)
     rows = []
-    for label, many in of_resamples.items():
+    for label, resampled in of_resamples.items():
         if goal.of_sentences or goal.of_segments:
-            bounds = interval_over_sentences(many, [sentences], level)
+            bounds = interval_over_sentences(resampled, [sentences], level)
         else:
-            bounds = interval_of_correlation(values[label], many, level)
-        gains = interval_over_sentences(of_resamples["tuned"] - many, [sentences], level)
+            bounds = interval_of_correlation(values[label], resampled, level)
+        gains = interval_over_sentences(of_resamples["tuned"] - resampled, [sentences], level)
         gain = Estimate(values["tuned"] - values[label], *gains)
         rows.append(Comparison(label, Estimate(values[label], *bounds), gain, sentences))
     return rows

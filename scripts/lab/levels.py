@@ -252,7 +252,7 @@ def of_meta(count: int) -> Iterator[Row]:
             benchmark, sentences, edits = judged(random, base, 0.9 * base + 0.3 * change)
             protocol = Protocol(resamples=200, seed=number)
             shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
-            many = shared.drawn @ sentences.T / sentences.shape[1]
+            many = shared.draws @ sentences.T / sentences.shape[1]
             measured = measurements(shared, sentences, sentences.mean(axis=1), many)
             for name, measurement in measured.items():
                 values.setdefault((name, over), []).append(measurement.value)
@@ -274,7 +274,7 @@ def of_human_scores(count: int) -> Iterator[Row]:
             drawn = multiplicities(resample(40, 200, number), 40)
             human = human_scores(benchmark, name, drawn, seed=number)
             scores.append(human.scores)
-            bounds.append(np.nanpercentile(human.many, [2.5, 97.5], axis=0).T)
+            bounds.append(np.nanpercentile(human.resampled, [2.5, 97.5], axis=0).T)
         truths = np.mean(scores, axis=0)
         seen = share([held(np.array(bounds)[:, n], truths[n]) for n in range(4)])
         yield f"`meta` human score {name}", "interval", 0.95, seen, 4 * len(scores)

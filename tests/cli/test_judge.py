@@ -121,7 +121,7 @@ def test_a_study_keeps_its_texts_and_settings(run: Any) -> None:
         "--out is the folder of a new study, and mystudy is a study; leave it out, and write" in err
     )
     for options, message in (
-        ("--json", "they are about what --status prints; leave out --json and --notes"),
+        ("--json", "they are about what --status prints; leave out --json."),
         ("--import new.csv --status", "--import adds judgements and does nothing else; leave out"),
     ):
         assert message in run(f"judge mystudy {options}", code=2).err

@@ -84,7 +84,7 @@ def test_a_lattice_with_too_many_arcs_becomes_one_alignment(
 ) -> None:
     source, hypothesis, annotations = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_ARCS", most)
+        patch.setattr(module, "MAX_ARCS", most)
         lattice = EditLattice(source, hypothesis)
         for gold in annotations:
             edits = lattice.extract(gold)

@@ -126,7 +126,7 @@ def test_rounded_matrices_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("layers", [0, 4])
 def test_layers_that_are_not_there(layers: int) -> None:
-    with pytest.raises(ConfigError, match="the encoder has 3 layers; name a number up to that"):
+    with pytest.raises(ConfigError, match="the encoder has 3 layers; give a number from 1 to 3"):
         add_lora(encoder(), 2, layers)
 
 

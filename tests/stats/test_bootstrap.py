@@ -10,7 +10,7 @@ from learnedgec.stats.resampling import (
     Bootstrap,
     interval_over_groups,
     interval_over_sentences,
-    mean_and_reach,
+    means_and_intervals,
     resample_groups,
     widened,
 )
@@ -90,7 +90,7 @@ def test_parts_of_few_sentences_widen_the_level() -> None:
 
 
 def test_reach_of_an_accuracy_stays_within_0_and_1() -> None:
-    _, bounds = mean_and_reach(np.array([[0.0], [0.2], [0.5]]), lowest=0.0)
+    _, bounds = means_and_intervals(np.array([[0.0], [0.2], [0.5]]), lowest=0.0)
     share, total = 0.7 / 3, 0.7 / 3 * (1 - 0.7 / 3) / np.var([0.0, 0.2, 0.5], ddof=1) - 1
     expected = stats.beta.ppf([0.025, 0.975], share * total, (1 - share) * total)
     assert bounds[0] == pytest.approx(expected)

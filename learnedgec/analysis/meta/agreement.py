@@ -30,19 +30,19 @@ from learnedgec.types import Floats, Indices
 
 Ties = Literal["symmetric", "official", "excluded"]
 Grouping = Literal["pooled", "grouped"]
-Segments = Literal["pearson", "spearman", "kendall"]
+SegmentCorrelation = Literal["pearson", "spearman", "kendall"]
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counts, per sentence, of comparisons that a metric orders as the annotator did or otherwise.
+    """Counts, per sentence, of the comparisons that a metric orders as the annotator did, or does not.
 
     Human ties do not count. Each attribute is float64 (N,).
 
     Attributes:
         concordant: the number of comparisons in which the metric prefers the same output.
-        discordant: the number in which it prefers the other output.
-        tied: the number in which it scores both equally.
+        discordant: the number of comparisons in which it prefers the other output.
+        tied: the number of comparisons in which it scores both equally.
     """
 
     concordant: Floats
@@ -69,13 +69,13 @@ class Agreement:
         """Kendall's τ over comparisons: (concordant − discordant)/all; a constant metric has 0."""
         return float(self.kendalls(np.ones((1, len(self.tied))))[0])
 
-    def accuracies(self, drawn: Floats) -> Floats:
+    def accuracies(self, draws: Floats) -> Floats:
         """Return the accuracy on each resample, (B,), from the number of draws of each sentence, (B, N)."""
-        return quotient(drawn @ self.concordant, drawn @ self._all)
+        return quotient(draws @ self.concordant, draws @ self._all)
 
-    def kendalls(self, drawn: Floats) -> Floats:
+    def kendalls(self, draws: Floats) -> Floats:
         """Return τ on each resample, like `accuracies`."""
-        return quotient(drawn @ (self.concordant - self.discordant), drawn @ self._all)
+        return quotient(draws @ (self.concordant - self.discordant), draws @ self._all)
 
     @property
     def _all(self) -> Floats:
@@ -101,12 +101,12 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), judged).accuracy
         0.5
     """
-    comparisons = decided(comparisons)
+    comparisons = without_ties(comparisons)
     if ties == "excluded":
-        comparisons = chosen(comparisons, preferences(scores, comparisons) != 0)
+        comparisons = select(comparisons, preferences(scores, comparisons) != 0)
     product = preferences(scores, comparisons, ties) * comparisons.outcome
     return Agreement(
-        *(_per_sentence(comparisons, product == value, scores) for value in (1, -1, 0))
+        *(_count_by_sentence(comparisons, product == value, scores) for value in (1, -1, 0))
     )
 
 
@@ -133,9 +133,9 @@ def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetri
     return preference
 
 
-def decided(comparisons: Comparisons) -> Comparisons:
+def without_ties(comparisons: Comparisons) -> Comparisons:
     """Return only the comparisons that are not ties."""
-    return chosen(comparisons, comparisons.outcome != 0)
+    return select(comparisons, comparisons.outcome != 0)
 
 
 def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
@@ -147,13 +147,13 @@ def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
         comparisons: the human comparisons.
         counts: (S, N), in the order of `comparisons.systems`.
     """
-    return chosen(comparisons, outcomes(*_compared(counts, comparisons)) == 0)
+    return select(comparisons, outcomes(*_compared(counts, comparisons)) == 0)
 
 
 def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
-    """Return ε, the difference of scores up to which ties agree most often with the human comparisons.
+    """Return ε, the smallest threshold of ties with which the metric agrees best with the human comparisons.
 
-    It is the smallest of several best values, and NaN if there are no comparisons.
+    Scores tie if they differ by at most ε. It is NaN if there are no comparisons.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
@@ -191,13 +191,13 @@ def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: flo
     preference = np.where(np.abs(difference) <= threshold, 0, np.sign(difference))
     right = preference == comparisons.outcome
     return Agreement(
-        _per_sentence(comparisons, right, scores),
-        _per_sentence(comparisons, ~right, scores),
+        _count_by_sentence(comparisons, right, scores),
+        _count_by_sentence(comparisons, ~right, scores),
         np.zeros(scores.shape[1]),
     )
 
 
-def _per_sentence(
+def _count_by_sentence(
     comparisons: Comparisons, marked: npt.NDArray[np.bool_], scores: Floats
 ) -> Floats:
     """Return the number of marked comparisons of each sentence, float64 (N,)."""
@@ -219,11 +219,11 @@ def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]
     )
 
 
-def chosen(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Comparisons:
+def select(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Comparisons:
     """Return the marked comparisons."""
-    _, *columns = dataclasses.fields(comparisons)
-    marked_columns = {column.name: getattr(comparisons, column.name)[marked] for column in columns}
-    return dataclasses.replace(comparisons, **marked_columns)
+    _, *columns = (field.name for field in dataclasses.fields(comparisons))
+    selected = {column: getattr(comparisons, column)[marked] for column in columns}
+    return dataclasses.replace(comparisons, **selected)
 
 
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
@@ -234,8 +234,8 @@ def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats
     size = len(comparisons.systems)
     wins, ties = np.zeros((2, sentences, size, size))
     for counts, outcome in ((wins, 1), (wins.swapaxes(1, 2), -1), (ties, 0)):
-        among = chosen(comparisons, comparisons.outcome == outcome)
-        np.add.at(counts, (among.sentence, among.first, among.second), 1)
+        selected = select(comparisons, comparisons.outcome == outcome)
+        np.add.at(counts, (selected.sentence, selected.first, selected.second), 1)
     return wins, ties + ties.swapaxes(1, 2)
 
 
@@ -243,7 +243,7 @@ def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats
 
 
 def segment_correlation(
-    kind: Segments, scores: Floats, ratings: Floats, grouping: Grouping = "pooled"
+    kind: SegmentCorrelation, scores: Floats, ratings: Floats, grouping: Grouping = "pooled"
 ) -> tuple[float, int]:
     """Return the correlation of a metric's sentence scores with ratings, and its sample size.
 
@@ -260,21 +260,21 @@ def segment_correlation(
         The correlation, and the number of rated outputs (pooled) or sources (grouped).
     """
     if grouping == "grouped":
-        values = _of_each_source(kind, scores, ratings)
+        values = _correlations_by_source(kind, scores, ratings)
         values = values[~np.isnan(values)]
         return (float(values.mean()) if values.size else float("nan")), values.size
     rated = ~np.isnan(ratings)
     pooled, count = (scores[rated], ratings[rated]), int(rated.sum())
     if kind != "kendall":
         return float(correlate(kind, *pooled)), count
-    # Of two long vectors, scipy computes τ in O(n log n).
+    # scipy computes τ in O(n log n), `correlate` in O(n²).
     from scipy.stats import kendalltau
 
     return float(kendalltau(*pooled).statistic) if count > 1 else float("nan"), count
 
 
 def segment_correlations_of_resamples(
-    kind: Segments,
+    kind: SegmentCorrelation,
     scores: Floats,
     ratings: Floats,
     samples: Indices,
@@ -290,14 +290,14 @@ def segment_correlations_of_resamples(
         grouping: `pooled` or `grouped`.
     """
     if grouping == "grouped":
-        drawn = _of_each_source(kind, scores, ratings)[samples]
-        return quotient(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
+        values = _correlations_by_source(kind, scores, ratings)[samples]
+        return quotient(np.nansum(values, axis=1), (~np.isnan(values)).sum(axis=1))
     return np.array(
         [segment_correlation(kind, scores[:, rows], ratings[:, rows])[0] for rows in samples]
     )
 
 
-def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
+def _correlations_by_source(kind: SegmentCorrelation, scores: Floats, ratings: Floats) -> Floats:
     """Return the correlation among each source's outputs, (N,); it is NaN where all are rated alike."""
     correlations = np.full(scores.shape[1], np.nan)
     rated = ~np.isnan(ratings)
@@ -314,7 +314,7 @@ def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
     return correlations
 
 
-# -- scores of systems by people ---------------------------------------------------------------------
+# -- human scores of systems -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,16 +324,16 @@ class HumanScores:
     Attributes:
         name: `EW`, `TS`, a rated dimension or another published score.
         scores: float64 (S,), the published scores if there are any.
-        many: float64 (B, S), the scores on resamples of the sentences. A resample without a judgement of some
-            system has NaN; if only scores are known, every resample has these.
+        resampled: float64 (B, S), the scores on resamples of the sentences. A resample without a judgement of
+            some system has NaN. If only published scores are known, every resample has those.
         p_values: float64 (pairs i < j,), one-sided p-values that the first is preferred; `None` if only
-            scores are known.
+            published scores are known.
         ratings: float64 (S, N), the ratings behind the scores, or `None`.
     """
 
     name: str
     scores: Floats
-    many: Floats
+    resampled: Floats
     p_values: Floats | None = None
     ratings: Floats | None = None
 
@@ -341,8 +341,8 @@ class HumanScores:
 def default_human(benchmark: Benchmark) -> list[str]:
     """Return the names of the human scores that a benchmark is evaluated against by default.
 
-    It is TrueSkill if that is published (as in Kobayashi et al. 2024), else expected wins if systems were
-    ranked, else every rated dimension, else every published score.
+    The default is TrueSkill if that is published (as in Kobayashi et al. 2024), else expected wins if systems
+    were ranked, else every rated dimension, else every published score.
     """
     if "TS" in benchmark.official:
         return ["TS"]
@@ -377,20 +377,20 @@ def judged(benchmark: Benchmark, name: str) -> Benchmark:
         names |= {"EW", "TS"} if benchmark.rankings else set()
         raise UnknownNameError(f"human score of {benchmark.name}", name, names)
     judged_systems = set.intersection(*covered)
-    chosen = [system for system in benchmark.systems if system in judged_systems]
+    selected = [system for system in benchmark.systems if system in judged_systems]
     left_out = [system for system in benchmark.systems if system not in judged_systems]
     if not left_out:
         return benchmark
-    if not chosen:
+    if not selected:
         raise InputError(f"no system of {benchmark.name} has a human score {name}; choose another.")
     notice = f"{', '.join(left_out)}: no human score {name}, left out."
-    return dataclasses.replace(benchmark.select(chosen), notices=(*benchmark.notices, notice))
+    return dataclasses.replace(benchmark.select(selected), notices=(*benchmark.notices, notice))
 
 
 def human_scores(
     benchmark: Benchmark,
     name: str,
-    drawn: Floats,
+    draws: Floats,
     *,
     runs: int = 1000,
     seed: int = 0,
@@ -401,23 +401,22 @@ def human_scores(
     Args:
         benchmark: a benchmark whose systems all have that score, as returned by `judged`.
         name: as for `judged`.
-        drawn: (B, N), the number of times that each of B resamples has drawn each sentence.
-        runs: the number of TrueSkill's runs on all sentences if it is not published; by default, that of
-            published scores. It is 0 if only the resamples are needed.
+        draws: (B, N), the number of times that each of B resamples has drawn each sentence.
+        runs: the number of TrueSkill's runs on all sentences, unless TrueSkill is published; the default is
+            the number of runs behind published scores. Give 0 if you need only the resamples.
         seed: the seed of TrueSkill's runs and of the permutations for the p-values.
-        runtime: its cache holds TrueSkill's runs, which take a while.
+        runtime: its cache stores TrueSkill's runs, which take a while.
     """
     values = benchmark.official.get(name)
     published = None if values is None else np.array([values[s] for s in benchmark.systems])
     dimension = _dimension(benchmark, name)
     if _is_of_rankings(benchmark, name):
-        scores = _from_rankings(benchmark, name, drawn, runs, seed, runtime)
+        scores = _from_rankings(benchmark, name, draws, runs, seed, runtime)
     elif dimension:
-        scores = _from_ratings(benchmark, name, dimension, drawn, seed)
+        scores = _from_ratings(benchmark, name, dimension, draws, seed)
     else:
         assert published is not None
-        many = np.broadcast_to(published, (len(drawn), len(published)))
-        scores = HumanScores(name, published, many)
+        scores = HumanScores(name, published, np.tile(published, (len(draws), 1)))
     return scores if published is None else dataclasses.replace(scores, scores=published)
 
 
@@ -433,33 +432,35 @@ def _dimension(benchmark: Benchmark, name: str) -> str:
 
 
 def _from_rankings(
-    benchmark: Benchmark, name: str, drawn: Floats, runs: int, seed: int, runtime: Runtime
+    benchmark: Benchmark, name: str, draws: Floats, runs: int, seed: int, runtime: Runtime
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
     Unpublished TrueSkill scores are the mean of `runs`; each resample has one run.
     """
-    # Sorted by name, all choices of systems under evaluation share one computation.
+    # Every choice of systems under evaluation finds the same runs in the cache, because these are sorted.
     ranked = sorted(benchmark.ranked_systems)
     wins, ties = human_wins(benchmark.comparisons(ranked), len(benchmark.sources))
-    many_wins, many_ties = (np.tensordot(drawn, counts, axes=1) for counts in (wins, ties))
-    played = (many_wins + many_wins.swapaxes(1, 2) > 0).any(axis=2).all(axis=1)
-    many = np.full((len(drawn), len(ranked)), np.nan)
+    resampled_wins, resampled_ties = (
+        np.tensordot(draws, counts, axes=1) for counts in (wins, ties)
+    )
+    complete = (resampled_wins + resampled_wins.swapaxes(1, 2) > 0).any(axis=2).all(axis=1)
+    resampled = np.full((len(draws), len(ranked)), np.nan)
     scores = np.zeros(len(ranked))
     if name == "EW":
         scores = expected_wins(wins.sum(axis=0))
-        many[played] = expected_wins(many_wins[played])
+        resampled[complete] = expected_wins(resampled_wins[complete])
     else:
         if runs and name not in benchmark.official:
             scores = _rate(wins.sum(axis=0), ties.sum(axis=0), runs, seed, runtime).mean(axis=0)
-        if played.any():
-            rated = many_wins[played], many_ties[played]
-            many[played] = _rate(*rated, int(played.sum()), seed, runtime)
-    chosen = np.array([ranked.index(system) for system in benchmark.systems])
-    first, second = (chosen[index] for index in np.triu_indices(len(chosen), 1))
+        if complete.any():
+            counts = resampled_wins[complete], resampled_ties[complete]
+            resampled[complete] = _rate(*counts, int(complete.sum()), seed, runtime)
+    evaluated = np.array([ranked.index(system) for system in benchmark.systems])
+    first, second = (evaluated[index] for index in np.triu_indices(len(evaluated), 1))
     differences = wins[:, first, second] - wins[:, second, first]
-    p_values = one_sided_p_values(differences, count=len(drawn), seed=seed)
-    return HumanScores(name, scores[chosen], many[:, chosen], p_values)
+    p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
+    return HumanScores(name, scores[evaluated], resampled[:, evaluated], p_values)
 
 
 def _rate(wins: Floats, ties: Floats, runs: int, seed: int, runtime: Runtime) -> Floats:
@@ -476,15 +477,15 @@ def _rate(wins: Floats, ties: Floats, runs: int, seed: int, runtime: Runtime) ->
 
 
 def _from_ratings(
-    benchmark: Benchmark, name: str, dimension: str, drawn: Floats, seed: int
+    benchmark: Benchmark, name: str, dimension: str, draws: Floats, seed: int
 ) -> HumanScores:
     """Compute each system's mean rating."""
     ratings = np.stack([benchmark.ratings[dimension][system] for system in benchmark.systems])
     rated = ~np.isnan(ratings)
-    values, counts = np.where(rated, ratings, 0.0), drawn @ rated.T
-    many = quotient(drawn @ values.T, counts)
+    values, counts = np.where(rated, ratings, 0.0), draws @ rated.T
+    resampled = quotient(draws @ values.T, counts)
     first, second = np.triu_indices(len(ratings), 1)
     both = rated[first] & rated[second]
     differences = np.where(both, values[first] - values[second], 0.0).T
-    p_values = one_sided_p_values(differences, count=len(drawn), seed=seed)
-    return HumanScores(name, values.sum(axis=1) / rated.sum(axis=1), many, p_values, ratings)
+    p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
+    return HumanScores(name, values.sum(axis=1) / rated.sum(axis=1), resampled, p_values, ratings)

@@ -1,4 +1,4 @@
-"""Meta-evaluation of metrics on a benchmark, by every measure with its count and its intervals.
+"""Meta-evaluation of metrics on a benchmark by all measures, with sample sizes and intervals.
 
 `measures` defines the measures and their intervals. This module has the results, the windows of neighbouring
 systems, and the tests of whether one metric agrees better with people than another.
@@ -7,6 +7,7 @@ systems, and the tests of whether one metric agrees better with people than anot
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -44,7 +45,7 @@ from learnedgec.stats.correlation import (
     pearson,
     windows,
 )
-from learnedgec.stats.resampling import interval_of_correlation, intervals, mean_and_reach
+from learnedgec.stats.resampling import interval_of_correlation, intervals, means_and_intervals
 from learnedgec.stats.significance import holm, swap_test, too_few_resamples, williams
 from learnedgec.types import Floats, Indices
 
@@ -151,8 +152,8 @@ class Evaluation:
         human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
             against the column's; NaN if there are no comparisons.
         metrics: one entry per metric, sentinels last.
-        leaders: `pearson`, `sentence_accuracy` or `segment_pearson`, as far as the benchmark has them -> the
-            metric that agrees best with people.
+        leaders: measure -> the metric that agrees best with people by it, for those of `pearson`,
+            `sentence_accuracy` and `segment_pearson` that the benchmark has.
         tests: the tests between pairs of metrics, if requested.
         protocol: the settings of the evaluation.
         notices: caveats for a reader, one sentence each.
@@ -237,9 +238,9 @@ def evaluate(
         human=shared.human.name,
         systems=tuple(benchmark.systems),
         human_scores=shared.human.scores,
-        human_intervals=intervals(shared.human.many, protocol.level),
+        human_intervals=intervals(shared.human.resampled, protocol.level),
         order=shared.order,
-        human_p_values=_from_best(shared),
+        human_p_values=_p_values_from_best(shared),
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
         leaders=_leaders(shared, entries),
@@ -252,7 +253,7 @@ def evaluate(
     )
 
 
-def _from_best(shared: JudgedBenchmark) -> Floats:
+def _p_values_from_best(shared: JudgedBenchmark) -> Floats:
     """Return the p-value of the difference of each system from people's best, after Holm's correction."""
     best, size = shared.order[0], len(shared.order)
     p_values: Floats = np.full((size, size), np.nan)
@@ -324,14 +325,14 @@ def _evaluate_metric(
     protocol, benchmark, metric = shared.protocol, shared.benchmark, bound.metric
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation)
-    many = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
+    resampled = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
 
     def curve(correlations: Callable[..., Floats], kind: Correlation, **settings: int) -> Curve:
-        values, of_resamples = (
+        values, resampled_values = (
             correlations(kind, *columns, order=shared.order, **settings)
-            for columns in ((shared.human.scores, scores), (shared.human.many, many))
+            for columns in ((shared.human.scores, scores), (shared.human.resampled, resampled))
         )
-        pairs = zip(values, of_resamples.T, strict=True)
+        pairs = zip(values, resampled_values.T, strict=True)
         bounds = [interval_of_correlation(*pair, protocol.level) for pair in pairs]
         return Curve(values, np.array(bounds).reshape(-1, 2))
 
@@ -347,8 +348,8 @@ def _evaluate_metric(
         ),
         scores=scores,
         sentences=sentences,
-        score_intervals=intervals(many, protocol.level),
-        estimates=measurements(shared, sentences, scores, many),
+        score_intervals=intervals(resampled, protocol.level),
+        estimates=measurements(shared, sentences, scores, resampled),
         windows={kind: curve(windows, kind, width=protocol.window) for kind in windowed},
         best={kind: curve(among_best, kind) for kind in _CURVES},
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES},
@@ -358,27 +359,27 @@ def _evaluate_metric(
 def _evaluate_random(
     shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
 ) -> MetricEvaluation:
-    """Return the mean of every measure of `random` over seeds, of which one may agree with people by chance.
+    """Return the mean of every measure of `random` over seeds: a single seed may agree with people by chance.
 
-    Its intervals are those of a single seed, by the mean and the deviation of the seeds' values
-    (`mean_and_reach`). A metric within them is not clearly better than chance. Scores of systems and of
+    An interval shows where single seeds lie, by the mean and the deviation of their values
+    (`means_and_intervals`). A metric within it is not clearly better than chance. Scores of systems and of
     sentences are those of seed 0.
     """
-    one = shared.with_one_resample()
-    draws = [_evaluate_metric(one, bound, statistics)]
+    without_intervals = shared.with_one_resample()
+    seeds = [_evaluate_metric(without_intervals, bound, statistics)]
     for other in bind([Random(seed) for seed in range(1, _SEEDS)], Runtime()):
         rows = benchmark_statistics(other, shared.benchmark)
-        draws.append(_evaluate_metric(one, other, rows))
-    first, level = draws[0], shared.protocol.level
+        seeds.append(_evaluate_metric(without_intervals, other, rows))
+    first, level = seeds[0], shared.protocol.level
 
     def over_seeds(
         values: Callable[[MetricEvaluation], Floats], lowest: float = -1.0
     ) -> tuple[Floats, Floats]:
-        return mean_and_reach(np.array([values(draw) for draw in draws]), level, lowest=lowest)
+        return means_and_intervals(np.array([values(seed) for seed in seeds]), level, lowest=lowest)
 
     def mean_of(name: str) -> Measurement:
         lowest = 0.0 if "accuracy" in name else -1.0
-        value, bounds = over_seeds(lambda draw: np.array([draw.estimates[name].value]), lowest)
+        value, bounds = over_seeds(lambda seed: np.array([seed.estimates[name].value]), lowest)
         low, high = bounds[0].tolist()
         estimate = first.estimates[name]
         systems = (low, high) if estimate.unit == "systems" else estimate.over_systems
@@ -393,9 +394,9 @@ def _evaluate_random(
         first,
         signature=f"{first.signature}|seeds:{_SEEDS}",
         estimates={name: mean_of(name) for name in first.estimates},
-        windows={k: curve(lambda draw: draw.windows[k].values) for k in first.windows},  # noqa: B023
-        best={k: curve(lambda draw: draw.best[k].values) for k in first.best},  # noqa: B023
-        without={k: curve(lambda draw: draw.without[k]).values for k in first.without},  # noqa: B023
+        windows={k: curve(lambda seed: seed.windows[k].values) for k in first.windows},  # noqa: B023
+        best={k: curve(lambda seed: seed.best[k].values) for k in first.best},  # noqa: B023
+        without={k: curve(lambda seed: seed.without[k]).values for k in first.without},  # noqa: B023
     )
 
 
@@ -451,13 +452,10 @@ def _test(
         for swapped in ("outputs", "systems")
     )
     between = float(pearson(better.scores, worse.scores))
-    of_systems = (
-        williams(first, second, between, len(better.scores))
-        if measure == "pearson"
-        else float("nan")
-    )
+    systems = len(better.scores)
+    williams_p = williams(first, second, between, systems) if measure == "pearson" else math.nan
     return MetricTest(
-        measure, better.metric, worse.metric, first - second, perm_both, perm_systems, of_systems
+        measure, better.metric, worse.metric, first - second, perm_both, perm_systems, williams_p
     )
 
 

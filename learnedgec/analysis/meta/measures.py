@@ -24,18 +24,18 @@ from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import (
     Agreement,
     Grouping,
-    Segments,
+    SegmentCorrelation,
     Ties,
     agreement,
     agreement_with_ties,
     at_equal_counts,
-    decided,
     human_scores,
     human_wins,
     preferences,
     segment_correlation,
     segment_correlations_of_resamples,
     tie_threshold,
+    without_ties,
 )
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError
@@ -92,12 +92,12 @@ FEWEST = 3
 ALL_MEASURES = (
     *(kind.replace("-", "_") for kind in get_args(Correlation)),
     "soft_pairwise_accuracy",
-    *(f"partial_{kind}" for kind in get_args(Segments)),
+    *(f"partial_{kind}" for kind in get_args(SegmentCorrelation)),
     "sentence_accuracy",
     "sentence_kendall",
     "sentence_accuracy_equal_edits",
     "tie_calibrated_accuracy",
-    *(f"{unit}_{kind}" for unit in ("segment", "grouped") for kind in get_args(Segments)),
+    *(f"{unit}_{kind}" for unit in ("segment", "grouped") for kind in get_args(SegmentCorrelation)),
 )
 
 
@@ -168,8 +168,8 @@ class JudgedBenchmark:
 
     Attributes:
         samples: int (B, N), resamples of the sentences.
-        drawn: (B, N), the number of times that each resample has drawn each sentence.
-        draws: int (B, S), resamples of the systems.
+        draws: (B, N), the number of times that each resample has drawn each sentence.
+        system_samples: int (B, S), resamples of the systems.
         edits: (S, N), the numbers of edited tokens.
         human: the human scores.
         order: int (S,), the systems from best to worst, by human score.
@@ -196,17 +196,19 @@ class JudgedBenchmark:
         self.benchmark, self.protocol, self.edits = benchmark, protocol, edits
         size = len(benchmark.sources)
         self.samples = resample(size, protocol.resamples, protocol.seed)
-        self.drawn = multiplicities(self.samples, size)
-        self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
-        self.human = human_scores(benchmark, human, self.drawn, seed=protocol.seed, runtime=runtime)
+        self.draws = multiplicities(self.samples, size)
+        systems = len(benchmark.systems)
+        self.system_samples = resample(systems, protocol.resamples, protocol.seed + 1)
+        self.human = human_scores(benchmark, human, self.draws, seed=protocol.seed, runtime=runtime)
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
     def with_one_resample(self) -> JudgedBenchmark:
         """Return the same judgements with a single resample, for values whose intervals are not needed."""
         one = copy.copy(self)
-        one.samples, one.drawn, one.draws = self.samples[:1], self.drawn[:1], self.draws[:1]
-        one.human = dataclasses.replace(self.human, many=self.human.many[:1])
+        one.samples, one.draws = self.samples[:1], self.draws[:1]
+        one.system_samples = self.system_samples[:1]
+        one.human = dataclasses.replace(self.human, resampled=self.human.resampled[:1])
         return one
 
     def win_shares(self) -> Floats:
@@ -218,7 +220,7 @@ class JudgedBenchmark:
 
 
 def measurements(
-    shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
+    shared: JudgedBenchmark, sentences: Floats, scores: Floats, resampled: Floats
 ) -> dict[str, Measurement]:
     """Return every measure for which the benchmark has judgements, by name.
 
@@ -226,11 +228,11 @@ def measurements(
         shared: the benchmark with its human judgements.
         sentences: float64 (S, N), the metric's sentence scores of each system.
         scores: float64 (S,), its system scores.
-        many: float64 (B, S), its system scores on each resample of the sentences.
+        resampled: float64 (B, S), its system scores on each resample of the sentences.
     """
     estimates: dict[str, Measurement] = {}
     if len(scores) > 1 and not shared.benchmark.anonymous:
-        estimates |= _of_systems(shared, sentences, scores, many)
+        estimates |= _of_systems(shared, sentences, scores, resampled)
     if shared.comparisons is not None:
         estimates |= _of_comparisons(shared, shared.comparisons, sentences)
     if shared.human.ratings is not None:
@@ -239,7 +241,7 @@ def measurements(
 
 
 def _of_systems(
-    shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
+    shared: JudgedBenchmark, sentences: Floats, scores: Floats, resampled: Floats
 ) -> dict[str, Measurement]:
     """Return the measures between the systems' scores."""
     level, human = shared.protocol.level, shared.human.scores
@@ -258,15 +260,15 @@ def _of_systems(
 
     for kind in get_args(Correlation):
         value = correlate(kind, human, scores)
-        add(kind.replace("-", "_"), kind, value, correlate(kind, shared.human.many, many))
+        add(kind.replace("-", "_"), kind, value, correlate(kind, shared.human.resampled, resampled))
     if shared.human.p_values is not None:
         estimates["soft_pairwise_accuracy"] = _soft(shared, sentences)
     edits = shared.edits.mean(axis=1)
-    many_edits = shared.drawn @ shared.edits.T / shared.edits.shape[1]
-    for kind in get_args(Segments):
+    resampled_edits = shared.draws @ shared.edits.T / shared.edits.shape[1]
+    for kind in get_args(SegmentCorrelation):
         value = partial(kind, human, scores, edits)
-        many_values = partial(kind, shared.human.many, many, many_edits)
-        add(f"partial_{kind}", kind, value, many_values, controls=1)
+        resampled_values = partial(kind, shared.human.resampled, resampled, resampled_edits)
+        add(f"partial_{kind}", kind, value, resampled_values, controls=1)
     return estimates
 
 
@@ -282,8 +284,8 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
     )
     gap = np.full((size, size), np.nan)
     gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
-    drawn = gap[shared.draws[:, first], shared.draws[:, second]]
-    resampled = quotient(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
+    gaps = gap[shared.system_samples[:, first], shared.system_samples[:, second]]
+    resampled = quotient(np.nansum(gaps, axis=1), (~np.isnan(gaps)).sum(axis=1))
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
     level = widened(shared.protocol.level, size)
     over_systems = interval(1 - resampled, level, possible=(0.0, 1.0))
@@ -294,14 +296,14 @@ def _of_comparisons(
     shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
 ) -> dict[str, Measurement]:
     """Return the measures of agreement with human comparisons."""
-    ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
+    ties, level, draws = shared.protocol.ties, shared.protocol.level, shared.draws
 
     def accuracy(counts: Agreement) -> Measurement:
-        over_sentences = _interval_of_counts(counts, counts.accuracies(drawn), level)
+        over_sentences = _interval_of_counts(counts, counts.accuracies(draws), level)
         return Measurement(counts.accuracy, counts.count, "comparisons", over_sentences)
 
     agreed = agreement(sentences, comparisons, ties)
-    equal = decided(at_equal_counts(comparisons, shared.edits))
+    equal = without_ties(at_equal_counts(comparisons, shared.edits))
     threshold = tie_threshold(sentences, comparisons)
     return {
         "sentence_accuracy": accuracy(agreed),
@@ -309,7 +311,7 @@ def _of_comparisons(
             agreed.kendall,
             agreed.count,
             "comparisons",
-            _interval_of_counts(agreed, agreed.kendalls(drawn), level, lowest=-1.0),
+            _interval_of_counts(agreed, agreed.kendalls(draws), level, lowest=-1.0),
         ),
         # A metric that ties all these comparisons, as the edit count does, has no preference here.
         "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
@@ -329,7 +331,7 @@ def _of_segments(
         "grouped": ("grouped", "sources"),
     }
     for grouping, (prefix, unit) in units.items():
-        for kind in get_args(Segments):
+        for kind in get_args(SegmentCorrelation):
             value, count = segment_correlation(kind, sentences, ratings, grouping)
             resamples = segment_correlations_of_resamples(
                 kind, sentences, ratings, shared.samples, grouping
@@ -381,7 +383,7 @@ def qualities(shared: JudgedBenchmark) -> dict[str, Callable[[Floats], Floats]]:
     if len(human.scores) >= FEWEST and not shared.benchmark.anonymous:
         functions["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
     if shared.comparisons is not None:
-        clear = decided(shared.comparisons)
+        clear = without_ties(shared.comparisons)
         functions["sentence_accuracy"] = lambda scores: (
             preferences(scores, clear, shared.protocol.ties) == clear.outcome
         ).mean(axis=-1)
@@ -425,12 +427,9 @@ def find_leader(
         estimates: the metric's label -> its value by the measure.
         sentences: the metric's label -> float64 (S, N), its sentence scores.
     """
-    values = {
-        label: found.value for label, found in estimates.items() if not math.isnan(found.value)
-    }
-    metrics, sentinels = (
-        [label for label in values if is_sentinel(label) == kind] for kind in (False, True)
-    )
+    values = {label: each.value for label, each in estimates.items() if not math.isnan(each.value)}
+    metrics = [label for label in values if not is_sentinel(label)]
+    sentinels = [label for label in values if is_sentinel(label)]
     if not metrics:
         return None
     best = max(metrics, key=values.__getitem__)

@@ -34,9 +34,10 @@ class Rating:
         source: the sentence before correction; `""` where the dataset has none (GUG).
         hypothesis: the rated sentence.
         values: dimension -> mean rating, on the dataset's own scale.
-        system: the system that wrote the hypothesis; several systems are joined by commas, and `""` is an
-            unknown one.
-        group: ratings of one group share a source and belong on one side of any split; `""` is unknown.
+        system: the system that wrote the hypothesis; several systems are joined by commas, and `""` means
+            that it is unknown.
+        group: ratings of one group share a source and belong on one side of any split; `""` means that it
+            is unknown.
         raters: dimension -> each rater's rating, where known.
 
     Example:
@@ -77,13 +78,13 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
         FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
             rating them; or no row has a rating.
     """
-    of_benchmark = Path(path).is_dir() and not is_saved_dataset(path)
-    rated = False
-    for rating in _read_folder(Path(path)) if of_benchmark else read_rows(path, columns):
+    is_benchmark = Path(path).is_dir() and not is_saved_dataset(path)
+    is_rated = False
+    for rating in _read_folder(Path(path)) if is_benchmark else read_rows(path, columns):
         if rating.values:
-            rated = True
+            is_rated = True
             yield rating
-    if not rated:
+    if not is_rated:
         raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
 
 
@@ -110,13 +111,13 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
               its test sentences are GUG's dev split, so train on `gug:train` to test on JFLEG;
             - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
               without a gold score are left out;
-            - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: 250 sentences of Wikipedia, most of
-              them translated there and back, rated for acceptability, 1 to 4, without a context, in a random
-              context and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
-              al. (2020) take acceptability;
-            - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
-              publications, 1 if acceptable and 0 if not (Warstadt et al. 2018); the dimension is also
-              `fluency`;
+            - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: the acceptability, 1 to 4, of 250
+              sentences of Wikipedia, most of them translated into another language and back, without a
+              context, in a random context and in their own (Lau et al. 2020); the dimension is `fluency`, as
+              in Yoshimura et al. (2020);
+            - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: example sentences in
+              linguistics publications, 1 if acceptable and 0 if not (Warstadt et al. 2018); the dimension is
+              also `fluency`;
             - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
               Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
               rated everything; a second rated 55 outputs. 0 means the same as in TMU-GFM;
@@ -161,7 +162,7 @@ def read_rows(
     columns: Columns | None = None,
     required: Sequence[str] = ("hypothesis",),
 ) -> Iterator[Rating]:
-    """Yield the rating of each row of a table, which has no values if the row has none.
+    """Yield the rating of each row of a table; a row without numbers gives a rating without values.
 
     Args:
         table: a file, a dataset or a table in memory; see `read_records`.
@@ -211,7 +212,7 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
 def _numbers(
     record: Mapping[str, Any], place: str, columns: Columns
 ) -> dict[str, tuple[float, ...]]:
-    """Return the numbers in each dimension's cell: several if it is a list, without those that are empty."""
+    """Return the numbers in each dimension's cell, which may be a list; empty values are left out."""
     mapped = [name for name in columns if name not in _TEXT_COLUMNS]
     names = mapped or [name for name in record if name not in _TEXT_COLUMNS]
     if not names:
@@ -221,11 +222,10 @@ def _numbers(
         cells = record[name] if isinstance(record[name], list) else [record[name]]
         column = columns.get(name, name)
         labels = [column] * len(cells) if isinstance(column, str) else column
-        number = rank_in if name == "rank" else number_in
-        read = (number(cell, label, place) for cell, label in zip(cells, labels, strict=True))
-        values = tuple(value for value in read if value is not None)
-        if values:
-            numbers[name] = values
+        read = rank_in if name == "rank" else number_in
+        values = [read(cell, label, place) for cell, label in zip(cells, labels, strict=True)]
+        if known := tuple(value for value in values if value is not None):
+            numbers[name] = known
     return numbers
 
 
@@ -261,7 +261,7 @@ def _rated_rows(
     source: str = "",
     system: str = "",
 ) -> list[Rating]:
-    """Return the ratings in the rows of a table, of which these are the columns.
+    """Return the ratings in the rows of a table; the other arguments name its columns.
 
     A dimension has two columns: the mean, and all raters' ratings. Ratings of one source are a group.
     """
@@ -296,7 +296,7 @@ def _tmu_gfm() -> list[Rating]:
 def _proqe(part: str) -> list[Rating]:
     """Read ProQE, whose tables are patches of W&I+LOCNESS's files of each level."""
     sources = read_lines(dataset_file("pillars", BEA19_SOURCES))
-    parts = {_letters(source): place for source, place in parts_of_sources(sources).items()}
+    parts = {_letters(source): name for source, name in parts_of_sources(sources).items()}
     ratings = []
     for level in "abcn":
         file = f"data/wi+locness/m2/{level.upper()}.dev.gold.bea19.m2"
@@ -307,8 +307,8 @@ def _proqe(part: str) -> list[Rating]:
             raters = tuple(map(float, scores.split(",")))
             if part and parts[_letters(source)] != part:
                 continue
-            scores_above_0 = [score for score in raters if score]
-            values = {"quality": fmean(scores_above_0)} if len(scores_above_0) > 1 else {}
+            known = [score for score in raters if score]
+            values = {"quality": fmean(known)} if len(known) > 1 else {}
             ratings.append(Rating(source, output, values, "", source, {"quality": raters}))
     return ratings
 
@@ -454,8 +454,8 @@ def apply_patch(old: bytes, patch: bytes) -> bytes:
     """Return the new file that a binary patch (`BSDIFF40`) makes of the old one.
 
     The header holds the lengths of three blocks that follow, each compressed by bzip2: instructions,
-    differences and new bytes. An instruction is three numbers: the count of bytes of the old file to which
-    that many differences are added, the count of new bytes to copy, and the distance to move in the old file.
+    differences and new bytes. An instruction is three numbers: how many bytes of the old file to add
+    differences to, how many new bytes to copy, and how far to move in the old file.
     """
     first, second = (_number(patch[place : place + 8]) for place in (8, 16))
     ends = (_HEADER + first, _HEADER + first + second)

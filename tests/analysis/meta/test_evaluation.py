@@ -255,7 +255,7 @@ def test_published_scores_win_over_computed_ones() -> None:
     drawn = multiplicities(resample(4, 10), 4)
     human = human_scores(benchmark, "EW", drawn)
     assert human.scores == pytest.approx([0.9, 0.2])
-    assert human.many == pytest.approx(np.tile([1.0, 0.0], (10, 1)))
+    assert human.resampled == pytest.approx(np.tile([1.0, 0.0], (10, 1)))
     computed = human_scores(dataclasses.replace(benchmark, official={}), "EW", drawn)
     assert computed.scores == pytest.approx([1.0, 0.0])
 
@@ -269,7 +269,7 @@ def test_trueskill_of_people_is_stored(
     monkeypatch.setattr("learnedgec.analysis.meta.agreement.rate_judgements", None)
     second = human_scores(benchmark, "TS", drawn, runtime=Runtime(cache_dir=str(tmp_path)))
     assert second.scores == pytest.approx(first.scores)
-    assert second.many == pytest.approx(first.many)
+    assert second.resampled == pytest.approx(first.resampled)
 
 
 def test_a_resample_without_judgements_does_not_count() -> None:
@@ -278,7 +278,7 @@ def test_a_resample_without_judgements_does_not_count() -> None:
     benchmark = Benchmark("mine", texts, {"x": texts, "y": texts}, rankings=rankings)
     for name in ("EW", "TS"):
         human = human_scores(benchmark, name, np.array([[1.0, 1.0], [0.0, 2.0]]))
-        assert np.isnan(human.many).all(axis=1).tolist() == [False, True]
+        assert np.isnan(human.resampled).all(axis=1).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"window": 1}])
