@@ -20,13 +20,13 @@ from learnedgec.types import Floats
 if TYPE_CHECKING:
     from learnedgec.analysis.meta.evaluation import Evaluation
 
-# Among at most so many systems, the conclusions have a sentence for each comparison.
+# The largest number of systems that a sentence lists by name.
 _FEW_SYSTEMS = 4
 
 # The verbs of verdicts that differ in the plural.
 _OF_SEVERAL = {"scores": "score", "has": "have"}
 
-# From docs/explanation/which-metric.md.
+# This advice is that of docs/explanation/which-metric.md.
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
     "often favour more edits. For systems that make small edits, start with gleu; for systems that "
@@ -77,8 +77,8 @@ def undecided_rankings(
     """
     undecided = {}
     for metric, ranking in rankings.items():
-        if len(ranking.systems) > 1 and (anew := metric.reannotated(inputs.references)):
-            own = rank_systems(anew, anew.compute(inputs), **settings)
+        if len(ranking.systems) > 1 and (other := metric.reannotated(inputs.references)):
+            own = rank_systems(other, other.compute(inputs), **settings)
             if _leading(own) != _leading(ranking):
                 undecided[metric.label] = own
     return undecided
@@ -89,7 +89,7 @@ def leaders(
 ) -> str:
     """Return in a sentence or two which systems are best, or better than the baseline, by each metric.
 
-    Sentinels have no say; nothing if there is no other metric.
+    Sentinels do not count; the text is empty if there is no other metric.
 
     Args:
         rankings: the rankings.
@@ -132,7 +132,7 @@ def _of_one_system(ranking: SystemRanking) -> str:
 
 
 def _leading(ranking: SystemRanking) -> str:
-    """Return which systems are best, or significantly better than the baseline, or that none can be told."""
+    """Return which systems are best, or significantly better than the baseline, or that this is undecided."""
     names = ranking.systems
     alike = f"{ranking.sentences:,} sentence{'s do' if ranking.sentences > 1 else ' does'} not tell"
     if ranking.baseline:
@@ -158,9 +158,9 @@ def _leading(ranking: SystemRanking) -> str:
 
 
 def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
-    """Return people's order of the systems, and the system that each metric puts on the most different rank.
+    """Return people's order of the systems, and the system whose rank by each metric differs most from it.
 
-    Sentinels have no say.
+    Sentinels do not count.
 
     Args:
         evaluation: the metrics meta-evaluated on a benchmark.
@@ -172,23 +172,24 @@ def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
         low, high = evaluation.human_intervals[number]
         known = "" if not low < high else f" [{low:.2f}, {high:.2f}]"
         order.append(f"{evaluation.systems[number]} ({evaluation.human_scores[number]:.3f}{known})")
-    by_rank: dict[str, list[str]] = {}
+    by_difference: dict[str, list[str]] = {}
     for entry in evaluation.metrics:
         if not (entry.sentinel or np.isnan(entry.scores).any()):
             own = ranks(entry.scores)
             number = int(np.argmax(np.abs(own - people)))
             system, rank = evaluation.systems[number], own[number]
-            what = f"{system} is on rank {rank}, by people on {people[number]}"
-            what = "the order is the same" if np.array_equal(own, people) else what
-            by_rank.setdefault(what, []).append(names[entry.metric])
-    parts = [f"by {listed(metrics)}, {what}" for what, metrics in by_rank.items()]
+            difference = f"{system} is on rank {rank}, by people on {people[number]}"
+            if np.array_equal(own, people):
+                difference = "the order is the same"
+            by_difference.setdefault(difference, []).append(names[entry.metric])
+    parts = [f"by {listed(metrics)}, {text}" for text, metrics in by_difference.items()]
     places = f" B{'; '.join(parts)[1:]}." if parts else ""
-    people_say = f"People ({evaluation.human}) put the systems in the order {_few(order)}."
-    return people_say + _told_by_people(evaluation) + places
+    judgement = f"People ({evaluation.human}) put the systems in the order {_few(order)}."
+    return judgement + _significance_by_people(evaluation) + places
 
 
-def _told_by_people(evaluation: Evaluation) -> str:
-    """Return from which systems people's judgements tell their best; nothing if that cannot be tested."""
+def _significance_by_people(evaluation: Evaluation) -> str:
+    """Return which systems differ significantly from people's best; empty if that cannot be tested."""
     others = evaluation.order[1:]
     p_values, level = evaluation.human_p_values[others], evaluation.protocol.level
     # With fewer resamples, no difference could be significant.
@@ -197,14 +198,14 @@ def _told_by_people(evaluation: Evaluation) -> str:
         return ""
     pairs = zip(others, significant(p_values, level), strict=True)
     alike = [evaluation.systems[number] for number, better in pairs if not better]
-    which = (
+    verdict = (
         f"do not tell the first from {_few(alike)}" if alike else "tell the first from all others"
     )
-    return f" Their judgements {which}."
+    return f" Their judgements {verdict}."
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return names as prose, of many the first and how many more there are."""
+    """Return names as prose; of more than four, the first three and the number of the others."""
     shown = names[: _FEW_SYSTEMS - 1]
     if len(names) > _FEW_SYSTEMS:
         names = [*shown, f"{len(names) - len(shown)} more"]

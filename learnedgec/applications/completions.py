@@ -16,7 +16,7 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 _TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-# What marks the speaker and the end of a message, where a trainer does not remove it.
+# Marks of the speaker and of the end of a message, which some trainers do not remove.
 _SPEAKER = re.compile(
     r"<\|[\w ]+\|>(?:assistant(?=\s*\n|<\|))?|</s>|\A\s*assistant:", re.IGNORECASE
 )
@@ -28,8 +28,8 @@ _AFTERWARDS = (
     r"(?:explanations?|changes?|corrections|notes?|reasons?|original|changed|replaced|here\ are"
     r"|I\ (?:\w+ed|made))\b"
 )
-# It stands at the start of a line. The colon of a label stands at its word; a tokenised sentence may itself
-# say "The answer is : ...".
+# A label begins a line, and no space precedes its colon: a tokenised sentence may itself say "The answer
+# is : ...".
 _LABEL = re.compile(
     rf"""^[*\#>\ ]*(?:(?:sure|certainly|of\ course|okay|yes)\b[^\w\n]*)?
     (?:here(?:['’]s|\ is)\b[^:\n]{{,80}}?{_CORRECTED}[^:\n]{{,80}}?
@@ -139,5 +139,5 @@ def completed_text(completion: Completion, place: str) -> str:
     content = last.get("content")
     if isinstance(content, str):
         return content
-    # Messages may hold a list of parts, of which some are texts.
+    # The content may be a list of parts, and only some of them are texts.
     return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))

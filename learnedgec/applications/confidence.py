@@ -7,8 +7,8 @@ The log-odds that a careful annotator accepts an edit e of a hypothesis are
 where r(e) is the mean log-odds that the words of e, or the word after a deletion, are right in the
 hypothesis, by a head that reads words, and h(T) the value of another head for the source with the edits T
 applied. So E edits need E + 2 texts. The weights were fitted by logistic regression to edits of systems on
-BEA-19 dev, of which some reference has about 79 % (`scripts/fit_edit_confidence.py`; how well they tell edits
-apart: docs/lab/edit-confidence.md).
+BEA-19 dev; about 79 % of these edits are in a reference (`scripts/fit_edit_confidence.py`). Results are in
+docs/lab/edit-confidence.md.
 """
 
 from __future__ import annotations
@@ -55,12 +55,15 @@ TRAITS = ("removed", "inserted", "similarity", "place", "edits", "density")
 # An article that one edit removes and another inserts has seldom moved.
 _ARTICLES = {"a", "an", "the"}
 
-# The similarity from which a removed and an inserted word may be one that was misspelt (`ratio`, 0 to 100).
-_ONE_WORD = 80
+# If a removed and an inserted word are at least this similar (`ratio`, 0 to 100), they may be one word that
+# moved and was misspelt.
+_MOVED_WORD = 80
 
-# Edits with at most so many tokens between them may need each other. They do if together they gain so much
-# more than apart by this head of this evaluator (docs/lab/edit-confidence.md).
-_NEAR, _NEEDED, _JUDGE, _HEAD = 3, 0.05, "open-mpnet", "quality"
+# Edits with at most this many tokens between them may need each other.
+_NEAR = 3
+# They need each other if both together gain more than the sum of their single gains by this margin, by this
+# head of this evaluator (docs/lab/edit-confidence.md).
+_NEEDED, _JUDGE, _HEAD = 0.05, "open-mpnet", "quality"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,8 @@ class JudgedEdits:
                 f"the threshold is {threshold:g}, but confidences are 0 to 1; write 60 % as 0.6."
             )
         edits = [[edit for edit, _ in row] for row in self.edits]
-        groups = list(map(_belonging_together, self.sources, edits))
-        # No edit needs one that is impossible, whose confidence is 0.
+        groups = list(map(_group_edits, self.sources, edits))
+        # An edit with confidence 0 is impossible, so no other edit needs it.
         near = [
             (number, first, second)
             for number, row in enumerate(self.edits)
@@ -145,11 +148,15 @@ class JudgedEdits:
         ]
         while True:
             stays = [
-                [min(row[place][1] for place in group) > threshold for group in of_row]
-                for row, of_row in zip(self.edits, groups, strict=True)
+                [min(row[place][1] for place in group) > threshold for group in row_groups]
+                for row, row_groups in zip(self.edits, groups, strict=True)
             ]
-            # Only pairs of which one edit would stay are read, once.
-            parted = [pair for pair in near if stays[pair[0]][pair[1]] != stays[pair[0]][pair[2]]]
+            # The model reads a pair once, and only if one of its edits would stay without the other.
+            parted = [
+                (n, first, second)
+                for n, first, second in near
+                if stays[n][first] != stays[n][second]
+            ]
             if not parted:
                 break
             near = sorted({*near}.difference(parted))
@@ -167,8 +174,8 @@ class JudgedEdits:
         for number, first, second in pairs:
             edits = [edit for edit, _ in self.edits[number]]
             for left_out in ((), (first,), (second,), (first, second)):
-                chosen = [edit for place, edit in enumerate(edits) if place not in left_out]
-                texts.append(apply_edits(self.sources[number], chosen))
+                applied = [edit for place, edit in enumerate(edits) if place not in left_out]
+                texts.append(apply_edits(self.sources[number], applied))
         sources = [self.sources[number] for number, *_ in pairs for _ in range(4)]
         judge = Evaluator.load(_JUDGE, runtime=self.runtime)
         values = judge.predict(sources, texts, [_HEAD], runtime=self.runtime)[_HEAD]
@@ -183,8 +190,8 @@ def _join(groups: list[set[int]], first: int, second: int) -> None:
         groups[place] = joined
 
 
-def _belonging_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
-    """Return for each edit the places of the edits that move words or change a verb with it, and its own."""
+def _group_edits(source: str, edits: Sequence[Edit]) -> list[set[int]]:
+    """Return the group of each edit, as places: the edits that move a word or change a verb together."""
     tokens = source.casefold().split()
     removed, inserted = [], []
     for edit in edits:
@@ -192,27 +199,27 @@ def _belonging_together(source: str, edits: Sequence[Edit]) -> list[set[int]]:
         after = Counter(edit.correction.casefold().split())
         removed.append([word for word in before - after if _is_movable(word)])
         inserted.append([word for word in after - before if _is_movable(word)])
-    together = [{place} for place in range(len(edits))]
+    groups = [{place} for place in range(len(edits))]
     for origin, target in permutations(range(len(edits)), 2):
         between = edits[target].start - edits[origin].end
         verbs = {edits[origin].type[2:6], edits[target].type[2:6]} == {"VERB"}
         moves = any(
-            (alike := ratio(old, new)) >= _ONE_WORD
-            and alike > max(_nearest(old, inserted[origin]), _nearest(new, removed[target]))
+            (similarity := ratio(old, new)) >= _MOVED_WORD
+            and similarity > max(_nearest(old, inserted[origin]), _nearest(new, removed[target]))
             for old, new in product(removed[origin], inserted[target])
         )
         if moves or (verbs and 0 <= between <= _NEAR):
-            _join(together, origin, target)
-    return together
+            _join(groups, origin, target)
+    return groups
 
 
 def _nearest(word: str, words: Sequence[str]) -> float:
-    """Return how similar the most similar word is, 0 to 100."""
+    """Return the similarity of a word to the most similar of some words, 0 to 100."""
     return max((ratio(word, other) for other in words), default=0.0)
 
 
 def _is_movable(token: str) -> bool:
-    """Return whether a token that disappears in one place and appears in another has probably moved."""
+    """Return whether a token that is removed and inserted elsewhere has probably moved."""
     return token not in _ARTICLES and any(map(str.isalpha, token))
 
 

@@ -1,7 +1,7 @@
-"""What a text says otherwise than its source: sentences that differ, negations, and exchanged facts.
+"""Differences between a text and its source: sentences that differ, negations, and exchanged facts.
 
-Metrics of meaning miss some negations and most exchanges, such as another weekday. Both can be counted by
-words, in English.
+Metrics of meaning miss some negations and most exchanged facts, such as another weekday. In English, both can
+be counted by words.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def tokens_of(text: str) -> list[str]:
 
 
 def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
-    """Return each sentence in which a text differs from its source: that of the source and that of the text.
+    """Return the pairs (sentence of the source, sentence of the text) that differ.
 
-    Both are divided after the tokens `.`, `!` and `?` that they share. Metrics of meaning have learned from
-    single sentences, and encoders cut off long texts.
+    Both texts are divided after the tokens `.`, `!` and `?` that they share. Metrics of meaning have learned
+    from single sentences, and encoders cut off long texts.
 
     Example:
         >>> changed_sentences("He go . It is late .", "He goes . It is late .")
@@ -46,7 +46,7 @@ def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
         for n in range(size)
         if before[i + n] in SENTENCE_ENDS
     ]
-    # What follows the last shared end in one text alone belongs to the sentence before it.
+    # Words after the last shared end that only one text has belong to the sentence before it.
     ends = [(i + 1, j + 1) for i, j in places if i + 1 < len(before) and j + 1 < len(after)]
     parts = [
         (" ".join(before[start:end]), " ".join(after[at:to]))
@@ -55,7 +55,7 @@ def changed_sentences(source: str, text: str) -> list[tuple[str, str]]:
     return [(old, new) for old, new in parts if old != new]
 
 
-# Contractions of "not", also misspelt.
+# Contractions of "not", which may be misspelt.
 _CONTRACTED = re.compile(
     r"\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should|must|need)"
     r"(?: ?n['’]t| ?nt)\b|\b(can)(?:not| ?n['’]t)\b",
@@ -65,7 +65,7 @@ _FULL = {"ca": "can", "wo": "will", "sha": "shall"}
 
 
 def without_contractions(text: str) -> str:
-    """Return a text with *not* in full, also where it is misspelt.
+    """Return a text with every contraction of *not*, even a misspelt one, written in full.
 
     Example:
         >>> without_contractions("I ca n't swim , they dont know and it won't rain .")
@@ -76,7 +76,7 @@ def without_contractions(text: str) -> str:
     )
 
 
-# Words that negate a verb, and those of which a clause has one in standard English.
+# Words that negate a verb, and negative words such as "nobody". A clause of standard English has only one.
 _NOT = re.compile(r"\b(?:not|nt)\b|['’]t\b")
 _NO = re.compile(r"\b(?:no|never|nobody|none|nothing|nowhere|neither|nor)\b")
 _BETWEEN_CLAUSES = re.compile(
@@ -89,25 +89,25 @@ _OR_NOT = re.compile(r"\bwhether or not\b|\bor not?\b(?=\s*(?:[,;:.!?)]|$))")
 def changed_negations(source: str, text: str) -> int:
     """Return how many negations a text without contractions lacks or adds.
 
-    *I do not buy nothing* has two, or one that is said twice, as in many languages and dialects. A source
-    of this kind may keep one or both.
+    *I do not buy nothing* has two negations, or, as in many languages and dialects, one that is expressed
+    twice. A correction of such a source may have either number.
 
     Example:
         >>> changed_negations("I do not buy nothing .", "I do not buy anything .")
         0
     """
-    (least, most), (_, written) = _negations(source), _negations(text)
-    return max(least - written, written - most, 0)
+    (least, most), (_, count) = _negations(source), _negations(text)
+    return max(least - count, count - most, 0)
 
 
 def _negations(text: str) -> tuple[int, int]:
-    """Return how many negations an English text has at least and at most."""
+    """Return the least and the largest number of negations that an English text may have."""
     clauses = _BETWEEN_CLAUSES.split(_OR_NOT.sub("", text.casefold()))
     counts = [(len(_NOT.findall(clause)), len(_NO.findall(clause))) for clause in clauses]
     return sum(max(verbs, others > 0) for verbs, others in counts), sum(map(sum, counts))
 
 
-# In each class, words of one group may take each other's place, and words of two groups may not.
+# Words of one group, separated by |, have the same meaning; words of two groups of a class do not.
 _CLASSES: Sequence[Sequence[str]] = (
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".casefold().split(),
     "January February March April June July August September October November December".casefold().split(),
@@ -145,9 +145,9 @@ def exchanged_facts(source: str, text: str) -> int:
     gone, come = old_words - new_words, new_words - old_words
     old, new = Counter(_facts(gone)), Counter(_facts(come))
     lost, added = Counter(kind for kind, _ in old - new), Counter(kind for kind, _ in new - old)
-    # "indeed" for "in deed" is no change of the meaning.
-    parted = any(prefix in gone or prefix in come for prefix in _NEGATING)
-    opposites = 0 if parted else sum(_are_opposites(*pair) for pair in product(gone, come))
+    # "indeed" for "in deed" does not change the meaning.
+    splits_prefix = any(prefix in gone or prefix in come for prefix in _NEGATING)
+    opposites = sum(_are_opposites(*pair) for pair in product(gone, come)) * (not splits_prefix)
     before, after = (list(dict.fromkeys(_capitals(each))) for each in (source, text))
     names = {*_names(source), *_names(text)}.intersection(before, after)
     ordered = [[word for word in words if word in names] for words in (before, after)]
@@ -165,7 +165,7 @@ def _affirmed(word: str) -> str:
 
 
 def _alike(word: str, other: str) -> bool:
-    """Return whether two words are one but for inflection and spelling."""
+    """Return whether two words differ only in inflection or spelling."""
     return word[:3] == other[:3] and Indel.normalized_similarity(word, other) >= 0.8
 
 

@@ -90,7 +90,7 @@ class ScoreResponse(BaseModel):
 
 
 class Refusal(BaseModel):
-    """Why a request has no scores."""
+    """The reason why a request has no scores."""
 
     detail: str = Field(description="one sentence: what was given, and what was expected")
 

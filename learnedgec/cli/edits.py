@@ -39,7 +39,7 @@ _FORMATS = ("table", "json", "csv", "tsv")
 
 @dataclass
 class _Files(flags.Annotator):
-    """What is read, and what is done with it.
+    """Options of what to read, and what to do with it.
 
     Attributes:
         src: the source sentences.
@@ -135,7 +135,7 @@ def _judge(sources: Texts, hypotheses: Texts, options: Namespace) -> JudgedEdits
 
 @dataclass
 class _Filter(flags.Annotator):
-    """What is read, and which edits stay.
+    """Options of what to read, and which edits to keep.
 
     Attributes:
         src: the source sentences.
@@ -200,7 +200,7 @@ _TEXT_FORMATS = ("text", "json", "csv", "tsv")
 
 @dataclass
 class _Method:
-    """How one of the candidates is chosen.
+    """Options of how to choose a candidate.
 
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the

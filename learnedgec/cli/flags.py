@@ -198,11 +198,11 @@ def add_fields(
 def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fields:
     """Return the dataclass that the flags of its fields describe; `others` have no flag."""
     names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
-    return kind(**chosen(options, *names), **others)
+    return kind(**pick(options, *names), **others)
 
 
-def chosen(options: Namespace, *names: str) -> dict[str, Any]:
-    """Return these options by their names, as keyword arguments."""
+def pick(options: Namespace, *names: str) -> dict[str, Any]:
+    """Return some options as keyword arguments."""
     return {name: options[name] for name in names}
 
 
@@ -230,7 +230,7 @@ def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
 
 @dataclass
 class _Metrics:
-    """Which metrics.
+    """Options that name metrics.
 
     Attributes:
         metric: metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them.
@@ -244,7 +244,7 @@ class _Metrics:
 
 @dataclass
 class Annotator:
-    """What finds edits.
+    """Option that names an annotator.
 
     Attributes:
         annotator: spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a
@@ -256,7 +256,7 @@ class Annotator:
 
 @dataclass
 class Resampling:
-    """How intervals and tests are computed.
+    """Options of intervals and tests.
 
     Attributes:
         resamples: number of bootstrap resamples, and of permutations in tests (default: 1000, more where many
@@ -272,7 +272,7 @@ class Resampling:
 
 @dataclass
 class Overwrite:
-    """Whether an earlier result may be lost.
+    """Option to replace an earlier result.
 
     Attributes:
         overwrite: replace an earlier result of this name.
@@ -283,7 +283,7 @@ class Overwrite:
 
 @dataclass
 class Quiet:
-    """How much is printed on stderr.
+    """Option to print less on stderr.
 
     Attributes:
         quiet: print neither progress nor remarks on stderr, only errors and warnings about the validity of
@@ -295,7 +295,7 @@ class Quiet:
 
 @dataclass
 class _Running(Quiet):
-    """What is said on stderr.
+    """Options of what to print on stderr.
 
     Attributes:
         profile: print on stderr at the end how many inputs models encoded, how fast, and how many were
@@ -307,7 +307,7 @@ class _Running(Quiet):
 
 @dataclass
 class Figures:
-    """What is drawn.
+    """Option to draw figures.
 
     Attributes:
         plot: write figures as PDF and PNG into this folder (extra `plot`).
@@ -460,7 +460,7 @@ def _parser_of(name: str) -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser()
     if name == "train":
-        # Only the commonest options, since its own parser takes seconds to build.
+        # The command's own parser takes seconds to build, so only the commonest options are completed.
         for option in ("--config", "--init", "--name", "--output", "--runs", "--seeds"):
             parser.add_argument(option)
         parser.add_argument("--for", choices=("ratings", "pairs", "parallel"))

@@ -33,7 +33,7 @@ LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is st
 """What the files of sentences hold, for the help of a group of arguments."""
 
 
-# A hidden file, Markdown, or a README.
+# Hidden files, Markdown and READMEs in a folder of outputs are no outputs.
 _NO_OUTPUT = re.compile(r"^\.|^readme(\.|$)|\.md$", re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ class _Files:
 
 @dataclass
 class Baseline:
-    """What systems are compared with.
+    """Option that names the baseline.
 
     Attributes:
         baseline: the output that the others are compared with, in addition to --hyp, or the name of a system
@@ -88,7 +88,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a command scores.
+    """The metrics and the texts that a command scores.
 
     Attributes:
         inputs: the texts, checked and tokenised.
@@ -349,7 +349,7 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
 
 
 def _columns(options: Namespace) -> dict[str, Any]:
-    """Return what the columns of tables are called; those of outputs, if there are any, are a list."""
+    """Return our name -> the name in the tables of each column; those of outputs are a list."""
     columns = dict(options.get("columns") or {})
     known = ("source", "hypothesis", "outputs", "references")
     for key in columns:

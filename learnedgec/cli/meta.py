@@ -57,7 +57,7 @@ _UNITS = ("systems", "comparisons", "outputs", "sources")
 
 @dataclass
 class _Evaluation:
-    """What metrics are compared with and how, and what is printed.
+    """Options of what to compare metrics with and how, and what to print.
 
     Attributes:
         benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with

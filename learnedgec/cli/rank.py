@@ -28,7 +28,7 @@ from learnedgec.scoring import bind_one
 
 @dataclass
 class _Ranking:
-    """How systems are ranked.
+    """Options of how to rank systems.
 
     Attributes:
         by: the score to rank by; mean: the metric's corpus score; the others compare systems sentence by
@@ -80,7 +80,7 @@ def run_rank(arguments: Sequence[str]) -> None:
         latex_rows=[_row_for_paper(row, options) for row in for_readers],
         groups=("metric",),
         metrics=task.labels,
-        # Of each piece of advice, the finding is a conclusion; what follows from it is in the notes.
+        # The finding in each piece of advice is a conclusion, and its consequence belongs to the notes.
         conclusions=list(
             filter(
                 None,

@@ -55,7 +55,7 @@ class _Benchmark:
 
 @dataclass
 class _Report(flags.Annotator, flags.Overwrite):
-    """What the report has.
+    """Options of what the report contains.
 
     Attributes:
         title: the report's heading.
@@ -216,7 +216,7 @@ _CONLL13 = "data/conll13.m2"
 
 @dataclass
 class _Figures:
-    """Which figures, and where results go.
+    """Options of which figures to reproduce, and where to write the results.
 
     Attributes:
         table: only these tables of the papers, such as 1.

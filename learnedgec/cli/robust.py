@@ -53,7 +53,7 @@ def _parser(command: str, about: str, kind: type, title: str) -> ArgumentParser:
 
 @dataclass
 class _CaseFlags:
-    """Which cases.
+    """Options that name cases.
 
     Attributes:
         case: robustgec, one of its parts such as robustgec:bea19, sample, or a file: RobustGEC's para.txt, or
@@ -200,7 +200,7 @@ def _rows(
 
 
 def _flat(row: Row) -> dict[str, Any]:
-    """Return a row for programs, an interval in columns of its own."""
+    """Return a row for programs, in which the ends of an interval have columns of their own."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Estimate):
@@ -224,7 +224,7 @@ def _cell(value: Any) -> Any:
 
 @dataclass
 class _SystemCases(_CaseFlags):
-    """Which systems are evaluated on which cases, and which table is printed.
+    """Options of which systems to evaluate on which cases, and which table to print.
 
     Attributes:
         hyp: system outputs, one line per sentence: for each case the original, then its variants; for several
@@ -298,7 +298,7 @@ def _read_parts_of_systems(
 
 @dataclass
 class _MetricCases(_CaseFlags):
-    """Which cases, and which table.
+    """Options of which cases to read, and which table to print.
 
     Attributes:
         show: the table to print, summary: one row per metric; variants: by action, distances and frequency of
@@ -340,7 +340,7 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
 
 @dataclass
 class _Attacks:
-    """What is compared.
+    """Options of what to compare.
 
     Attributes:
         attack: conll14 (from the catalog, with sentences, references and, without --hyp, honest systems);
@@ -444,7 +444,7 @@ def run_robust_perturb(arguments: Sequence[str]) -> None:
     check_lengths((options.src, sources), (options.ref, targets))
     if options.tokenise == "spacy":
         sources, targets = tokenise(sources), tokenise(targets)
-    settings = flags.chosen(options, "variants", "actions", "procedure", "encoder", "seed")
+    settings = flags.pick(options, "variants", "actions", "procedure", "encoder", "seed")
     cases = perturb(sources, targets, **settings)
     changed = [case for case in cases if case.variants]
     if not changed:

@@ -372,7 +372,7 @@ def wants_blocks(options: Namespace) -> bool:
 def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusScores:
     """Score a corpus in blocks."""
     folder, runtime = Path(options.out_dir), metrics[0].runtime
-    settings = flags.chosen(options, "sentences", "retries", "allow_failures")
+    settings = flags.pick(options, "sentences", "retries", "allow_failures")
     with _open_corpus(options) as corpus, _start_runner(options) as runner:
         return score_corpus(metrics, corpus, folder, runtime=runtime, runner=runner, **settings)
 

@@ -26,7 +26,7 @@ from learnedgec.scoring import bind
 
 @dataclass
 class _Service:
-    """Where the service listens, and what it refuses.
+    """Options of where the service listens, and what it refuses.
 
     Attributes:
         host: address to listen on; on any address but loopback, everyone on the network can use the service.
@@ -61,7 +61,7 @@ def run_serve(arguments: Sequence[str]) -> None:
     flags.introduce_evaluator(metrics, options)
     from learnedgec.applications import serve
 
-    limits = flags.chosen(options, "request_sentences", "text_characters", "waiting_requests")
+    limits = flags.pick(options, "request_sentences", "text_characters", "waiting_requests")
     app = serve.application(metrics, **limits)
     with listen(options.host, options.port) as listening:
         serve.prepare(metrics)
@@ -84,7 +84,7 @@ _NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
 
 @dataclass
 class _Page(flags.Quiet):
-    """What to do with the study.
+    """Options of what to do with the study.
 
     Attributes:
         out: folder of the new study.

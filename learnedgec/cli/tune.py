@@ -98,7 +98,7 @@ def run_tune(arguments: Sequence[str]) -> None:
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
     runtime = flags.read_runtime(options)
-    settings = flags.chosen(options, "space", "name", "output", "overwrite", "tuned_on_test")
+    settings = flags.pick(options, "space", "name", "output", "overwrite", "tuned_on_test")
     tasks = [
         check_tuning(named, benchmark, goal, plan, typed=typed, others=others, **settings)
         for typed, benchmark in benchmarks.items()

@@ -114,7 +114,7 @@ def _task(
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the judgements of a file.
+    """The numbers of judgements in a file that were imported, known or left out.
 
     Attributes:
         new: how many were added; for a benchmark, rows of its first table.
