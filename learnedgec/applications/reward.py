@@ -177,7 +177,7 @@ class Reward:
             trainer that gives its reward functions `log_metric` (TRL).
         history: one entry for each call.
 
-    Example: see `reward`.
+    Example: `reward`.
     """
 
     metric: BoundMetric

@@ -10,9 +10,10 @@ from pathlib import Path
 from learnedgec.errors import ModelError
 from learnedgec.types import Texts
 
-# The number of misspelt words that no correction brings by chance, and the largest share of words that a list
-# of English ones lacks in English.
-_MISSPELT, _UNLISTED = 4, 0.2
+# Corrections do not add this many misspelt words by chance.
+_MANY_MISSPELT = 4
+# In an English text, the word list lacks at most this share of the words.
+_MAX_UNLISTED = 0.2
 
 
 def is_english(text: str) -> bool:
@@ -35,8 +36,8 @@ def _word_list() -> frozenset[str]:
 def swapped(sources: Texts, systems: Mapping[str, Texts]) -> list[str]:
     """Return a notice if every system misspells words of English sources, as if these were the corrections.
 
-    A system that is given as one seldom brings four lower-case words that no list of words has, and then
-    replaces more of them.
+    A real system seldom adds four lower-case words that are not in the word list, and if so, it replaces more
+    of such words than it adds.
 
     Example:
         >>> sources = ["We always receive necessary letters ."]
@@ -47,16 +48,16 @@ def swapped(sources: Texts, systems: Mapping[str, Texts]) -> list[str]:
     if not systems:
         return []
     for hypotheses in systems.values():
-        brought, replaced = 0, 0
+        added, removed = 0, 0
         for source, text in zip(sources, hypotheses, strict=True):
             if source != text:
                 before, after = set(source.split()), set(text.split())
-                brought += sum(map(_is_misspelt, after - before))
-                replaced += sum(map(_is_misspelt, before - after))
-        if brought < _MISSPELT or brought < 3 * replaced:
+                added += sum(map(_is_misspelt, after - before))
+                removed += sum(map(_is_misspelt, before - after))
+        if added < _MANY_MISSPELT or added < 3 * removed:
             return []
     words = [word for source in sources for word in source.split() if _is_plain(word)]
-    if sum(map(_is_misspelt, words)) > _UNLISTED * len(words):
+    if sum(map(_is_misspelt, words)) > _MAX_UNLISTED * len(words):
         return []
     return [
         "every system misspells words that are right in the sources: the files of sources and outputs may be "
@@ -65,10 +66,10 @@ def swapped(sources: Texts, systems: Mapping[str, Texts]) -> list[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether a word is neither short nor a name or the like."""
+    """Return whether a word is in lower case and not short, so that it is probably no name."""
     return len(word) > 3 and word.isalpha() and word.islower()
 
 
 def _is_misspelt(word: str) -> bool:
-    """Return whether a word would be listed if it were English, and is not."""
+    """Return whether a plain word is not in the word list."""
     return _is_plain(word) and not is_english(word)

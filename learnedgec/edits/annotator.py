@@ -32,10 +32,10 @@ from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Texts
 
-# Pairs whose edits a bound runtime remembers, unless more are asked for at once.
-_MOST_REMEMBERED = 100_000
-# Sources whose parses a pipeline remembers, in some 20 MB, before it begins anew.
-_MOST_PARSED = 2_000
+# The number of pairs whose edits a bound runtime remembers, unless one call has more.
+_MAX_REMEMBERED = 100_000
+# The number of sources, some 20 MB, whose parses a pipeline remembers before it forgets all.
+_MAX_PARSED = 2_000
 
 
 def extract_edits(
@@ -67,7 +67,7 @@ def extract_edits(
     """
     memory, typed = (runtime.open(_memory, annotator, kind) for kind in (types, True))
     edits: dict[tuple[str, str], tuple[Edit, ...]] = {}
-    # Neighbours in this order share their source; those without a change need no parse.
+    # Pairs are grouped by source, so that it is parsed once; pairs without a change need no parse.
     targets: dict[str, dict[str, None]] = {}
     untyped = not types and registered_annotator(annotator) is None
     for pair in dict.fromkeys(pairs):
@@ -83,7 +83,7 @@ def extract_edits(
         else:
             targets.setdefault(source, {})[target] = None
     new = _extract(targets, annotator, types, runtime)
-    if len(memory) + len(new) > _MOST_REMEMBERED:
+    if len(memory) + len(new) > _MAX_REMEMBERED:
         memory.clear()
     memory |= new
     edits |= new
@@ -91,7 +91,7 @@ def extract_edits(
 
 
 def _memory(annotator: str, types: bool) -> dict[tuple[str, str], tuple[Edit, ...]]:
-    """Return an empty table of the edits that an annotator finds in a bound runtime."""
+    """Return an empty table, in which a bound runtime remembers the edits that an annotator finds."""
     return {}
 
 
@@ -102,21 +102,23 @@ def _extract(
     if registered_annotator(annotator) is None:
         work = partial(_extract_block, find_annotator(annotator).resolve(), types)
     else:
-        work = partial(_ask, annotator, types)
+        work = partial(_annotate_block, annotator, types)
     blocks: list[list[tuple[str, str]]] = []
     size = BLOCK
     for source, changed in targets.items():
         if size >= BLOCK:
             blocks.append([])
             size = 0
-        of_source = [(source, target) for target in changed]
-        blocks[-1] += of_source
-        size += len(of_source) + 1
+        source_pairs = [(source, target) for target in changed]
+        blocks[-1] += source_pairs
+        size += len(source_pairs) + 1
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
     return dict(zip(chain(*blocks), chain(*results), strict=True))
 
 
-def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
+def _annotate_block(
+    annotator: str, types: bool, pairs: Sequence[tuple[str, str]]
+) -> list[tuple[Edit, ...]]:
     """Return the edits of some pairs from an annotator that is not a pipeline."""
     return [tuple(edits) for edits in ANNOTATORS.find(annotator).annotate(pairs, types=types)]
 
@@ -132,17 +134,17 @@ def _extract_block(
     known = memory.copy()
     texts = (text for pair in pairs for text in pair if text not in known)
     parsed = known | parse_sentences(load_pipeline(path, types), texts)
-    if len(memory) > _MOST_PARSED:
+    if len(memory) > _MAX_PARSED:
         memory.clear()
     memory |= {source: parsed[source] for source, _ in pairs}
     return [annotate(parsed[source], parsed[target], types) for source, target in pairs]
 
 
 def _edit_of_one_token(source: str, target: str) -> Edit | None:
-    """Return the only edit if it has one token at most on each side, whatever ERRANT's pipeline says of them.
+    """Return the only edit if it has at most one token on each side, and so does not depend on a pipeline.
 
-    This alignment costs less than any other, unless an inserted or deleted token is, but for its case, the
-    token before it.
+    Its alignment is the cheapest one, unless an inserted or deleted token repeats, apart from case, the token
+    before it.
     """
     words, other = source.split(), target.split()
     while words and other and words[-1] == other[-1]:

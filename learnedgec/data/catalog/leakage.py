@@ -145,7 +145,7 @@ def without_reserved(
 # The empty name comes first and denotes all of BEA-19 dev in the order of the file.
 BEA19_PARTS = ("", "train", "dev", "test")
 
-# The sentences, in the dataset `pillars`.
+# The file of the sentences in the dataset `pillars`.
 BEA19_SOURCES = "data/evaluation_sets/bea-dev.txt"
 
 _BLOCK, _CYCLE = 50, 20
@@ -169,11 +169,11 @@ def of_part(rows: Sequence[T], part: str) -> list[T]:
 
 
 def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
-    """Return the part of each distinct sentence: `test` if it ever occurs there, else `dev` if ever there."""
+    """Return the part of each distinct sentence: `test` if it occurs there, else `dev` if it occurs there."""
     parts: dict[str, str] = {}
     for number, source in enumerate(sources):
-        places = {bea19_part(number), parts.get(source)}
-        parts[source] = next(part for part in ("test", "dev", "train") if part in places)
+        candidates = {bea19_part(number), parts.get(source)}
+        parts[source] = next(part for part in ("test", "dev", "train") if part in candidates)
     return parts
 
 
@@ -234,5 +234,5 @@ def _texts(name: str) -> list[tuple[str, str]]:
 
 
 def _within(part: str, whole: str) -> bool:
-    """Return whether a part is another part, or within it."""
+    """Return whether a part is the whole, or lies within it."""
     return not whole or part == whole or part.startswith(f"{whole}/")

@@ -137,13 +137,11 @@ def _of_m2(path: PathLike, part: str = "") -> Parallel:
 
 
 def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
-    """Return the sentences without those of which the source or a reference is reserved."""
+    """Return the sentences whose source and references are not reserved."""
     data = Parallel.from_annotated(blocks)
     rows = enumerate(zip(data.sources, data.references.texts(), strict=True))
-    places = [
-        place for place, (source, texts) in rows if not any(map(is_reserved, [source, *texts]))
-    ]
-    return Parallel(tuple(data.sources[place] for place in places), data.references.select(places))
+    numbers = [n for n, (source, texts) in rows if not any(map(is_reserved, [source, *texts]))]
+    return Parallel(tuple(data.sources[n] for n in numbers), data.references.select(numbers))
 
 
 def _of_texts(dataset: str, *files: str) -> Parallel:
