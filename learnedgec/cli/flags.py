@@ -222,7 +222,7 @@ def require(options: Namespace, **examples: str) -> None:
 def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
     """Raise `InputError` with the reason, and the flags to leave out, if any of these options was given."""
     if given := ["--" + name.replace("_", "-") for name in names if options.get(name)]:
-        raise InputError(f"{reason}; leave out {' and '.join(given)}.")
+        raise InputError(f"{reason}; leave out {', '.join(given)}.")
 
 
 # -- shared flags ----------------------------------------------------------------------------------
