@@ -77,7 +77,7 @@ def system_scores(
     """
     _check(statistics, by)
     if by == "mean":
-        return np.array([metric.aggregate(of_system) for of_system in statistics])
+        return np.array([metric.aggregate(rows) for rows in statistics])
     scores = sentence_scores(metric, statistics)
     if by in _GAMES:
         return rate_scores(scores, _GAMES[by])[0]
@@ -100,7 +100,7 @@ def system_scores_of_resamples(
     """
     _check(statistics, by)
     if by == "mean":
-        columns = [metric.aggregate_many(of_system, samples) for of_system in statistics]
+        columns = [metric.aggregate_many(rows, samples) for rows in statistics]
         return np.stack(columns, axis=1)
     scores = sentence_scores(metric, statistics)
     if by in _GAMES:
@@ -113,7 +113,7 @@ def system_scores_of_resamples(
 
 def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
     """Return each system's score of each sentence by itself, float64 (S, N)."""
-    return np.array([metric.sentence_scores(of_system) for of_system in statistics], np.float64)
+    return np.array([metric.sentence_scores(rows) for rows in statistics], np.float64)
 
 
 def _check(statistics: Sequence[Statistics], by: str) -> None:

@@ -125,8 +125,8 @@ def attribute_edits(
         edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     check_lengths(("sources", sources), ("edits", edits))
     games = [
-        _Game(number, source, hypothesis, of_sentence, exact_up_to, seed)
-        for number, (source, hypothesis, of_sentence) in enumerate(
+        _Game(number, source, hypothesis, sentence_edits, exact_up_to, seed)
+        for number, (source, hypothesis, sentence_edits) in enumerate(
             zip(sources, hypotheses, edits, strict=True), 1
         )
     ]

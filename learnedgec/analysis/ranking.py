@@ -413,22 +413,22 @@ def rank_systems(
         raise UnknownNameError("system", baseline, statistics)
     check_resampling(resamples, level)
     value, systems = named.metric, tuple(statistics)
-    of_system, sentences = _scored(named, list(statistics.values()))
+    rows, sentences = _scored(named, list(statistics.values()))
     base = None if baseline is None else systems.index(baseline)
     pairs = [pair for pair in combinations(range(len(systems)), 2) if base in (None, *pair)]
-    warn_of_doubts(value, of_system)
+    warn_of_doubts(value, rows)
     resamples = resamples or enough_resamples(len(pairs), level)
-    size = len(of_system[0])
-    differ = np.array([[differing(a, b).sum() for b in of_system] for a in of_system])
-    scores = system_scores(value, of_system, by)
-    resampled = system_scores_of_resamples(value, of_system, resample(size, resamples, seed), by)
+    size = len(rows[0])
+    differ = np.array([[differing(a, b).sum() for b in rows] for a in rows])
+    scores = system_scores(value, rows, by)
+    resampled = system_scores_of_resamples(value, rows, resample(size, resamples, seed), by)
 
     def test(a: int, b: int) -> float:
         if size < 2:
             return float("nan")
         if differ[a, b] > FEW and significance == "paired-bootstrap":
             return paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b])
-        return paired_permutation(value, of_system, (a, b), by=by, count=resamples, seed=seed)
+        return paired_permutation(value, rows, (a, b), by=by, count=resamples, seed=seed)
 
     p_values = np.array([test(*pair) for pair in pairs])
     wins = win_counts(sentences)

@@ -268,19 +268,17 @@ def edit_confidence(
     contributions = edit_contributions(evaluator, list(weights), sources, edits, runtime=runtime)
     log_odds = fitted["intercept"] + contributions @ list(weights.values())
     log_odds += edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
-    log_odds += [
-        fitted["types"].get(edit.type, 0.0) for of_sentence in edits for edit in of_sentence
-    ]
+    log_odds += [fitted["types"].get(edit.type, 0.0) for row in edits for edit in row]
     alone = [
         (source, apply_edits(source, [edit]))
-        for source, of_sentence in zip(sources, edits, strict=True)
-        for edit in of_sentence
+        for source, row in zip(sources, edits, strict=True)
+        for edit in row
     ]
     possible = is_correction([source for source, _ in alone], [text for _, text in alone])
     confidences = iter(np.where(possible, expit(log_odds), 0.0).tolist())
     return JudgedEdits(
         tuple(sources),
-        tuple(tuple((edit, next(confidences)) for edit in of_sentence) for of_sentence in edits),
+        tuple(tuple((edit, next(confidences)) for edit in row) for row in edits),
         runtime,
     )
 
@@ -312,8 +310,8 @@ def edit_contributions(
     columns = {head: _log_odds(evaluator, head, sources, edits, runtime) for head in words}
     alone = [
         (source, text)
-        for source, of_sentence in zip(sources, edits, strict=True)
-        for edit in of_sentence
+        for source, row in zip(sources, edits, strict=True)
+        for edit in row
         for text in (apply_edits(source, [edit]), source)
     ]
     if others := [head for head in heads if head not in words]:
@@ -335,7 +333,7 @@ def _log_odds(
 ) -> Floats:
     """Return the mean log-odds that the words of each edit, or the word after it, are right, (M,)."""
     edited = [row for row in zip(sources, edits, strict=True) if row[1]]
-    of_texts = word_log_odds(
+    text_values = word_log_odds(
         evaluator,
         [source for source, _ in edited],
         [apply_edits(*row) for row in edited],
@@ -343,16 +341,14 @@ def _log_odds(
         runtime=runtime,
     )
     means = []
-    for (_, of_sentence), of_words in zip(edited, of_texts, strict=True):
-        for edit in of_sentence:
-            before = [
-                other for other in of_sentence if (other.start, other.end) < (edit.start, edit.end)
-            ]
+    for (_, row), word_values in zip(edited, text_values, strict=True):
+        for edit in row:
+            before = [other for other in row if (other.start, other.end) < (edit.start, edit.end)]
             start = edit.start + sum(
                 len(other.correction.split()) - (other.end - other.start) for other in before
             )
             count = len(edit.correction.split())
-            means.append(-of_words[start : start + max(count, 1)].mean())
+            means.append(-word_values[start : start + max(count, 1)].mean())
     log_odds: Floats = np.nan_to_num(np.array(means, dtype=float))
     return log_odds
 
@@ -374,15 +370,15 @@ def edit_traits(sources: Texts, edits: Sequence[Sequence[Edit]]) -> Floats:
         [[1.0, 1.0, 0.67, 0.25, 1.0, 0.25]]
     """
     rows = []
-    for source, of_sentence in zip(sources, edits, strict=True):
+    for source, row in zip(sources, edits, strict=True):
         tokens = source.lower().split()
         length = max(len(tokens), 1)
-        for edit in of_sentence:
+        for edit in row:
             removed, inserted = tokens[edit.start : edit.end], edit.correction.lower().split()
             pair = " ".join(removed), " ".join(inserted)
             similarity = SequenceMatcher(None, *pair).ratio() if all(pair) else 0.0
             numbers = (len(removed), len(inserted), similarity)
-            count = len(of_sentence)
+            count = len(row)
             rows.append((*numbers, edit.start / length, count, count / length))
     return np.array(rows, dtype=float).reshape(-1, len(TRAITS))
 
@@ -434,7 +430,7 @@ def word_log_odds(
     marks = {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
     encoded, cut = encode(evaluator.tokenizer, items, max_length=config.max_tokens, marks=marks)
     warn_of_truncation(items, cut)
-    of_hypothesis = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
+    belongs = encoded.get("hypothesis") or [[1] * len(ids) for ids in encoded["input_ids"]]
     precision = evaluator_precision(runtime)
     log_odds: dict[tuple[str, str], Floats] = {}
     with torch.inference_mode():
@@ -446,7 +442,7 @@ def word_log_odds(
                 text = distinct[place][1]
                 totals, counts = np.zeros((2, len(text.split()) + 1))
                 words = word_places(text, encoded["offset_mapping"][place])
-                for word, marked, value in zip(words, of_hypothesis[place], values, strict=False):
+                for word, marked, value in zip(words, belongs[place], values, strict=False):
                     if word is not None and marked:
                         totals[word] += value
                         counts[word] += 1

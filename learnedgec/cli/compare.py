@@ -59,7 +59,7 @@ class _Comparison(inputs.Baseline):
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _Comparisons:
     """The comparisons of all other systems with the baseline by one metric.
 
     Attributes:
@@ -77,26 +77,26 @@ class _Compared:
     rows: list[BaselineComparison]
     own: Mapping[str, BaselineComparison]
 
-    def otherwise(self, result: Callable[[BaselineComparison], object]) -> list[BaselineComparison]:
-        """Return the comparisons that have another result by the metric's own edits."""
+    def undecided(self, result: Callable[[BaselineComparison], object]) -> list[BaselineComparison]:
+        """Return the comparisons whose result differs by the metric's own edits of the references."""
         return [
             row
             for row in self.rows
             if row.system in self.own and result(row) != result(self.own[row.system])
         ]
 
-    def concluded(
-        self, rows: Sequence[BaselineComparison], said: Sequence[BaselineComparison] = ()
+    def conclusions(
+        self, rows: Sequence[BaselineComparison], by_gate: Sequence[BaselineComparison] = ()
     ) -> list[str]:
-        """Return what the metric says of systems, or that this depends on who marked gold edits.
+        """Return verdicts on systems in words, and which verdicts depend on who marked gold edits.
 
         Args:
             rows: some of the comparisons.
-            said: comparisons of which the latter is said elsewhere.
+            by_gate: undecided comparisons that the gate reports, so that they are left out here.
         """
-        undecided = self.otherwise(lambda row: row.verdict)
+        undecided = self.undecided(lambda row: row.verdict)
         decided = [row for row in rows if row not in undecided]
-        undecided = [row for row in rows if row in undecided and row not in said]
+        undecided = [row for row in rows if row in undecided and row not in by_gate]
         return [
             *([compared(decided, self.name)] if decided else []),
             *([self.about_gold(undecided)] if undecided else []),
@@ -137,18 +137,18 @@ def run_compare(arguments: Sequence[str]) -> int:
     task = inputs.read_task(options)
     if options.fail_if_worse:
         _check_gate(options, task)
-    by_metric = _compare(task, options)
-    code, verdicts, fields, said = 0, list[str](), dict[str, Any](), list[BaselineComparison]()
+    results = _compare(task, options)
+    code, verdicts, fields, by_gate = 0, list[str](), dict[str, Any](), list[BaselineComparison]()
     if options.fail_if_worse:
-        code, verdicts, fields = _gate(task, by_metric, options.margin)
-        # What the gate does not decide is said once, by the gate.
-        said = [row for each in by_metric for row in each.otherwise(_fails(options.margin))]
-    first = by_metric[0].rows[0]
+        code, verdicts, fields = _gate(task, results, options.margin)
+        # The gate reports what it leaves undecided, so the conclusions do not repeat it.
+        by_gate = [row for each in results for row in each.undecided(_fails(options.margin))]
+    first = results[0].rows[0]
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [
-        _record(row, signatures[row.metric], *each.concluded([row]))
-        for each in by_metric
+        _record(row, signatures[row.metric], *each.conclusions([row]))
+        for each in results
         for row in each.rows
     ]
     sentences = len(task.inputs.sources)
@@ -161,11 +161,11 @@ def run_compare(arguments: Sequence[str]) -> int:
         options,
         payload={"comparisons": records, **fields},
         title=f"Differences from {first.baseline}, with {100 * options.confidence:g}% intervals",
-        caption=_caption(by_metric),
-        table_rows=[row for each in by_metric for row in _table_rows(each, len(by_metric) == 1)],
+        caption=_caption(results),
+        table_rows=[row for each in results for row in _table_rows(each, len(results) == 1)],
         groups=("metric",),
         metrics=task.labels,
-        conclusions=[text for c in by_metric for text in c.concluded(c.rows, said)] + verdicts,
+        conclusions=[text for c in results for text in c.conclusions(c.rows, by_gate)] + verdicts,
         notes=[
             "Wins, ties and losses count sentences; p is two-sided"
             f"{first.correction}.{_uncorrected(first)}",
@@ -177,22 +177,22 @@ def run_compare(arguments: Sequence[str]) -> int:
     return code
 
 
-def _compare(task: inputs.Task, options: Namespace) -> list[_Compared]:
+def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
     """Return the comparisons of every system with the first, by each metric."""
     baseline, *_ = task.inputs.systems
     tested = None if options.all_pairs else baseline
     settings = {"baseline": tested, **flags.read_resampling(options)}
     names = short_labels(task.labels)
-    by_metric = []
+    results = []
     for metric, statistics in task.statistics():
         rows = comparisons_with(baseline, rank_systems(metric, statistics, **settings))
         own = {}
-        if anew := metric.reannotated(task.inputs.references):
-            ranking = rank_systems(anew, anew.compute(task.inputs), **settings)
+        if other := metric.reannotated(task.inputs.references):
+            ranking = rank_systems(other, other.compute(task.inputs), **settings)
             own = {row.system: row for row in comparisons_with(baseline, ranking)}
         name = names[metric.label]
-        by_metric.append(_Compared(metric, name, statistics[baseline], rows, own))
-    return by_metric
+        results.append(_Comparisons(metric, name, statistics[baseline], rows, own))
+    return results
 
 
 # -- the gate ----------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _fails(margin: float) -> Callable[[BaselineComparison], bool]:
 
 
 def _gate(
-    task: inputs.Task, by_metric: Sequence[_Compared], margin: float
+    task: inputs.Task, results: Sequence[_Comparisons], margin: float
 ) -> tuple[int, list[str], dict[str, Any]]:
     """Return what `--fail-if-worse` decides: the exit code, the verdict in words, and fields for programs.
 
@@ -217,14 +217,14 @@ def _gate(
         *misaligned(*task.inputs),
         *swapped(sources, systems),
         *style_notices(sources, systems),
-        *_foreign_gold(task, by_metric[0].rows[0]),
+        *_foreign_gold(task, results[0].rows[0]),
     ]
     # Every system makes a few gold edits by chance, even those of other sentences.
     foreign = bool(undecided)
-    for each in by_metric:
+    for each in results:
         if is_sentinel(each.metric.label):
             continue
-        others = each.otherwise(fails)
+        others = each.undecided(fails)
         decided += [row for row in each.rows if row not in others]
         undecided += _too_few_differ(each, margin)
         if others:
@@ -234,7 +234,7 @@ def _gate(
             undecided += _too_few_correct(each)
     # Where texts or gold edits are in another order or style, no difference says anything about a system.
     decided = [] if foreign else decided
-    names = {each.metric.label: each.name for each in by_metric}
+    names = {each.metric.label: each.name for each in results}
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
     return (
@@ -272,25 +272,25 @@ def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
     ]
 
 
-def _too_few_differ(of_metric: _Compared, margin: float) -> list[str]:
+def _too_few_differ(result: _Comparisons, margin: float) -> list[str]:
     """Return which systems lose sentences, but too few for any difference to be significant.
 
     A difference within the margin is allowed in any case.
     """
-    needed = sentences_needed(1, of_metric.rows[0].level)
+    needed = sentences_needed(1, result.rows[0].level)
     return [
-        f"by {of_metric.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
+        f"by {result.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
         f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
         "compare them on more sentences."
-        for row in of_metric.rows
+        for row in result.rows
         if row.losses and row.differing < needed and not (margin and row.difference >= -margin)
     ]
 
 
-def _too_few_correct(of_metric: _Compared) -> list[str]:
+def _too_few_correct(result: _Comparisons) -> list[str]:
     """Return why a system that is not worse need not be good: the baseline itself makes no gold edits."""
-    metric, row = of_metric.metric.metric, of_metric.rows[0]
-    details = metric.sentence_details(of_metric.baseline) if isinstance(metric, ShowsEdits) else {}
+    metric, row = result.metric.metric, result.rows[0]
+    details = metric.sentence_details(result.baseline) if isinstance(metric, ShowsEdits) else {}
     if "tp" not in details:
         return []
     correct = details["tp"] > 0
@@ -300,7 +300,7 @@ def _too_few_correct(of_metric: _Compared) -> list[str]:
     if right >= needed:
         return []
     return [
-        f"{row.baseline} scores {row.baseline_score:.4f} by {of_metric.name}, with a correct edit in "
+        f"{row.baseline} scores {row.baseline_score:.4f} by {result.name}, with a correct edit in "
         f"{right:,} of {with_gold:,} sentences that have gold edits, so hardly any system could be worse "
         f"(at least {needed:,} are needed); check the gold edits."
     ]
@@ -358,32 +358,32 @@ def _uncorrected(row: BaselineComparison) -> str:
     )
 
 
-def _caption(by_metric: Sequence[_Compared]) -> str:
+def _caption(results: Sequence[_Comparisons]) -> str:
     """Return the caption of the table for a paper."""
-    rows = [row for each in by_metric for row in each.rows]
+    rows = [row for each in results for row in each.rows]
     first = rows[0]
     test = describe_test("paired-bootstrap", [row.differing for row in rows])
     bold = f" Bold: scores significantly above that of {first.baseline}."
-    labels = [each.metric.label for each in by_metric]
+    labels = [each.metric.label for each in results]
     return (
-        f"Differences from {first.baseline} by {', '.join(each.name for each in by_metric)}, with "
+        f"Differences from {first.baseline} by {', '.join(each.name for each in results)}, with "
         f"{100 * first.level:g}% intervals; win/tie/loss counts sentences. p: of the difference from "
         f"{first.baseline}{first.correction}.{_uncorrected(first)}{tables.explain_bold(bold, labels)} All by "
         f"{test} with {first.resamples:,} resamples."
     )
 
 
-def _table_rows(of_metric: _Compared, alone: bool) -> list[dict[str, Any]]:
+def _table_rows(result: _Comparisons, alone: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system.
 
     Scores significantly above the baseline's are in bold, except those of sentinels. The name of a metric
     that is alone is left out.
     """
-    first = of_metric.rows[0]
+    first = result.rows[0]
     name = {} if alone else {"metric": first.metric}
     dashes = dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")
     table = [{**name, "system": first.baseline, "score": first.baseline_score, **dashes}]
-    for row in of_metric.rows:
+    for row in result.rows:
         better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
         bounded = not np.isnan(row.difference_bounds[0])
         cells = {

@@ -171,20 +171,20 @@ def run_filter(arguments: Sequence[str]) -> None:
     judged = _judge(texts.sources, hypotheses, options)
     sure = judged.sure(float(options.keep))
     write_lines(options.out, map(apply_edits, judged.sources, sure))
-    wrote = "" if options.out == "-" else f"; wrote {options.out}"
-    output.remark(_what_stayed(judged, sure, options.keep) + wrote, options)
+    note = "" if options.out == "-" else f"; wrote {options.out}"
+    output.remark(_summary(judged, sure, options.keep) + note, options)
 
 
-def _what_stayed(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold: float) -> str:
-    """Return in words how many edits were undone, and why, and what that means for the sentences."""
-    rows = [(row, kept) for row, kept in zip(judged.edits, sure, strict=True) if row]
+def _summary(judged: JudgedEdits, sure: Sequence[Sequence[Edit]], threshold: float) -> str:
+    """Return in words how many edits were undone and why, and how many sentences keep theirs."""
+    rows = [(edits, kept) for edits, kept in zip(judged.edits, sure, strict=True) if edits]
     counts = Counter(
-        (edit in kept, confidence > threshold) for row, kept in rows for edit, confidence in row
+        (edit in kept, confidence > threshold) for edits, kept in rows for edit, confidence in edits
     )
     reasons = [f"{counts[False, False]:,} with a confidence of {threshold:g} or less"]
     if others := counts[False, True]:
         reasons.append(f"{others:,} surer ones that need one of these or cut the sentence short")
-    whole = sum(len(row) == len(kept) for row, kept in rows)
+    whole = sum(len(edits) == len(kept) for edits, kept in rows)
     none = sum(not kept for _, kept in rows)
     return (
         f"undid {counts[False, False] + others:,} of {counts.total():,} edits: {', '.join(reasons)}. Of "

@@ -165,14 +165,14 @@ def _evaluate(
     tests = options.tests or options.show == "tests"
     evaluations = []
     for name, benchmark in benchmarks.items():
-        of_benchmark = [
+        results = [
             evaluate(metrics, benchmark, protocol, human=human, tests=tests, runtime=runtime)
             for human in options.human or default_human(benchmark)
             for protocol in protocols
         ]
-        messages = [message for evaluation in of_benchmark for message in evaluation.notices]
+        messages = [message for evaluation in results for message in evaluation.notices]
         output.notice_daily(*(f"{name}: {message}" for message in dict.fromkeys(messages)))
-        evaluations += of_benchmark
+        evaluations += results
     return evaluations
 
 
@@ -257,15 +257,15 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
 
 def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     """Return which metric and which sentinel agree best, by the measure that counts most judgements."""
-    by_count = [
+    counts = [
         (entry.estimates[name].count, name)
         for name in measures
         for entry in evaluation.metrics
         if name in ("sentence_accuracy", "segment_pearson", "pearson") and name in entry.estimates
     ]
-    if not by_count:
+    if not counts:
         return ""
-    count, measure = max(by_count)
+    count, measure = max(counts)
     where, level = f"{evaluation.benchmark}, {evaluation.human}", evaluation.protocol.level
     if count < (needed := sentences_needed(1, level)):
         unit = evaluation.metrics[0].estimates[measure].unit
@@ -291,23 +291,24 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     named = listed([cells[metric] for metric in best])
     if estimate.value > estimates[leader.sentinel].value:
         verb = "metrics are" if len(best) > 1 else "metric is"
-        said = f"the best {verb} {named}, and the best sentinel is {sentinel}."
+        conclusion = f"the best {verb} {named}, and the best sentinel is {sentinel}."
     else:
-        said = f"no metric is better than the best sentinel, {sentinel}; the nearest: {named}."
-    alike = [
+        conclusion = (
+            f"no metric is better than the best sentinel, {sentinel}; the nearest: {named}."
+        )
+    rivals = [
         f"{short[rival]} ({format_p_value(p_value, level)})"
         for rival, p_value in leader.p_values.items()
         if not is_significant(p_value, level) and rival not in best
     ]
-    if alike:
-        said += (
-            f" {count:,} {estimate.unit} cannot tell {short[leader.metric]} from {listed(alike)}."
-        )
-    return f"{where}: by {measure_name(measure)}, {said}"
+    if rivals:
+        best_name = short[leader.metric]
+        conclusion += f" {count:,} {estimate.unit} cannot tell {best_name} from {listed(rivals)}."
+    return f"{where}: by {measure_name(measure)}, {conclusion}"
 
 
 def _cell(estimate: Measurement, over: str, mark: str) -> str:
-    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other where it is missing."""
+    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other one if it is missing."""
     if math.isnan(estimate.value):
         return "–"
     intervals = [estimate.over_systems, estimate.over_sentences]
@@ -390,10 +391,10 @@ def _rank_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     for number in evaluation.order.tolist():
         row: dict[str, Any] = {"system": evaluation.systems[number]}
         row[f"human {evaluation.human}"] = int(human[number])
-        for metric, of_metric in by_metric.items():
-            change = int(of_metric[number] - human[number])
+        for metric, own_ranks in by_metric.items():
+            change = int(own_ranks[number] - human[number])
             sums[metric] += abs(change)
-            row |= {metric: int(of_metric[number]), f"Δ {metric}": change}
+            row |= {metric: int(own_ranks[number]), f"Δ {metric}": change}
         yield row
     yield {"system": "Σ|Δ|", **{f"Δ {metric}": total for metric, total in sums.items()}}
 
@@ -442,8 +443,8 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
     def by_system(values: Any) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
-    of_people = ("human_scores", "human_intervals", "human_p_values")
-    content |= {name: by_system(content[name]) for name in of_people}
+    human_fields = ("human_scores", "human_intervals", "human_p_values")
+    content |= {name: by_system(content[name]) for name in human_fields}
     content["human_wins"] = by_system(map(by_system, evaluation.human_wins))
     content["order"] = [names[number] for number in evaluation.order]
     for entry in content["metrics"]:

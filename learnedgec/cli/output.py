@@ -146,16 +146,16 @@ def notice_daily(*messages: str) -> None:
 
 
 def first_time(name: str, *, daily: bool = False) -> bool:
-    """Return whether this is called for the first time with a name, or else the first time today.
+    """Return whether this is the first call with a name, ever or with `daily` today.
 
-    Files in the cache's folder remember it.
+    Empty files in the cache's folder record the calls.
     """
-    said = cache_folder() / "said" / name
-    if said.exists() and (not daily or date.fromtimestamp(said.stat().st_mtime) == date.today()):
+    file = cache_folder() / "said" / name
+    if file.exists() and (not daily or date.fromtimestamp(file.stat().st_mtime) == date.today()):
         return False
     with suppress(OSError):
-        said.parent.mkdir(parents=True, exist_ok=True)
-        said.touch()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
     return True
 
 
@@ -229,8 +229,8 @@ def emit(
     if options.format == "json":
         content = plain(rows if payload is None else payload)
         if isinstance(content, dict):
-            said = {"conclusions": [*conclusions], "notes": [*notes]}
-            content |= {name: lines for name, lines in said.items() if lines}
+            texts = {"conclusions": [*conclusions], "notes": [*notes]}
+            content |= {name: lines for name, lines in texts.items() if lines}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     elif options.format == "latex":
         cells = table_rows if latex_rows is None else latex_rows
@@ -270,13 +270,13 @@ def emit_text(
 
 
 def _columns(options: Any) -> int:
-    """Return the width of what shows the result."""
+    """Return the width of the terminal or page that shows the result."""
     terminal = options.out == "-" and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if terminal else _WIDTH
 
 
 def _wrapped_lines(sentences: Iterable[str], options: Any) -> str:
-    """Return each sentence on lines of its own, none wider than what shows the result."""
+    """Return each sentence on lines of its own, which fit the width that `_columns` returns."""
     width = min(_columns(options), _WIDTH)
     return "".join(f"{line}\n" for text in sentences for line in wrapped(text, width))
 

@@ -142,8 +142,8 @@ def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
         chosen = [answer for answer in answers if paper in ("all", answer.figure.paper)]
         states = Counter(answer.state for answer in chosen)
         own = sum(answer.own for answer in chosen if answer.state == "met")
-        of_states = {state: states[state] for state in STATES}
-        rows.append({"paper": paper, "figures": len(chosen), **of_states, _OWN: own})
+        counts_by_state = {state: states[state] for state in STATES}
+        rows.append({"paper": paper, "figures": len(chosen), **counts_by_state, _OWN: own})
     return rows
 
 
@@ -313,9 +313,9 @@ def _summed(row: Mapping[str, Any]) -> str:
 def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) -> None:
     """Write a page of each paper into a folder."""
     dtype = "" if options.dtype == "float32" else f" --dtype {options.dtype}"
-    for paper, of_paper in groupby(answers, key=lambda answer: answer.figure.paper):
+    for paper, paper_answers in groupby(answers, key=lambda answer: answer.figure.paper):
         command = f"learnedgec reproduce {paper}{dtype} --pages {folder}"
-        write_text(folder / f"{paper}.md", page(paper, list(of_paper), command))
+        write_text(folder / f"{paper}.md", page(paper, list(paper_answers), command))
         output.tell_written([folder / f"{paper}.md"], options)
 
 

@@ -187,13 +187,13 @@ def _cells(result: Any, names: str) -> dict[str, Any]:
 
 
 def _rows(
-    results: Sequence[Any], options: Namespace, summary: str, head: str, of_groups: str
+    results: Sequence[Any], options: Namespace, summary: str, head: str, group_fields: str
 ) -> list[dict[str, Any]]:
     """Return a row of these fields for each result, or for each group of its variants, as `--show` asks."""
     if options.show == "summary":
         return [_cells(result, summary) for result in results]
     return [
-        _cells(result, head) | _cells(group, of_groups)
+        _cells(result, head) | _cells(group, group_fields)
         for result in results
         for group in result.groups
     ]
@@ -262,10 +262,10 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
         )
     ]
     summary = "cases count system metric original upper lower delta crs p_crs"
-    of_groups = "dimension group count consistent f original_f"
+    group_fields = "dimension group count consistent f original_f"
     _emit_estimates(
         options,
-        _rows(results, options, summary, "cases system metric", of_groups),
+        _rows(results, options, summary, "cases system metric", group_fields),
         results,
         groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of systems' corrections",
@@ -323,10 +323,10 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
         metrics, parts, **_read_settings(options), runtime=metrics[0].runtime
     )
     summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
-    of_groups = "dimension group count consistent accuracy"
+    group_fields = "dimension group count consistent accuracy"
     _emit_estimates(
         options,
-        _rows(results, options, summary, "cases metric", of_groups),
+        _rows(results, options, summary, "cases metric", group_fields),
         results,
         groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of metrics' preference for the correction",

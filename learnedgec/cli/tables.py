@@ -89,18 +89,18 @@ def _fits(lines: Sequence[str], room: int) -> bool:
 def _narrowed(rows: Sequence[Row], width: int) -> Iterator[str]:
     """Yield the lines of tables of at most this width that all have the first column."""
     first, *left = columns_of(rows)
-    least, of_cells, most = {}, {}, {}
+    least, longest_cells, most = {}, {}, {}
     for column in (first, *left):
         cells = [cell(row.get(column)) for row in rows]
         texts = [*_heading(column).split("\n"), *cells]
         words = [word for text in texts for word in _WORD.findall(text)]
         least[column] = max(map(display_width, words), default=0)
-        of_cells[column] = max(map(display_width, cells))
+        longest_cells[column] = max(map(display_width, cells))
         most[column] = max(map(display_width, texts))
 
     def wanted(column: str) -> tuple[int, int]:
         # Room goes to cells first, and then to headings.
-        return max(0, of_cells[column] - widths[column]), most[column] - widths[column]
+        return max(0, longest_cells[column] - widths[column]), most[column] - widths[column]
 
     while True:
         # Two spaces follow each column.

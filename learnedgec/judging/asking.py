@@ -38,7 +38,7 @@ class Questions:
     """The questions of a study.
 
     Args:
-        settings: what is asked.
+        settings: the settings of the study.
         sources: N sentences.
         systems: system -> N outputs, those of the candidate `source` too.
     """
@@ -58,8 +58,8 @@ class Questions:
         if self.settings.task != "edits":
             return groups
         return [
-            [group for group in of_sentence if columns[group[0]][n].split() != source.split()]
-            for n, (source, of_sentence) in enumerate(zip(self.sources, groups, strict=True))
+            [group for group in sentence_groups if columns[group[0]][n].split() != source.split()]
+            for n, (source, sentence_groups) in enumerate(zip(self.sources, groups, strict=True))
         ]
 
     def count(self, sentence: int) -> int:
@@ -77,7 +77,7 @@ class Questions:
         return [self.systems[group[0]][sentence] for group in groups]
 
     def digest(self, sentence: int, groups: Sequence[Sequence[str]]) -> str:
-        """Return what tells whether texts have changed."""
+        """Return a digest of the source and the texts, which tells whether they have changed."""
         texts = [self.sources[sentence], *self.texts(sentence, groups)]
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
@@ -301,14 +301,14 @@ def write_study(
     references: ReferenceRows | None,
     settings: StudySettings,
 ) -> StudySettings:
-    """Write the texts and the settings of a new study into a folder; return the settings, made to fit.
+    """Write the texts and the settings of a new study into a folder; return settings that fit the texts.
 
     Args:
         folder: an empty folder.
         sources: N sentences.
         systems: each system's N outputs, by name.
         references: the references of the N sentences, or `None`.
-        settings: what is asked; with as many sentences and questions as there are.
+        settings: the settings; they may ask for more sentences or questions than there are.
 
     Raises:
         InputError: there is nothing to ask, or a system's name cannot be used.
@@ -321,12 +321,12 @@ def write_study(
             hint="set source_is_candidate.",
             flag="use --source-is-candidate.",
         )
-    settings, chosen = _choose(texts, outputs, settings)
+    settings, numbers = _choose(texts, outputs, settings)
     write_texts(
         folder,
-        [texts[number] for number in chosen],
-        {name: [lines[number] for number in chosen] for name, lines in outputs.items()},
-        None if rows is None else rows.select(chosen),
+        [texts[number] for number in numbers],
+        {name: [lines[number] for number in numbers] for name, lines in outputs.items()},
+        None if rows is None else rows.select(numbers),
     )
     settings.write(folder)
     return settings
@@ -342,10 +342,10 @@ def _choose(
     """
     if settings.source_is_candidate:
         systems = {"source": sources, **systems}
-    asked = Questions(settings, sources, systems)
+    questions = Questions(settings, sources, systems)
     # NUL keeps the texts of a sentence apart.
     texts = [" \0 ".join(row) for row in zip(sources, *systems.values(), strict=True)]
-    counts = {group[0]: asked.count(group[0]) for group in group_equal(texts)}
+    counts = {group[0]: questions.count(group[0]) for group in group_equal(texts)}
     useful = [number for number, count in counts.items() if count]
     if not useful:
         alone = f"{next(iter(systems))} is the only system, and a question compares two; give another, or "
@@ -372,18 +372,18 @@ def _choose(
     chosen = sorted(random.permutation(useful)[:size].tolist())
     if settings.order == "informative" and size < len(useful):
         pool = sorted(random.permutation(useful)[: _POOL * size].tolist())
-        chosen = spread(_main_types(asked, pool), size, random)
+        chosen = spread(_main_types(questions, pool), size, random)
     most = sum(counts[number] for number in chosen)
     return dataclasses.replace(
         settings, sentences=size, questions=min(settings.questions or size, most)
     ), chosen
 
 
-def _main_types(asked: Questions, numbers: Sequence[int]) -> dict[int, str]:
+def _main_types(questions: Questions, numbers: Sequence[int]) -> dict[int, str]:
     """Return the most frequent type among the edits of each sentence's outputs, by its number."""
-    columns = list(asked.systems.values())
-    pairs = [(asked.sources[number], column[number]) for number in numbers for column in columns]
-    edits = extract_edits(pairs, asked.settings.annotator or available_annotator())
+    sources, columns = questions.sources, list(questions.systems.values())
+    pairs = [(sources[number], column[number]) for number in numbers for column in columns]
+    edits = extract_edits(pairs, questions.settings.annotator or available_annotator())
     types: dict[int, str] = {}
     for place, number in enumerate(numbers):
         rows = edits[place * len(columns) : (place + 1) * len(columns)]

@@ -349,13 +349,13 @@ def _annotator(user: Any) -> str:
 
 
 def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) -> Answer:
-    """Return what an annotator said about a task."""
+    """Return an annotator's answer to a task."""
     values = {result["from_name"]: result for result in annotation["result"]}
     comment = " ".join(values.pop("comment")["value"]["text"]) if "comment" in values else ""
     if annotation.get("was_cancelled") or not values:
         return Answer(skip="skipped in Label Studio", comment=comment)
     first = next(iter(values.values()))
-    said: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     if first["type"] == "pairwise" or ("text1" in data and first["type"] == "choices"):
         selected = _selected(first)
         choice = _PAIRWISE.get(selected, selected)
@@ -369,15 +369,15 @@ def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) 
         ids = [str(item["id"]) for item in data["items"]]
         if not ranks.keys() >= set(ids):
             return Answer(skip="not all texts were ranked in Label Studio", comment=comment)
-        said["ranks"] = [1 + sorted(ranks.values()).index(ranks[name]) for name in ids]
+        answer["ranks"] = [1 + sorted(ranks.values()).index(ranks[name]) for name in ids]
     elif "edits" in data:
         chosen = [values.get(f"edit_{place}") for place in range(len(data["edits"]))]
         if not all(chosen):
             return Answer(skip="not all edits were judged in Label Studio", comment=comment)
-        said["edits"] = [_EDIT_ANSWERS[_selected(result)] for result in chosen if result]
+        answer["edits"] = [_EDIT_ANSWERS[_selected(result)] for result in chosen if result]
     else:
-        said["values"] = {name: float(_selected(result)) for name, result in values.items()}
-    return Answer(**said, comment=comment)
+        answer["values"] = {name: float(_selected(result)) for name, result in values.items()}
+    return Answer(**answer, comment=comment)
 
 
 def _selected(result: Mapping[str, Any]) -> Any:

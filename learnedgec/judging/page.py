@@ -53,7 +53,7 @@ _HEADERS = {
 
 
 @dataclasses.dataclass
-class Said:
+class SentAnswer:
     """An answer as the page sends it; see `Study.record`."""
 
     answer: Answer
@@ -98,10 +98,12 @@ def application(study: Study) -> FastAPI:
         return _shown(study.item(_rater(study, token), number), study)
 
     @app.post("/{token}/items/{number}")
-    def record(token: str, number: int, said: Said, background: BackgroundTasks) -> JSONResponse:
+    def record(
+        token: str, number: int, sent: SentAnswer, background: BackgroundTasks
+    ) -> JSONResponse:
         rater = _rater(study, token)
         study.item(rater, number)
-        study.record(number, said.answer, seconds=said.seconds, version=said.version, key=said.key)
+        study.record(number, sent.answer, seconds=sent.seconds, version=sent.version, key=sent.key)
         background.add_task(study.write_tables)
         return _shown(study.next(rater), study)
 

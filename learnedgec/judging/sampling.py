@@ -67,11 +67,7 @@ class Cells:
     """
 
     def __init__(self, groups: Sequence[Sequence[Group]], systems: int) -> None:
-        rows = [
-            (n, pair)
-            for n, of_sentence in enumerate(groups)
-            for pair in combinations(of_sentence, 2)
-        ]
+        rows = [(n, pair) for n, row in enumerate(groups) for pair in combinations(row, 2)]
         self.sentence: Indices = np.array([number for number, _ in rows], dtype=np.int64)
         self.pairs = [pair for _, pair in rows]
         self.first, self.second = (
@@ -94,16 +90,16 @@ class Cells:
         plain: Floats = unasked / unasked.sum()
         if not informative:
             return plain
-        among = self.first[unasked].T @ self.second[unasked]
-        among = among + among.T
-        worth = pair_worth(wins) * (among > 0)
-        share = np.divide(worth, among, out=np.zeros_like(worth), where=among > 0)
-        told = ((self.first @ share) * self.second).sum(axis=1) * unasked
-        shares: Floats = _PLAIN * plain + (1 - _PLAIN) * told / told.sum()
+        counts = self.first[unasked].T @ self.second[unasked]
+        counts = counts + counts.T
+        information = pair_information(wins) * (counts > 0)
+        share = np.divide(information, counts, out=np.zeros_like(information), where=counts > 0)
+        by_cell = ((self.first @ share) * self.second).sum(axis=1) * unasked
+        shares: Floats = _PLAIN * plain + (1 - _PLAIN) * by_cell / by_cell.sum()
         return shares
 
     def unasked(self, closed: Set[tuple[int, Group, Group]]) -> npt.NDArray[np.bool_]:
-        """Return bool (C,): whether a cell is not among those that are closed."""
+        """Return whether each cell is not among the closed ones, bool (C,)."""
         cells = zip(self.sentence.tolist(), self.pairs, strict=True)
         return np.array([(number, *pair) not in closed for number, pair in cells], dtype=bool)
 
@@ -121,7 +117,7 @@ class Cells:
         return cell, float(1 / np.sqrt(unasked.sum() * shares[cell]))
 
 
-def pair_worth(wins: Floats) -> Floats:
+def pair_information(wins: Floats) -> Floats:
     """Return how much one more comparison of two systems tells, float64 (S, S), symmetric with zeros."""
     skills, covariance = bradley_terry(wins)
     own = covariance.diagonal()
@@ -189,7 +185,7 @@ def draw_single(
         random: generator of the draw.
         informative: whether the order is informative.
     """
-    cells = ((number, group) for number, of_sentence in enumerate(groups) for group in of_sentence)
+    cells = ((number, group) for number, row in enumerate(groups) for group in row)
     left = [cell for cell in cells if cell not in done]
     if informative:
         begun = {sentence for sentence, _ in done}

@@ -115,11 +115,11 @@ def _rank(
     samples = resample(sentences, resamples or enough_resamples(len(pairs), level), 0)
     draws = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
     weigh = _compared if study.settings.task in ("pairs", "ranking") else _rated
-    seen = weigh(judgements, {name: number for number, name in enumerate(names)}, draws)
-    scores = seen.scores[0]
-    if seen.games.sum() == 0 or np.isnan(scores).any():
+    evidence = weigh(judgements, {name: number for number, name in enumerate(names)}, draws)
+    scores = evidence.scores[0]
+    if evidence.games.sum() == 0 or np.isnan(scores).any():
         return [], []
-    resampled = np.where(np.isnan(seen.scores[1:]), scores, seen.scores[1:])
+    resampled = np.where(np.isnan(evidence.scores[1:]), scores, evidence.scores[1:])
     tested = [
         paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b]) for a, b in pairs
     ]
@@ -141,7 +141,7 @@ def _rank(
         }
         for n in order
     ]
-    return ranking, [_separation(names, seen, a, b) for a, b in pairwise(order)]
+    return ranking, [_separation(names, evidence, a, b) for a, b in pairwise(order)]
 
 
 def _compared(
@@ -173,11 +173,11 @@ def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], draws: Fl
     return _Evidence(quotient(draws @ sums, draws @ counts), games, mean, deviation)
 
 
-def _separation(names: Sequence[str], seen: _Evidence, a: int, b: int) -> Row:
+def _separation(names: Sequence[str], evidence: _Evidence, a: int, b: int) -> Row:
     """Return how many more judgements would separate two systems, the better one first."""
-    needed = judgements_needed(seen.mean[a, b], seen.deviation[a, b])
-    more = max(math.ceil(needed - seen.games[a, b]), 0) if needed < 1e6 else None
-    judged = int(seen.games[a, b])
+    needed = judgements_needed(evidence.mean[a, b], evidence.deviation[a, b])
+    more = max(math.ceil(needed - evidence.games[a, b]), 0) if needed < 1e6 else None
+    judged = int(evidence.games[a, b])
     return {"better": names[a], "worse": names[b], "judged": judged, "more": more}
 
 
@@ -207,7 +207,7 @@ def _tie_share(judgements: Sequence[Judgement]) -> float:
 def _rating_sums(
     judgements: Sequence[Judgement], number: Mapping[str, int], sentences: int
 ) -> tuple[Floats, Floats]:
-    """Return float64 (N, S): the sums of a system's ratings of a sentence, and how many there are.
+    """Return the sums and the numbers of each system's ratings of each sentence, both float64 (N, S).
 
     A rating is the mean of its dimensions.
     """
@@ -229,21 +229,21 @@ _Values = dict[str, dict[int, dict[tuple[Any, ...], float]]]
 
 
 def values_of(judgements: Sequence[Judgement]) -> _Values:
-    """Return what each rater said, in units that raters can be compared on; repetitions too."""
+    """Return each rater's answers, with those to repetitions, in units that two raters can agree on."""
     values: _Values = {}
     for each in judgements:
         if not each.answer.skip:
-            of_rater = values.setdefault(each.rater, {})
-            of_rater[each.item] = {(each.question, *unit): value for unit, value in _units(each)}
+            items = values.setdefault(each.rater, {})
+            items[each.item] = {(each.question, *unit): value for unit, value in _units(each)}
     return values
 
 
 def _units(each: Judgement) -> Iterator[tuple[tuple[Any, ...], float]]:
-    said = each.answer
-    for (a, rank), (b, other) in combinations(enumerate(said.ranks), 2):
+    answer = each.answer
+    for (a, rank), (b, other) in combinations(enumerate(answer.ranks), 2):
         yield (a, b), float((rank < other) - (rank > other))
-    yield from (((name,), value) for name, value in said.values.items())
-    yield from (((number,), float(value)) for number, value in enumerate(said.edits))
+    yield from (((name,), value) for name, value in answer.values.items())
+    yield from (((number,), float(value)) for number, value in enumerate(answer.edits))
 
 
 def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -> Row:
@@ -258,7 +258,7 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
         MissingDependencyError: krippendorff is not installed.
     """
     first = {name: _first_values(values.get(name, {})) for name in raters}
-    units = sorted({unit for of_rater in first.values() for unit in of_rater}, key=str)
+    units = sorted({unit for items in first.values() for unit in items}, key=str)
     table = np.array([[first[name].get(unit, np.nan) for unit in units] for name in raters])
     table = table[:, (~np.isnan(table)).sum(axis=0) > 1] if units else np.empty((len(raters), 0))
     nan = float("nan")
@@ -297,7 +297,7 @@ def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -
 def _first_values(
     items: Mapping[int, Mapping[tuple[Any, ...], float]],
 ) -> dict[tuple[Any, ...], float]:
-    """Return the value of each unit, of a repeated question that of its first time."""
+    """Return the value of each unit; for a repeated question, the first value counts."""
     first: dict[tuple[Any, ...], float] = {}
     for item in sorted(items):
         for unit, value in items[item].items():
@@ -306,16 +306,14 @@ def _first_values(
 
 
 def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Values) -> Row:
-    """Return how a rater answers."""
+    """Return a rater's row in the status."""
     own = [each for each in judgements if each.rater == name]
     answered = [each for each in own if not each.answer.skip]
-    of_rater = values.get(name, {})
+    items = values.get(name, {})
     repeated = [
-        of_rater[each.repeats] == of_rater[each.item]
-        for each in answered
-        if each.repeats in of_rater
+        items[each.repeats] == items[each.item] for each in answered if each.repeats in items
     ]
-    said = [value for units in of_rater.values() for value in units.values()]
+    answers = [value for units in items.values() for value in units.values()]
     z = above_chance(study, name, judgements, values)
     # Imported judgements may lack times.
     seconds = [each.seconds for each in answered if each.seconds > 0]
@@ -325,8 +323,8 @@ def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Va
         "left": max(study.settings.total - len(own), 0),
         "skipped": len(own) - len(answered),
         "seconds": median(seconds) if seconds else None,
-        "ties": fmean(value == 0 for value in said)
-        if said and study.settings.task != "ratings"
+        "ties": fmean(value == 0 for value in answers)
+        if answers and study.settings.task != "ratings"
         else None,
         "consistent": fmean(repeated) if repeated else None,
         "above_chance": z,

@@ -109,8 +109,8 @@ def rating_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
 def edit_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
     """Yield the rows of `edits.csv`: a row for each edit that was accepted or rejected."""
     for each in counted(judgements):
-        for edit, said in zip(each.edits, each.answer.edits, strict=True):
-            if said:
+        for edit, verdict in zip(each.edits, each.answer.edits, strict=True):
+            if verdict:
                 yield {
                     "id": each.sentence,
                     "systems": " ".join(each.groups[0]),
@@ -118,7 +118,7 @@ def edit_rows(judgements: Iterable[Judgement]) -> Iterator[Row]:
                     "end": edit.end,
                     "correction": edit.correction,
                     "type": edit.type,
-                    "accepted": int(said > 0),
+                    "accepted": int(verdict > 0),
                     "annotator": each.rater,
                 }
 
@@ -139,33 +139,33 @@ def pair_rows(
     for each in counted(judgements):
         source = sources[each.sentence]
         whole = " ".join(systems[each.groups[0][0]][each.sentence].split())
-        for place, said in enumerate(each.answer.edits):
+        for place, verdict in enumerate(each.answer.edits):
             without = apply_edits(source, each.edits[:place] + each.edits[place + 1 :])
-            if said and without != whole:
-                better, worse = (whole, without) if said > 0 else (without, whole)
+            if verdict and without != whole:
+                better, worse = (whole, without) if verdict > 0 else (without, whole)
                 yield {"source": source, "better": better, "worse": worse}
 
 
 def _write(path: Path, rows: Iterable[Row], keep: bool) -> tuple[int, int]:
-    """Write a table; return how many of the rows are new, if others are kept, and how many it had."""
-    kept = [row for _, row in read_table(path)] if keep and path.is_file() else []
-    known = Counter(tuple(sorted(row.items())) for row in kept)
+    """Write a table, after its earlier rows if these are kept; return how many rows are new and known."""
+    earlier = [row for _, row in read_table(path)] if keep and path.is_file() else []
+    unmatched = Counter(tuple(sorted(row.items())) for row in earlier)
     new: list[Row] = []
-    had = 0
+    known = 0
     for row in rows:
         cells = tuple(sorted((name, str(cell)) for name, cell in row.items()))
-        known[cells] -= 1
-        if known[cells] < 0:
+        unmatched[cells] -= 1
+        if unmatched[cells] < 0:
             new.append(row)
         else:
-            had += 1
-    columns = dict.fromkeys(name for row in (*kept, *new) for name in row)
+            known += 1
+    columns = dict.fromkeys(name for row in (*earlier, *new) for name in row)
     if not columns:
         path.unlink(missing_ok=True)
         return 0, 0
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
     writer.writeheader()
-    writer.writerows([*kept, *new])
+    writer.writerows([*earlier, *new])
     write_text(path, buffer.getvalue())
-    return len(new), had
+    return len(new), known

@@ -376,9 +376,9 @@ class BoundMetric(NamedMetric):
         return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
 
 
-def warn_of_doubts(metric: Metric, of_systems: Sequence[Statistics]) -> None:
+def warn_of_doubts(metric: Metric, systems_statistics: Sequence[Statistics]) -> None:
     """Warn of each reason to misread the corpus scores of these systems (`Metric.doubts`) once."""
-    for doubt in dict.fromkeys(text for rows in of_systems for text in metric.doubts(rows)):
+    for doubt in dict.fromkeys(text for rows in systems_statistics for text in metric.doubts(rows)):
         warn_of_inputs(TextWarning(doubt))
 
 

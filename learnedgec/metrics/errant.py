@@ -145,8 +145,8 @@ class Errant(TypedOverlap):
         differing, total = map(sum, zip(*counts.values(), strict=True)) if counts else (0, 0)
         if differing <= _FEW_FOREIGN * total:
             return []
-        number, (of_first, first) = min(counts.items())
-        one = f" (of annotator {number}: {of_first:,} of {first:,})" if len(counts) > 1 else ""
+        number, (foreign, all_edits) = min(counts.items())
+        one = f" (of annotator {number}: {foreign:,} of {all_edits:,})" if len(counts) > 1 else ""
         if len(chosen) < len(sources):
             one += f" in {len(chosen)} of {len(sources):,} sentences"
         return [

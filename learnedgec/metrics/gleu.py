@@ -234,8 +234,8 @@ class Gleu(ResampledMetric):
     def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the mean over iterations of each resample's score; references are sampled by position."""
         if self.level == "sentence":
-            of_resamples: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
-            return of_resamples
+            resampled: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
+            return resampled
         means: Floats = self._iterations(statistics, samples).mean(axis=1)
         return means
 

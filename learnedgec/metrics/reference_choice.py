@@ -172,14 +172,14 @@ class ChoosingMetric(ResampledMetric):
         size = max(int(unsettled.sum(axis=1).max(initial=0)), 1)
         # The places of the unsettled sentences of each sample, in their order, and then some others.
         places = np.argsort(~unsettled, axis=1, kind="stable")[:, :size]
-        of_places = np.take_along_axis(samples, places, axis=1)
+        rows = np.take_along_axis(samples, places, axis=1)
         valid = np.take_along_axis(unsettled, places, axis=1)
         # Unsettled sentences add nothing, so these are also the sums before them.
-        of_settled = np.where(settled, take_references(counts, usual[None]), 0)
-        sums = np.cumsum(of_settled.take(samples, axis=1), axis=-1)
-        left = np.where(valid[..., None], counts.take(of_places, axis=1), 0)
+        settled_counts = np.where(settled, take_references(counts, usual[None]), 0)
+        sums = np.cumsum(settled_counts.take(samples, axis=1), axis=-1)
+        left = np.where(valid[..., None], counts.take(rows, axis=1), 0)
         before = np.take_along_axis(sums, places[None], axis=-1)
-        choices, more = best_along(left, real[of_places], prefer, others=before)
+        choices, more = best_along(left, real[rows], prefer, others=before)
         kept = np.take_along_axis(best, places, axis=1)
         np.put_along_axis(best, places, np.where(valid, choices, kept), axis=1)
         return best, sums[..., -1] + more

@@ -267,8 +267,8 @@ class BertScore(Similarity):
 
         scores = np.empty((len(numbered), 2))
         for part in encode_in_parts(encode, model, tokenizer, sentences, numbered, runtime):
-            of_tokens = np.concatenate([_shares(weights[list(ids)]) for ids in part.sentences])
-            shares = torch.from_numpy(of_tokens).to(part.states.values)
+            token_shares = np.concatenate([_shares(weights[list(ids)]) for ids in part.sentences])
+            shares = torch.from_numpy(token_shares).to(part.states.values)
             scores[part.pairs] = _match(part.states, shares, part.rows, runtime)
         precision, recall = scores[places].T
         total = precision + recall

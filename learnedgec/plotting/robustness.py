@@ -164,10 +164,10 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
     figure, axis = new_figure(COLUMN, 0.9 + 0.16 * len(pooled))
     height = 0.8 / len(attacks)
     for number, attack in enumerate(attacks):
-        of_attack = [result for result in pooled if result.attack == attack]
+        attack_results = [result for result in pooled if result.attack == attack]
         shift = (number - (len(attacks) - 1) / 2) * height
-        rows = [metrics.index(result.metric) + shift for result in of_attack]
-        shares, reach = _with_distances([result.preferred for result in of_attack])
+        rows = [metrics.index(result.metric) + shift for result in attack_results]
+        shares, reach = _with_distances([result.preferred for result in attack_results])
         look = {"color": COLOURS[number % len(COLOURS)], "ecolor": GREY, "label": attack}
         axis.barh(rows, shares, height=0.9 * height, xerr=reach, **look)
     label_rows(axis, metrics)

@@ -215,7 +215,7 @@ def describe_meaning(
     reference = find_reference(metric)
     if reference is None:
         return None
-    of_sources = metric.metric.sentence_scores(
+    source_scores = metric.metric.sentence_scores(
         metric.statistics(benchmark.sources, {"": benchmark.sources})[""]
     )
     sentences = [
@@ -223,7 +223,7 @@ def describe_meaning(
             reference,
             score.value,
             score.sentences,
-            of_sources,
+            source_scores,
             changed_sentences(benchmark.sources, texts),
         )
         for score, texts in zip(scores, benchmark.systems.values(), strict=True)

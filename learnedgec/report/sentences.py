@@ -218,9 +218,9 @@ def attribute(
         standard error for each edit; `source` (N), the score of each source; and `sampled`, the number of
         outputs whose Shapley values are sampled.
     """
-    rows = [number for number, of_sentence in enumerate(outputs) for _ in of_sentence]
+    rows = [number for number, sentence_outputs in enumerate(outputs) for _ in sentence_outputs]
     sources = [benchmark.sources[number] for number in rows]
-    texts = [output["text"] for of_sentence in outputs for output in of_sentence]
+    texts = [output["text"] for sentence_outputs in outputs for output in sentence_outputs]
     attributions = attribute_edits(
         metric,
         sources,
@@ -230,15 +230,15 @@ def attribute(
         seed=seed,
     )
     values: list[list[list[list[float]]]] = [[] for _ in outputs]
-    of_sources = [0.0] * len(values)
+    source_scores = [0.0] * len(values)
     for number, made in zip(rows, attributions, strict=True):
         columns = (made.add_one, made.leave_one_out, made.shapley, made.standard_error)
         worth = zip(*columns, strict=True)
         values[number].append([[float(f"{value:.6g}") for value in row] for row in worth])
-        of_sources[number] = made.source_score
+        source_scores[number] = made.source_score
     return {
         "values": values,
-        "source": of_sources,
+        "source": source_scores,
         "sampled": sum(not attribution.exact for attribution in attributions),
     }
 
@@ -267,8 +267,8 @@ def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str
     tiers: dict[str, dict[str, list[list[float]]]] = {}
     for tier in TIERS:
         table: dict[str, list[list[float]]] = {}
-        for number, of_system in enumerate(statistics):
-            for kind, counts in metric.by_type(of_system, tier).items():
+        for number, system_statistics in enumerate(statistics):
+            for kind, counts in metric.by_type(system_statistics, tier).items():
                 row = table.setdefault(kind, [[0, 0, 0] for _ in statistics])
                 row[number] = [counts[name] for name in ("tp", "fp", "fn")]
         gold = {kind: max(tp + fn for tp, _, fn in row) for kind, row in table.items()}
@@ -277,7 +277,7 @@ def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str
         "metric": metric.label,
         "beta": metric.beta,
         "tiers": tiers,
-        "operations": [operations(metric, of_system) for of_system in statistics],
+        "operations": [operations(metric, system_statistics) for system_statistics in statistics],
     }
 
 

@@ -47,9 +47,9 @@ def kendall(x: Floats, y: Floats) -> Floats:
 
     Compares every pair of systems: meant for tens of systems, not for thousands of segments.
     """
-    of_x, of_y = _pair_signs(x), _pair_signs(y)
-    norm = np.sqrt(np.abs(of_x).sum(axis=-1) * np.abs(of_y).sum(axis=-1))
-    return quotient((of_x * of_y).sum(axis=-1), norm)
+    x_signs, y_signs = _pair_signs(x), _pair_signs(y)
+    norm = np.sqrt(np.abs(x_signs).sum(axis=-1) * np.abs(y_signs).sum(axis=-1))
+    return quotient((x_signs * y_signs).sum(axis=-1), norm)
 
 
 def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
@@ -59,10 +59,10 @@ def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
 
     Source: Kocmi et al., "To Ship or Not to Ship" (WMT 2021).
     """
-    of_human, of_metric = _pair_signs(human), _pair_signs(metric)
-    decided = of_human != 0
+    human_signs, metric_signs = _pair_signs(human), _pair_signs(metric)
+    decided = human_signs != 0
     return quotient(
-        (decided & (of_human == of_metric)).sum(axis=-1, dtype=np.float64),
+        (decided & (human_signs == metric_signs)).sum(axis=-1, dtype=np.float64),
         decided.sum(axis=-1, dtype=np.float64),
     )
 
@@ -104,12 +104,12 @@ def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -
         >>> partial("pearson", human, np.array([1.0, 3.0, 2.0, 4.0]), np.array([0.0, 1.0, 1.0, 0.0]))
         array(0.8)
     """
-    of_metric = correlate(kind, human, metric)
+    metric_signs = correlate(kind, human, metric)
     human_control = correlate(kind, human, control)
     metric_control = correlate(kind, metric, control)
     left = (1 - human_control**2) * (1 - metric_control**2)
     return quotient(
-        of_metric - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
+        metric_signs - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
     )
 
 
@@ -272,7 +272,7 @@ def rank_distance(scores: Floats, human: Sequence[Floats]) -> int:
         >>> rank_distance(np.array([3.0, 2.0, 1.0]), [np.array([2.0, 3.0, 1.0]), np.array([3.0, 1.0, 2.0])])
         1
     """
-    distances = [np.abs(ranks(scores) - ranks(of_people)) for of_people in human]
+    distances = [np.abs(ranks(scores) - ranks(people)) for people in human]
     return int(np.min(distances, axis=0).sum())
 
 

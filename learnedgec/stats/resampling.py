@@ -61,7 +61,7 @@ def intervals(resampled: Floats, level: float = 0.95) -> Floats:
 
 
 def interval_of_correlation(
-    value: float, of_resamples: Floats, level: float = 0.95, *, lowest: float = -1.0
+    value: float, resampled: Floats, level: float = 0.95, *, lowest: float = -1.0
 ) -> tuple[float, float]:
     """Return the interval of a correlation or an accuracy of systems, by bootstrap over sentences.
 
@@ -73,7 +73,7 @@ def interval_of_correlation(
 
     Args:
         value: the observed correlation, at most 1.
-        of_resamples: (B,), the correlation on each resample; if it does not exist (NaN), it may have every
+        resampled: (B,), the correlation on each resample; if it does not exist (NaN), it may have every
             possible value.
         level: level of the interval.
         lowest: the lowest possible value: −1 for a correlation, 0 for an accuracy.
@@ -85,10 +85,10 @@ def interval_of_correlation(
     """
     if np.isnan(value):
         return float("nan"), float("nan")
-    low, high = interval(of_resamples, level, possible=(lowest, 1.0))
-    if np.isnan(of_resamples).all():
+    low, high = interval(resampled, level, possible=(lowest, 1.0))
+    if np.isnan(resampled).all():
         return low, high
-    shift = value - float(np.nanmedian(of_resamples))
+    shift = value - float(np.nanmedian(resampled))
     return max(low + min(shift, 0.0), lowest), min(high + max(shift, 0.0), 1.0)
 
 
@@ -192,9 +192,9 @@ def resample_groups(groups: Sequence[Hashable], count: int, seed: int = 0) -> It
     members: dict[Hashable, list[int]] = {}
     for row, group in enumerate(groups):
         members.setdefault(group, []).append(row)
-    of_groups = [np.array(rows, dtype=np.intp) for rows in members.values()]
-    for drawn in resample(len(of_groups), count, seed) if of_groups else ():
-        yield np.concatenate([of_groups[number] for number in drawn])
+    group_rows = [np.array(rows, dtype=np.intp) for rows in members.values()]
+    for drawn in resample(len(group_rows), count, seed) if group_rows else ():
+        yield np.concatenate([group_rows[number] for number in drawn])
 
 
 def widened(level: float, *sizes: int) -> float:
@@ -285,13 +285,13 @@ def share_over_groups(
 
 
 def interval_of_share(
-    share: float, of_resamples: Floats, groups: int, rows: float, level: float = 0.95
+    share: float, resampled: Floats, groups: int, rows: float, level: float = 0.95
 ) -> tuple[float, float]:
     """Return the interval of `share_over_groups` from the shares on resamples of the groups.
 
     Args:
         share: the observed share.
-        of_resamples: (B,), the share on each resample; NaN is left out.
+        resampled: (B,), the share on each resample; NaN is left out.
         groups: number of groups that have rows.
         rows: number of rows.
         level: level of the interval.
@@ -305,7 +305,7 @@ def interval_of_share(
 
     if groups < 2:
         return 0.0, 1.0
-    defined = of_resamples[~np.isnan(of_resamples)]
+    defined = resampled[~np.isnan(resampled)]
     variance = float(np.var(defined)) * groups / (groups - 1) if defined.size else 0.0
     effective = min(share * (1 - share) / variance, rows) if variance > 0 else groups
     excess = float(stdtrit(groups - 1, (1 + level) / 2)) ** 2 / effective
@@ -354,9 +354,9 @@ class Bootstrap:
         self.samples = resample(size, resamples, seed)
         self._draws = multiplicities(self.samples, size)
 
-    def estimate(self, value: float, of_resamples: Floats) -> Estimate:
+    def estimate(self, value: float, resampled: Floats) -> Estimate:
         """Return a number with the interval of its values on the resamples."""
-        return Estimate(value, *interval(of_resamples, self.level))
+        return Estimate(value, *interval(resampled, self.level))
 
     def ratio(self, above: Array, below: Array) -> Estimate:
         """Return Σ above / Σ below over the cases, each (N,); it is NaN where Σ below is 0."""

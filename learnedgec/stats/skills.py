@@ -111,8 +111,8 @@ def rate_resamples(scores: Floats, samples: Indices, comparisons: Games = "unord
     mu = np.zeros((len(scores), len(samples)))
     variance = np.full(mu.shape, _SIGMA**2)
     for sentence in samples.T:
-        of_pair = results[sentence].T
-        for (a, b), outcome in zip(pairs, of_pair, strict=True):
+        pair_results = results[sentence].T
+        for (a, b), outcome in zip(pairs, pair_results, strict=True):
             mu[a], mu[b], variance[a], variance[b] = _update(
                 mu[a], mu[b], variance[a], variance[b], outcome, _BETA
             )
@@ -222,9 +222,9 @@ def _update(
         mass = ndtr(high) - ndtr(low)
         safe = np.where(mass > 0, mass, 1.0)
         at_low, at_high = (np.exp(-(end**2) / 2) / math.sqrt(2 * math.pi) for end in (low, high))
-        of_draw = np.where(mass > 0, (at_low - at_high) / safe, high)
-        w_draw = np.where(mass > 0, of_draw**2 + (high * at_high - low * at_low) / safe, 1.0)
-        v = np.where(draw, np.where(t < 0, -of_draw, of_draw), v)
+        v_draw = np.where(mass > 0, (at_low - at_high) / safe, high)
+        w_draw = np.where(mass > 0, v_draw**2 + (high * at_high - low * at_low) / safe, 1.0)
+        v = np.where(draw, np.where(t < 0, -v_draw, v_draw), v)
         w = np.where(draw, w_draw, w)
     step = sign * v / c
     shrink = w / square

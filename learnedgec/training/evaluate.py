@@ -464,9 +464,9 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     # Equal orders may differ in the last bits.
     gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
     best = min(gains, key=gains.__getitem__)
-    of_rival = test.statistic(rivals[best])
+    rival_statistic = test.statistic(rivals[best])
     least, most = interval_over_groups(
-        lambda rows: round(statistic(rows) - np.nan_to_num(of_rival(rows), nan=chance), 9),
+        lambda rows: round(statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance), 9),
         test.sources,
         resamples=_RESAMPLES,
     )

@@ -119,19 +119,19 @@ def train(
     if heads is not None:
         model["heads"] = _options_of(heads)
     data: dict[str, Any] = {} if columns is None else {"columns": columns}
-    held: dict[str, str] = {}
+    in_memory: dict[str, str] = {}
     path = Path(output)
     try:
         if ratings is not None:
-            data["ratings"] = _named(ratings, folder, "ratings", held)
+            data["ratings"] = _named(ratings, folder, "ratings", in_memory)
         if pairs is not None:
             data["pairs"] = {
-                head: _named(tables, folder, "pairs", held)
+                head: _named(tables, folder, "pairs", in_memory)
                 for head, tables in _mapping("pairs", pairs).items()
             }
         if config is None or columns is not None:
             # The tables are read before the encoder, which may have to be downloaded.
-            _check_tables(held, columns or {})
+            _check_tables(in_memory, columns or {})
         given = {
             **settings,
             "model": model | dict(settings.get("model", {})),
@@ -146,7 +146,7 @@ def train(
     except ArgumentError as error:
         raise ConfigError(str(error)) from None
     except LearnedgecError as error:
-        error.args = (_about_tables(str(error), held),)
+        error.args = (_about_tables(str(error), in_memory),)
         raise
     assert result is not None
     return result
@@ -184,9 +184,9 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             _mapping(name, value)
 
 
-def _about_tables(message: str, held: Mapping[str, str]) -> str:
+def _about_tables(message: str, in_memory: Mapping[str, str]) -> str:
     """Return a message that names tables in memory in place of their files, which the user does not know."""
-    for file, table in held.items():
+    for file, table in in_memory.items():
         message = re.sub(rf"{re.escape(file)}:(\d+)", rf"{table}, row \1", message)
         message = message.replace(file, table)
     return message
@@ -217,24 +217,24 @@ def _options_of(heads: Any) -> Any:
     return {name: {} for name in ([heads] if isinstance(heads, str) else heads)}
 
 
-def _check_tables(held: Mapping[str, str], columns: Columns) -> None:
+def _check_tables(in_memory: Mapping[str, str], columns: Columns) -> None:
     """Raise what reading the tables in memory raises."""
     judged, rated = divided_columns(columns)
-    for file, table in held.items():
+    for file, table in in_memory.items():
         if table.startswith("pairs"):
             read_ranked_pairs(file, judged)
         else:
             deque(iterate_rated(file, rated), 0)
 
 
-def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> list[str]:
+def _named(tables: Tables, folder: Path, kind: str, in_memory: dict[str, str]) -> list[str]:
     """Return the names of tables; those in memory become files in the folder.
 
     Args:
         tables: one or more tables, or their names.
         folder: the folder.
         kind: the argument that holds the tables.
-        held: file -> the table that it holds, for messages; the files of these tables are added.
+        in_memory: file -> the table that it holds, for messages; the files of these tables are added.
     """
     several: Any = tables
     if not isinstance(tables, list | tuple) or not tables or any(map(is_row, tables)):
@@ -252,6 +252,6 @@ def _named(tables: Tables, folder: Path, kind: str, held: dict[str, str]) -> lis
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(path, lines)
-        held[str(path)] = about
+        in_memory[str(path)] = about
         named.append(str(path))
     return named

@@ -479,15 +479,15 @@ def compare(
         for samples in (None, draws)
     )
     values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
-    of_resamples = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
+    resampled_values = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
     sentences = len(whole.counted)
     rows = []
-    for label, resampled in of_resamples.items():
+    for label, resampled in resampled_values.items():
         if goal.of_sentences or goal.of_segments:
             bounds = interval_over_sentences(resampled, [sentences], level)
         else:
             bounds = interval_of_correlation(values[label], resampled, level)
-        gains = interval_over_sentences(of_resamples["tuned"] - resampled, [sentences], level)
+        gains = interval_over_sentences(resampled_values["tuned"] - resampled, [sentences], level)
         gain = Estimate(values["tuned"] - values[label], *gains)
         rows.append(Comparison(label, Estimate(values[label], *bounds), gain, sentences))
     return rows

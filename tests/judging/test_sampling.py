@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from learnedgec.judging.sampling import Cells, count_wins, pair_worth, spread
+from learnedgec.judging.sampling import Cells, count_wins, pair_information, spread
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
 
 
@@ -49,9 +49,9 @@ def test_a_system_that_met_only_weak_opponents_gains_nothing_by_it() -> None:
 
 def test_close_and_uncertain_pairs_are_worth_most() -> None:
     wins = np.array([[0.0, 15, 28], [15, 0, 28], [2, 2, 0]])
-    worth = pair_worth(wins)
+    worth = pair_information(wins)
     assert worth[0, 1] > 10 * worth[0, 2]
-    fewer = pair_worth(np.array([[0.0, 15, 1], [15, 0, 1], [1, 1, 0]]))
+    fewer = pair_information(np.array([[0.0, 15, 1], [15, 0, 1], [1, 1, 0]]))
     assert fewer[0, 2] > fewer[0, 1]
 
 

@@ -249,12 +249,12 @@ def _of_systems(
     estimates: dict[str, Measurement] = {}
 
     def add(
-        name: str, kind: Correlation, value: Floats, of_resamples: Floats, controls: int = 0
+        name: str, kind: Correlation, value: Floats, resampled: Floats, controls: int = 0
     ) -> None:
         lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
         if count < FEWEST and kind != "pairwise-accuracy":
             value = np.full_like(value, np.nan)
-        over_sentences = interval_of_correlation(float(value), of_resamples, level, lowest=lowest)
+        over_sentences = interval_of_correlation(float(value), resampled, level, lowest=lowest)
         over_systems = fisher_interval(float(value), count, level, kind=kind, controls=controls)
         estimates[name] = Measurement(float(value), count, "systems", over_sentences, over_systems)
 
@@ -349,7 +349,7 @@ def _of_segments(
 
 
 def _interval_of_counts(
-    counts: Agreement, of_resamples: Floats, level: float, *, lowest: float = 0.0
+    counts: Agreement, resampled: Floats, level: float, *, lowest: float = 0.0
 ) -> tuple[float, float]:
     """Return the interval of an accuracy, or of Kendall's τ, which is −1 at its `lowest`.
 
@@ -359,13 +359,13 @@ def _interval_of_counts(
     value = counts.kendall if lowest else counts.accuracy
     if np.isnan(value):
         return float("nan"), float("nan")
-    low, high = interval(of_resamples, level, possible=(lowest, 1.0))
+    low, high = interval(resampled, level, possible=(lowest, 1.0))
     if counts.sentences > FEW and low < high:
         return low, high
     width = 1 - lowest
     low, high = interval_of_share(
         (value - lowest) / width,
-        (of_resamples - lowest) / width,
+        (resampled - lowest) / width,
         counts.sentences,
         counts.count,
         level,

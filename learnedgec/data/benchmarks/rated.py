@@ -217,17 +217,17 @@ def _mean_values(rows: Sequence[Rating]) -> dict[str, float]:
 
 def _rankings(sentence: int, outputs: Mapping[str, Rating]) -> Iterator[Ranking]:
     """Yield a ranking by each judge of a sentence, or one by mean ranks if judges left outputs out."""
-    of_judges = {system: rating.raters.get("rank", ()) for system, rating in outputs.items()}
-    if len(set(map(len, of_judges.values()))) > 1 or not all(of_judges.values()):
-        of_judges = {
+    judge_ranks = {system: rating.raters.get("rank", ()) for system, rating in outputs.items()}
+    if len(set(map(len, judge_ranks.values()))) > 1 or not all(judge_ranks.values()):
+        judge_ranks = {
             system: (rating.values["rank"],)
             for system, rating in outputs.items()
             if "rank" in rating.values
         }
-    for ranks in zip(*of_judges.values(), strict=True):
+    for ranks in zip(*judge_ranks.values(), strict=True):
         order = sorted(set(ranks))
         yield Ranking(
-            sentence, {s: 1 + order.index(rank) for s, rank in zip(of_judges, ranks, strict=True)}
+            sentence, {s: 1 + order.index(rank) for s, rank in zip(judge_ranks, ranks, strict=True)}
         )
 
 

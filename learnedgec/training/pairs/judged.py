@@ -70,13 +70,13 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
         row = JudgementRow(record, place, columns or {})
         source = row.text("source")
         group, origin, correct = map(row.optional, ("group", "origin", "correct"))
-        of_row = [
+        row_pairs = [
             RankedPair(source, better, worse, margin, group or source, origin, correct)
             for better, worse, margin in _pairs(row)
         ]
-        pairs += of_row
+        pairs += row_pairs
         rows += 1
-        tied += not of_row
+        tied += not row_pairs
     if tied:
         left_out = "judgements prefer no output, so no pair comes from them."
         warn_of_inputs(InputWarning(f"{path}: {tied:,} of {rows:,} {left_out}"))
