@@ -72,22 +72,22 @@ class UnknownNameError(BadNameError):
         kind: kind of thing, such as `metric`.
         name: the unknown name.
         known: names that exist; the nearest is suggested.
-        meant: what is suggested instead.
+        suggestion: the name to suggest instead of the nearest one.
         hint: appended after a space, in Python and on the command line.
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, meant: str = "", hint: str = ""
+        self, kind: str, name: str, known: Iterable[str], *, suggestion: str = "", hint: str = ""
     ) -> None:
         names = {candidate.lower(): candidate for candidate in sorted(known)}
         nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-        suggestion = (
-            f"did you mean {meant or names[nearest[0]]!r}?"
-            if meant or nearest
+        advice = (
+            f"did you mean {suggestion or names[nearest[0]]!r}?"
+            if suggestion or nearest
             else f"known: {', '.join(names.values()) or 'none'}."
         )
         super().__init__(
-            f"no {kind} is named {name[:200]!r}; {suggestion}" + (f" {hint}" if hint else "")
+            f"no {kind} is named {name[:200]!r}; {advice}" + (f" {hint}" if hint else "")
         )
         self.kind, self.name, self.known = kind, name, tuple(names.values())
 

@@ -390,7 +390,7 @@ def read_runtime(options: Namespace) -> Runtime:
         UnknownNameError: no annotator has the name that was given.
     """
     PROFILE.reset()
-    PROFILE.wanted = bool(options.get("profile"))
+    PROFILE.enabled = bool(options.get("profile"))
     if options.cache_dir:
         check_writable(Path(options.cache_dir) / "entry")
     if options.get("annotator"):

@@ -152,7 +152,7 @@ def _run_command(words: list[str]) -> int:
         return 0
     command, *words = words
     if command not in COMMANDS:
-        raise UnknownNameError("command", command, COMMANDS, meant=_meant(command))
+        raise UnknownNameError("command", command, COMMANDS, suggestion=_suggestion(command))
     inner = SUBCOMMANDS.get(command, {})
     if words and words[0] in inner:
         command, words = f"{command} {words[0]}", words[1:]
@@ -165,9 +165,9 @@ def _run_command(words: list[str]) -> int:
         return 0 if words else _USER_ERROR
     code = find_command(command)(words)
     sys.stdout.flush()
-    if PROFILE.wanted:
+    if PROFILE.enabled:
         print(*PROFILE.lines(), sep="\n", file=sys.stderr)
-        PROFILE.wanted = False
+        PROFILE.enabled = False
     return code or 0
 
 
@@ -181,8 +181,8 @@ def find_command(name: str) -> Callable[[Sequence[str]], int | None]:
     return command
 
 
-def _meant(word: str) -> str:
-    """Return the command that is meant by another tool's name, or by the name of a metric."""
+def _suggestion(word: str) -> str:
+    """Return the command that a user means who typed another tool's name, or the name of a metric."""
     from learnedgec.metrics.registry import METRICS
 
     name = word.removesuffix(".py").lower()

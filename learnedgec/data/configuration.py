@@ -190,7 +190,7 @@ _DIFFERENCES = {"--alpha": "--confidence 0.95 tests at a level of 0.05."}
 _MISTYPED = 0.75
 
 # An option of a command -> what words without an option are most likely meant for; the first counts.
-_MEANT = {
+_ADVICE = {
     "--hyp": "name sources with --src and system outputs with --hyp",
     "--benchmark": "name benchmarks with --benchmark",
     "--metric": "name metrics with --metric",
@@ -221,7 +221,7 @@ def check_help(arguments: Sequence[str], known: Container[str] = ()) -> None:
     for word, following in itertools.pairwise(arguments):
         if word == "-h" and following and not following.startswith("-"):
             raise ConfigError(
-                f"-h shows the help and takes no value, and {following} follows it; {_meant(known)}."
+                f"-h shows the help and takes no value, and {following} follows it; {_advice(known)}."
             )
 
 
@@ -236,28 +236,30 @@ def unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | 
         return _unknown_option(flags[0], parser)
     known = parser._option_string_actions
     one = "--hyp" in known and known["--hyp"].nargs is None
-    meant = "name one file of outputs with --hyp" if one else _meant(known)
-    return ConfigError(f"{words[0]} belongs to no option; {meant}.")
+    advice = "name one file of outputs with --hyp" if one else _advice(known)
+    return ConfigError(f"{words[0]} belongs to no option; {advice}.")
 
 
-def _meant(known: Container[str]) -> str:
-    """Return how to name what is given without an option to a command with these options."""
-    return next((text for name, text in _MEANT.items() if name in known), "leave it out")
+def _advice(known: Container[str]) -> str:
+    """Return which of a command's options to use for a word that was given without an option."""
+    return next((text for name, text in _ADVICE.items() if name in known), "leave it out")
 
 
 def _unknown_option(flag: str, parser: ArgumentParser) -> LearnedgecError:
-    """Return the error for a flag that does not exist, which suggests the one that is probably meant."""
+    """Return the error for a flag that does not exist, with a suggestion."""
     flag = flag.partition("=")[0]
     known = [option for option in parser._option_string_actions if option.startswith("--")]
     doubled = "--" + flag.lstrip("-")
     candidates = [doubled, _OTHER_NAMES.get(flag, ""), _OTHER_NAMES.get(doubled, "")]
     candidates += difflib.get_close_matches(doubled, known, n=1, cutoff=_MISTYPED)
-    meant = next((name for name in candidates if name in known), "")
-    if not meant:
+    suggestion = next((name for name in candidates if name in known), "")
+    if not suggestion:
         return ConfigError(
             f"no option is named {flag!r}; {parser.prog} --help-all lists the options."
         )
-    return UnknownNameError("option", flag, known, meant=meant, hint=_DIFFERENCES.get(flag, ""))
+    return UnknownNameError(
+        "option", flag, known, suggestion=suggestion, hint=_DIFFERENCES.get(flag, "")
+    )
 
 
 def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:
@@ -271,7 +273,6 @@ def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None
     group, key = match.groups()
     defaults = parser.get_defaults()
     known = vars(defaults[group] if group else defaults)
-    meant = OTHER_KEYS.get(key, "")
-    return UnknownNameError(
-        f"key of {group}" if group else "key", key, known, meant=meant if meant in known else ""
-    )
+    suggestion = OTHER_KEYS.get(key, "") if OTHER_KEYS.get(key) in known else ""
+    kind = f"key of {group}" if group else "key"
+    return UnknownNameError(kind, key, known, suggestion=suggestion)

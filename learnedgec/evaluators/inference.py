@@ -299,7 +299,7 @@ def run(
     stored = store.load(new) if store and new else {}
     memory.update(stored)
     fresh = [item for item in new if item not in stored]
-    PROFILE.asked += len(distinct)
+    PROFILE.inputs += len(distinct)
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.stored += len(stored)
     if fresh:

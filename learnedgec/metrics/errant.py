@@ -192,20 +192,21 @@ class Errant(TypedOverlap):
 
         by_token = self.mode == "token-detection"
         proposed_by_unit, gold_by_unit = by_unit(proposed), by_unit(gold)
-        # The numbers of edits, once for each of their units: of gold edits that were made and of others,
-        # of proposed edits that match, that are wrong, and that repeat one.
+        # Each list has the number of an edit once for each of its units: gold edits that are right or missed,
+        # and proposed edits that match, are wrong or repeat a match.
         right, missed, matched, wrong, repeated = (list[int]() for _ in range(5))
         for unit in {**proposed_by_unit, **gold_by_unit}:
-            made, wanted = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
-            correct = len(wanted) if made and by_token else min(len(made), len(wanted))
-            right += wanted[:correct]
-            missed += wanted[correct:]
-            matched += made[:correct]
-            if not wanted:
-                wrong += made
+            numbers, gold_numbers = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
+            both = min(len(numbers), len(gold_numbers))
+            correct = len(gold_numbers) if numbers and by_token else both
+            right += gold_numbers[:correct]
+            missed += gold_numbers[correct:]
+            matched += numbers[:correct]
+            if not gold_numbers:
+                wrong += numbers
             elif not by_token:
                 # The official tool does not notice that a correct edit is made twice.
-                repeated += made[correct:]
+                repeated += numbers[correct:]
         by_type: dict[str, list[int]] = {}
         for column, edits, numbers in ((0, gold, right), (1, proposed, wrong), (2, gold, missed)):
             for number in numbers:

@@ -216,10 +216,10 @@ class Gleu(ResampledMetric):
                 denominators[rows, order] = sizes
                 right, kept = hypothesis.minimum(reference), hypothesis.minimum(source)
                 if self.form == "official":
-                    wanted = kept.multiply(reference.sign())
+                    rightly_kept = kept.multiply(reference.sign())
                 else:
-                    wanted = kept.minimum(reference)
-                numerator = right.sum(axis=1) + wanted.sum(axis=1) - kept.sum(axis=1)
+                    rightly_kept = kept.minimum(reference)
+                numerator = right.sum(axis=1) + rightly_kept.sum(axis=1) - kept.sum(axis=1)
                 if self.form == "official":
                     numerator = np.maximum(numerator, 0)
                 numerators[rows, columns, order] = numerator

@@ -240,11 +240,11 @@ def _weighed(
         next(
             edit
             for edit in edits
-            if (edit["start"], edit["end"]) == (wanted["start"], wanted["end"])
-            and edit["correction"] in wanted["corrections"]
+            if (edit["start"], edit["end"]) == (gold_edit["start"], gold_edit["end"])
+            and edit["correction"] in gold_edit["corrections"]
         )
-        for wanted in gold
-        if wanted["matched"]
+        for gold_edit in gold
+        if gold_edit["matched"]
     ]
     counts = (sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold))
     tp, proposed, gold_sum = counts

@@ -278,10 +278,10 @@ def first_best(keys: Sequence[Array], real: Mask) -> Indices:
         2
     """
     # A maximum over so short an axis takes longer than to compare one reference after the other.
-    found, indices = real[..., 0], np.zeros(real.shape[:-1], dtype=np.intp)
+    has_best, indices = real[..., 0], np.zeros(real.shape[:-1], dtype=np.intp)
     largest = [key[..., 0] for key in keys]
     for number in range(1, real.shape[-1]):
-        better, equal = ~found, found
+        better, equal = ~has_best, has_best
         for key, most in zip(keys, largest, strict=True):
             better = better | (equal & (key[..., number] > most))
             equal = equal & (key[..., number] == most)
@@ -291,7 +291,7 @@ def first_best(keys: Sequence[Array], real: Mask) -> Indices:
             for key, most in zip(keys, largest, strict=True)
         ]
         indices[better] = number
-        found = found | real[..., number]
+        has_best = has_best | real[..., number]
     return indices
 
 

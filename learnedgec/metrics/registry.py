@@ -160,8 +160,8 @@ def metric_class(name: str) -> type[Metric]:
         raise BadNameError(
             f"{name} is a trained evaluator; name the output that is to be the metric: {outputs}."
         )
-    if meant := _TOOLS.get(name.lower()) or _tuned_by(name):
-        raise UnknownNameError("metric", name, REGISTRY, meant=meant)
+    if suggestion := _TOOLS.get(name.lower()) or _tuned_by(name):
+        raise UnknownNameError("metric", name, REGISTRY, suggestion=suggestion)
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
@@ -178,8 +178,8 @@ def _tuned_by(words: str) -> str:
     """Return the tuned metric whose name has these words after the `@`, unless they name a metric."""
     if REGISTRY.spelt(words) in REGISTRY:
         return ""
-    wanted = set(words.lower().split("+"))
-    return next((n for n in list_tuned() if wanted <= set(re.split("[@+]", n.lower())[1:])), "")
+    parts = set(words.lower().split("+"))
+    return next((n for n in list_tuned() if parts <= set(re.split("[@+]", n.lower())[1:])), "")
 
 
 def load_metric(name: str, /, **parameters: Any) -> Metric:

@@ -182,19 +182,19 @@ def _parts(first: Ints, second: Ints, sizes: Ints, bound: int) -> Iterator[Indic
     family_of = connected_components(links, directed=False)[1]
     needs = np.bincount(family_of, weights=sizes)
     part: list[int] = []
-    held: set[int] = set()
+    sentences: set[int] = set()
     total, family = 0, -1
     for pair in np.lexsort((first, second, family_of[second])):
         both = {int(first[pair]), int(second[pair])}
-        entered = family_of[second[pair]] != family
+        is_new_family = family_of[second[pair]] != family
         family = family_of[second[pair]]
-        new = sum(int(sizes[sentence]) for sentence in both - held)
-        if part and total + (needs[family] if entered else new) > bound:
+        new = sum(int(sizes[sentence]) for sentence in both - sentences)
+        if part and total + (needs[family] if is_new_family else new) > bound:
             yield np.array(part)
-            part, held, total = [], set(), 0
+            part, sentences, total = [], set(), 0
             new = sum(int(sizes[sentence]) for sentence in both)
         part.append(int(pair))
-        held |= both
+        sentences |= both
         total += new
     if part:
         yield np.array(part)

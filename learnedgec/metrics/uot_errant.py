@@ -232,8 +232,8 @@ def _record(
     record = edit_record(
         source,
         reference,
-        [(edit, any(_is_same(edit, wanted) for wanted in gold)) for edit in edits],
-        [(wanted, any(_is_same(edit, wanted) for edit in edits)) for wanted in gold],
+        [(edit, any(_is_same(edit, gold_edit) for gold_edit in gold)) for edit in edits],
+        [(gold_edit, any(_is_same(edit, gold_edit) for edit in edits)) for gold_edit in gold],
     )
     for axis, side in ((1, "edits"), (0, "gold")):
         sent = plan.sum(axis=axis).tolist()

@@ -106,7 +106,7 @@ class Profile:
     Attributes:
         rows: number of rows (source, hypothesis and references of a system) that metrics scored.
         distinct: number of rows that were distinct within a call.
-        asked: number of distinct inputs (texts or pairs) for which a model's values were needed.
+        inputs: number of distinct inputs (texts or pairs) whose values from a model were needed.
         remembered: number of inputs whose values were in memory from an earlier call.
         stored: number of inputs whose values were in the cache folder.
         encoded: number of inputs that a model processed.
@@ -114,12 +114,12 @@ class Profile:
         padding: number of padding tokens in their batches.
         seconds: elapsed time in models.
         processor: processor time in models, of all threads of this process.
-        wanted: whether to show the counts at the end.
+        enabled: whether to show the counts at the end.
     """
 
     rows: int = 0
     distinct: int = 0
-    asked: int = 0
+    inputs: int = 0
     remembered: int = 0
     stored: int = 0
     encoded: int = 0
@@ -127,7 +127,7 @@ class Profile:
     padding: int = 0
     seconds: float = 0.0
     processor: float = 0.0
-    wanted: bool = False
+    enabled: bool = False
 
     def reset(self) -> None:
         """Set all counts to zero."""
@@ -147,7 +147,7 @@ class Profile:
         r"""Return the counts as lines of text.
 
         Example:
-            >>> counts = {"rows": 10, "distinct": 8, "asked": 8, "remembered": 2, "stored": 1, "encoded": 5}
+            >>> counts = {"rows": 10, "distinct": 8, "inputs": 8, "remembered": 2, "stored": 1, "encoded": 5}
             >>> profile = Profile(**counts, tokens=90, padding=10, seconds=2.0, processor=4.0)
             >>> print(*profile.lines(), sep="\n")
             rows: 10, of which 8 are distinct (80.0 %)
@@ -161,8 +161,8 @@ class Profile:
         )
         return [
             f"rows: {self.rows:,}, of which {self.distinct:,} are distinct ({100 * distinct:.1f} %)",
-            f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.stored:,} in the "
-            "cache folder",
+            f"inputs: {self.inputs:,}, of which {self.remembered:,} were in memory and {self.stored:,} in "
+            "the cache folder",
             f"models: {self.encoded:,} inputs in {self.seconds:.1f} s, {by_clock:.1f} a second "
             f"({by_processor:.1f} a processor second); {self.tokens:,} tokens, padding {100 * padding:.1f} %",
         ]

@@ -150,9 +150,9 @@ class WholeCheckpoints(TorchCheckpointIO):
 class LastCheckpoint(ModelCheckpoint):
     """The last checkpoint, saved at the end of each epoch, within epochs, and at Ctrl-C or SIGTERM.
 
-    After the first of these signals the run ends as soon as a step is done, and the evaluation that may
-    follow it; a second one ends it at once, with the checkpoint before. Several processes would have to agree
-    on a step; their last checkpoint is that of the epoch or the interval.
+    After the first of these signals, the run completes the current step and the evaluation that may follow
+    it, and ends. A second signal ends it at once, with the previous checkpoint. Several processes would have
+    to agree on a step, so they end with the last checkpoint of an epoch or interval.
 
     A run that continues has to evaluate what an uninterrupted one evaluates. So no checkpoint is saved
     between a step and its evaluation.
@@ -179,21 +179,21 @@ class LastCheckpoint(ModelCheckpoint):
         self.steps, self.interval = every_n_train_steps, train_time_interval
         # The settings of the run, which its checkpoints name.
         self.digest = ""
-        # This function is called when the first checkpoint has replaced those of an earlier run.
+        # The function to call when the first checkpoint has replaced those of an earlier run.
         self.on_first: Callable[[], None] = lambda: None
-        self.saved = self.asked = False
+        self.saved = self.is_interrupted = False
         self._due, self._since = False, 0.0
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Take over Ctrl-C and SIGTERM; the Trainer restores what they did before."""
         self._since = time.monotonic()
         if trainer.world_size == 1 and threading.current_thread() is threading.main_thread():
-            self.asked = trainer.received_sigterm  # a signal that came before training
+            self.is_interrupted = trainer.received_sigterm  # a signal that came before training
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, self._ask)
+                signal.signal(number, self._interrupt)
 
-    def _ask(self, number: int, frame: Any) -> None:
-        self.asked = True
+    def _interrupt(self, number: int, frame: Any) -> None:
+        self.is_interrupted = True
         signal.signal(number, signal.default_int_handler)
 
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, *rest: Any) -> None:
@@ -209,9 +209,9 @@ class LastCheckpoint(ModelCheckpoint):
         follows = loop._num_ready_batches_reached() or loop._should_check_val_fx(
             trainer.fit_loop._data_fetcher  # type: ignore[arg-type]  # there is one within an epoch
         )
-        if (self._due or self.asked) and not follows:
+        if (self._due or self.is_interrupted) and not follows:
             self._save_topk_checkpoint(trainer, self._monitor_candidates(trainer))
-            self._end_if_asked()
+            self._end_if_interrupted()
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Save a checkpoint at once, or after the next step if `max_steps` limits the run."""
@@ -220,10 +220,10 @@ class LastCheckpoint(ModelCheckpoint):
             self._due = True
             return
         super().on_train_epoch_end(trainer, pl_module)
-        self._end_if_asked()
+        self._end_if_interrupted()
 
-    def _end_if_asked(self) -> None:
-        if self.asked:
+    def _end_if_interrupted(self) -> None:
+        if self.is_interrupted:
             raise KeyboardInterrupt
 
     def on_save_checkpoint(

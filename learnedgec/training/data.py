@@ -265,8 +265,8 @@ class TrainingData(lightning.LightningDataModule):
             for head, sources in self.pairs.items():
                 self.summaries[head] = []
                 for source in sources:
-                    made, summary = source.made(folder, runtime)
-                    pairs[head] += made
+                    source_pairs, summary = source.load(folder, runtime)
+                    pairs[head] += source_pairs
                     record = {"source": type(source).__name__} | source.describe() | summary
                     self.summaries[head].append(record | {"digests": source.digests()})
         return pairs

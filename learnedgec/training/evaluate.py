@@ -217,7 +217,7 @@ def main_figure(figures: Figures) -> tuple[str, float | None]:
 
 
 def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a warning for each head that predicts no better than chance, or of which this is unknown.
+    """Return a warning for each head that predicts no better than chance, or has no result.
 
     Args:
         results: head -> its figures on the dev part (`evaluate`).
@@ -235,12 +235,11 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
         figures = results.get(head, {"pearson": None, "n": 0})
         name, value = main_figure(figures)
         if value is None:
-            why = ": all ratings or all predictions are equal" * (
-                (figures["n"] or 0) >= FEWEST_TESTED
-            )
+            is_constant = (figures["n"] or 0) >= FEWEST_TESTED
+            reason = ": all ratings or all predictions are equal" if is_constant else ""
             warnings.append(
-                f"{head} has no result on the dev part (n = {figures['n']}{why}), so that no checkpoint is "
-                "chosen by it; add ratings."
+                f"{head} has no result on the dev part (n = {figures['n']}{reason}), so that no checkpoint "
+                "is chosen by it; add ratings."
             )
         elif value <= _CHANCE[name]:
             by_chance.setdefault(name, []).append(f"{head} {value:.2f} (n = {figures['n']})")
@@ -399,11 +398,11 @@ def _ridge(
     if both:
         change = np.abs(vectors - sentence_vectors(encoder, sources, runtime))
         vectors = np.hstack([vectors, change])
-    learned, asked = np.split(vectors, [len(train.texts)])
+    learned, tested = np.split(vectors, [len(train.texts)])
     if (values := train.ratings) is None:
         learned, values = np.subtract(*learned[train.pairs.T]), np.ones(len(train.pairs))
     regression = RidgeCV(np.logspace(-3, 3, 7), fit_intercept=train.ratings is not None)
-    predicted: Floats = regression.fit(learned, values).predict(asked)
+    predicted: Floats = regression.fit(learned, values).predict(tested)
     return predicted
 
 
@@ -470,11 +469,11 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
         test.sources,
         resamples=_RESAMPLES,
     )
-    what = "r" if measure == "pearson" else "accuracy"
+    name = "r" if measure == "pearson" else "accuracy"
     rival = baseline_in_words(best)
     if rivals[best] is not values[best]:
-        rival += f" counted the other way round, with {what} {figure(rivals[best]):.2f}"
-    about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
+        rival += f" counted the other way round, with {name} {figure(rivals[best]):.2f}"
+    about = f"{name} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
     if test.groups < test.size:
         about += f" from {test.groups} sources"
     gain = _gain_in_words(gains[best], least, most)
@@ -483,8 +482,8 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     if low <= chance:
         sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
     elif gains[best] <= 0:
-        how = "worse" if most < 0 else "no better"
-        sentence = f"Do not trust {head}: {about}, is {how} than {rival} ({gain})."
+        relation = "worse" if most < 0 else "no better"
+        sentence = f"Do not trust {head}: {about}, is {relation} than {rival} ({gain})."
     elif least <= 0:
         doubt = f"perhaps no better than {rival} ({gain}): {about}."
         sentence = f"The head {head!r} is better than chance, but {doubt}"

@@ -444,19 +444,20 @@ class Run:
                 "model or data; use the same values, or start again with ",
                 **ANEW,
             )
-        # The epoch, from 0, in which the checkpoint lies or which it ends.
+        # The checkpoint names its epoch, counted from 0.
         epochs = state["epoch"] + 1
-        for key, asked, done in (
+        for key, limit, reached in (
             ("max_epochs", self.trainer.max_epochs, epochs),
             ("max_steps", self.trainer.max_steps, state["global_step"]),
         ):
-            if asked is not None and 0 <= asked < done:
+            if limit is not None and 0 <= limit < reached:
                 raise ConfigError(
-                    f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
-                    f"at least {done}, or start again with ",
+                    f"trainer.{key} is {limit}, but the run in {self.folder} has reached {reached}; give "
+                    f"at least {reached}, or start again with ",
                     **ANEW,
                 )
-        if finished.get("ended_by") == self._end()["ended_by"]:  # perhaps early
+        # A finished run gets no more epochs, even if it stopped early.
+        if finished.get("ended_by") == self._end()["ended_by"]:
             self.trainer.fit_loop.max_epochs = epochs
         return True
 

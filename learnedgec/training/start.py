@@ -187,7 +187,7 @@ def _continued(
             output for output in config.sums if output not in sums
         ],
     }
-    parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
+    parts = [f"; {heading}: {', '.join(names)}" for heading, names in about.items() if names]
     notice = f"Continuing {package.manifest['name']}{''.join(parts)}."
     return Start(model, load_tokenizer(str(package.path)), package.encoder, package, notice)
 
@@ -209,13 +209,13 @@ def _continue_heads(
 ) -> list[str]:
     """Give a model the heads of the first one that continue, and return the names of the untrained ones."""
     config = first.config
-    # A head of the same name that reads or learned something else is another head: the values of one that
-    # ranks pairs, for example, have no relation to a scale of ratings.
+    # Heads of the same name continue only if they read and learn the same: the values of a head that ranks
+    # pairs, for example, have no relation to a scale of ratings.
     kind = attrgetter("input", "reads", "layer", "rated")
     untrained = [
         head
-        for head, wanted in heads.items()
-        if head not in config.heads or kind(config.head(head)) != kind(wanted)
+        for head, new in heads.items()
+        if head not in config.heads or kind(config.head(head)) != kind(new)
     ]
     for head in model.heads:
         if head not in untrained:
@@ -228,9 +228,9 @@ def _continue_heads(
 def _replaced_lora(
     encoder: torch.nn.Module, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> dict[str, torch.Tensor]:
-    """Remove the old low-rank weights if new ones replace them, and return those with which these start.
+    """Remove the old low-rank weights if new ones replace them; return those that the new ones start with.
 
-    The new ones start with the old ones if they serve the same inputs and have no fewer ranks and layers.
+    New weights start with the old ones if they serve the same inputs and have no fewer ranks and layers.
     """
     if not old or old == new:
         return {}

@@ -177,9 +177,9 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name not in Settings.__annotations__:
             names = [OTHER_KEYS.get(name, name), *get_close_matches(name, places, n=1)]
-            meant = next((places[other] for other in names if other in places), "")
+            suggestion = next((places[other] for other in names if other in places), "")
             known = [argument for argument in arguments if argument != "settings"]
-            raise UnknownNameError("argument of train", name, known, meant=meant)
+            raise UnknownNameError("argument of train", name, known, suggestion=suggestion)
         if name in (*_GROUPS, "best", "last"):
             _mapping(name, value)
 

@@ -244,7 +244,7 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
         assert 1 <= len(changed) <= 3
         assert all(first[0].swapcase() + first[1:] == other for first, other in changed)
     with pytest.raises(ConfigError, match="CapitalPairs finds no pair in no data"):
-        CapitalPairs([]).made(tmp_path, Runtime())
+        CapitalPairs([]).load(tmp_path, Runtime())
 
 
 def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:

@@ -173,13 +173,13 @@ def test_pairs_that_were_cut_short_are_made_again(tmp_path: Path, tiny_encoder: 
     source = ImpactPairs(
         [str(SAMPLE_FOLDER / "gold.m2")], encoder=str(tiny_encoder), edits="m2", number=60
     )
-    first, _ = source.made(tmp_path, Runtime())
+    first, _ = source.load(tmp_path, Runtime())
     place = source.place(tmp_path)
     for name in ("pairs.jsonl", "store.sqlite"):
         file = place / name
         file.write_bytes(file.read_bytes()[:2000])
     with pytest.warns(UserWarning, match=r"renamed to store\.damaged-1\.sqlite"):
-        again, _ = source.made(tmp_path, Runtime())
+        again, _ = source.load(tmp_path, Runtime())
     assert again == first
 
 

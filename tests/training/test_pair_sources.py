@@ -129,7 +129,7 @@ def rated(tmp_path: Path) -> Path:
 
 
 def made(source: PairSource, folder: Path) -> list[RankedPair]:
-    return source.made(folder, Runtime())[0]
+    return source.load(folder, Runtime())[0]
 
 
 def rate(folder: Path) -> RatedPairs:

@@ -91,7 +91,7 @@ def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
 def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
     pairs = ReferencedPairs(["sample"], ["sample"], number=30)
     source = DistilledPairs([pairs], "gleu", references=["sample"])
-    kept_pairs, summary = source.made(tmp_path, Runtime())
+    kept_pairs, summary = source.load(tmp_path, Runtime())
     gleu = load_metric("gleu")
     pooled = pooled_references(["sample"])
     assert summary["pairs"] == len(kept_pairs) > 20
@@ -140,7 +140,7 @@ PAIRS = [
 
 def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
     source = DistilledPairs([PairFile(str(pairs_file(tmp_path, PAIRS)))], "length")
-    pairs, _ = source.made(tmp_path, Runtime())
+    pairs, _ = source.load(tmp_path, Runtime())
     values = {
         text: float(load_metric("length").score(["a b"], [text]).value)
         for pair in PAIRS
@@ -153,7 +153,7 @@ def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
         assert pair.margin == pytest.approx(values[pair.better] - values[pair.worse])
     assert (pairs[0].group, pairs[0].origin, pairs[0].correct) == ("g", "o", "a b c")
     assert source.summary(pairs)["pairs"] == 2
-    first, _ = DistilledPairs(source.pairs, "length", number=1).made(tmp_path, Runtime())
+    first, _ = DistilledPairs(source.pairs, "length", number=1).load(tmp_path, Runtime())
     assert len(first) == 1
     # A source beside it that asks for the same pairs finds them made.
     assert (source.pairs[0].place(tmp_path) / "pairs.jsonl").is_file()
@@ -173,8 +173,8 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Length, "compute", counting)
     source = DistilledPairs([PairFile(str(pairs_file(tmp_path, PAIRS)))], "length")
     with pytest.raises(KeyboardInterrupt):
-        source.made(tmp_path, Runtime())
-    pairs, _ = source.made(tmp_path, Runtime())
+        source.load(tmp_path, Runtime())
+    pairs, _ = source.load(tmp_path, Runtime())
     # Five distinct texts in blocks of two; the first block was not scored again.
     assert computed == [2, 2, 2, 1]
     assert len(pairs) == 2

@@ -65,7 +65,7 @@ def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
     write_jsonl(path, (asdict(pair) for pair in pairs))
 
 
-def drawn(rows: list[T], number: int | None, generator: random.Random) -> list[T]:
+def draw_some(rows: list[T], number: int | None, generator: random.Random) -> list[T]:
     """Return some of the rows in random order, or all of them as they are.
 
     Args:
@@ -102,7 +102,7 @@ def nearness(pair: RankedPair) -> Nearness:
     return BALANCE[(better >= worse) + (better > worse)]
 
 
-def drawn_balanced(
+def draw_balanced(
     pairs: list[RankedPair], balance: Mapping[str, float] | None, number: int | None, seed: int
 ) -> list[RankedPair]:
     """Return at most as many pairs as requested, with the requested share of each `nearness`.
@@ -115,7 +115,7 @@ def drawn_balanced(
     """
     generator = random.Random(seed)
     if not balance:
-        return drawn(pairs, number, generator)
+        return draw_some(pairs, number, generator)
     total = sum(balance.values())
     shares = {kind: balance.get(kind, 0.0) / total for kind in BALANCE}
     kinds: dict[Nearness, list[RankedPair]] = {kind: [] for kind in BALANCE}
@@ -215,15 +215,15 @@ class PairSource(ABC):
         about = [kind, self.describe(), self.digests(), __version__, *origin(type(self)).values()]
         return folder / key_of(json.dumps(about, sort_keys=True))[:12]
 
-    def made(self, folder: Path, runtime: Runtime) -> tuple[list[RankedPair], dict[str, Any]]:
-        """Return the pairs and their summary; read them if they were made in this folder before.
+    def load(self, folder: Path, runtime: Runtime) -> tuple[list[RankedPair], dict[str, Any]]:
+        """Return the pairs and their summary, which are read if they were made in this folder before.
 
         Raises:
             ConfigError: the data give no pair.
         """
         place = self.place(folder)
         pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
-        if not _whole(pairs_file, summary_file):
+        if not _is_undamaged(pairs_file, summary_file):
             place.mkdir(parents=True, exist_ok=True)
             pairs = self.make(place, runtime)
             if not pairs:
@@ -292,7 +292,7 @@ def _content_digest(name: str) -> str:
     return key_of(digests)
 
 
-def _whole(pairs_file: Path, summary_file: Path) -> bool:
+def _is_undamaged(pairs_file: Path, summary_file: Path) -> bool:
     """Return whether the stored pairs are undamaged; damaged pairs are made again."""
     try:
         return bool(read_json(summary_file)["sha256"] == file_digest(pairs_file))

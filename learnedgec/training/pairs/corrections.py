@@ -28,7 +28,7 @@ from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
     check_shares,
-    drawn,
+    draw_some,
     stored_scores,
     warn_of_few,
 )
@@ -267,7 +267,7 @@ class CapitalPairs(PairSource):
             for text, (source, name) in texts.items()
             if (worse := recase(text, generator)) != text
         ]
-        return drawn(pairs, self.number, generator)
+        return draw_some(pairs, self.number, generator)
 
 
 def recase(text: str, generator: random.Random) -> str:

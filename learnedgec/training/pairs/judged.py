@@ -34,8 +34,8 @@ from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
     check_shares,
-    drawn,
-    drawn_balanced,
+    draw_balanced,
+    draw_some,
     ordered,
 )
 
@@ -123,7 +123,7 @@ class PairFile(PairSource):
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs of the file."""
         pairs = read_ranked_pairs(self.path, self.columns)
-        return drawn(pairs, self.number, random.Random(self.seed))
+        return draw_some(pairs, self.number, random.Random(self.seed))
 
     def datasets(self) -> list[str]:
         """Return the file."""
@@ -169,7 +169,7 @@ class RatedPairs(PairSource):
             ConfigError: no rating has the dimension, or there are several dimensions and none is named.
         """
         pairs = [pair for name in self.ratings for pair in self._pairs(name)]
-        return drawn(pairs, self.number, random.Random(self.seed))
+        return draw_some(pairs, self.number, random.Random(self.seed))
 
     def _pairs(self, name: str) -> Iterator[RankedPair]:
         """Yield the pairs of one dataset."""
@@ -251,7 +251,7 @@ class RankingPairs(PairSource):
                     if system in outputs
                 }
                 pairs += [RankedPair(source, *row, source, name) for row in ordered(texts.items())]
-        return drawn_balanced(pairs, self.balance, self.number, self.seed)
+        return draw_balanced(pairs, self.balance, self.number, self.seed)
 
 
 def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]:

@@ -164,14 +164,14 @@ class Inventory:
             generator: random generator.
             tries: number of types to draw.
         """
-        drawn: dict[tuple[int, int], Edit] = {}
+        mistakes: dict[tuple[int, int], Edit] = {}
         for kind in generator.choices(list(self.shares), list(self.shares.values()), k=tries):
             if edits := list(self._of_kind(kind, tokens, generator)):
                 edit = generator.choice(edits)
                 used = lower(edit.correction.split() or tokens[edit.start : edit.end])
                 if generator.random() < max(self.rates.get(word, 0.1) for word in used) / 0.2:
-                    drawn[edit.start, edit.end] = edit
-        return list(drawn.values())
+                    mistakes[edit.start, edit.end] = edit
+        return list(mistakes.values())
 
     def replacements(self, word: str) -> list[str]:
         """Return all words that are mistaken for a word."""

@@ -35,8 +35,8 @@ from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
     check_shares,
-    drawn,
-    drawn_balanced,
+    draw_balanced,
+    draw_some,
     stored_scores,
 )
 
@@ -129,7 +129,7 @@ class ReferencedPairs(PairSource):
                 if (differences >= margin).all():
                     mean = float(differences.mean())
                     pairs.append(RankedPair(source, better, worse, mean, source, name))
-        return drawn_balanced(pairs, self.balance, self.number, self.seed)
+        return draw_balanced(pairs, self.balance, self.number, self.seed)
 
 
 @dataclass
@@ -188,7 +188,7 @@ class EditPairs(PairSource):
                 if _key(edit) not in accepted[source]:
                     better, worse = worse, better
                 ranked[RankedPair(source, better, worse, 1.0, source, name)] = None
-        return drawn(list(ranked), self.number, random.Random(self.seed))
+        return draw_some(list(ranked), self.number, random.Random(self.seed))
 
 
 def _key(edit: Edit) -> tuple[int, int, str]:
@@ -233,7 +233,7 @@ class LabelledOutputs:
                 if not self.edited or text != source:
                     rows[source, text] = None
         labelled = []
-        for source, output in drawn(list(rows), self.number, random.Random(self.seed)):
+        for source, output in draw_some(list(rows), self.number, random.Random(self.seed)):
             words = output.split()
             by_reference = [
                 wrong_words(words, reference.text.split()) for reference in references[source]
