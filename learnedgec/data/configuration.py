@@ -183,13 +183,13 @@ OTHER_KEYS = {
 }
 OTHER_KEYS = {other: key for key, others in OTHER_KEYS.items() for other in others.split()}
 
-# What has to be known of an option beside its other name.
+# Hints about options that differ from those of other tools in more than the name.
 _DIFFERENCES = {"--alpha": "--confidence 0.95 tests at a level of 0.05."}
 
-# The similarity from which a name is taken for a mistyped one; below it, a suggestion would mislead.
+# A name is taken for a mistyped one from this similarity on; below it, a suggestion would mislead.
 _MISTYPED = 0.75
 
-# An option of a command -> what words without an option are most likely meant for; the first counts.
+# An option of a command -> the advice about words without an option; the first option counts.
 _ADVICE = {
     "--hyp": "name sources with --src and system outputs with --hyp",
     "--benchmark": "name benchmarks with --benchmark",
@@ -199,11 +199,11 @@ _ADVICE = {
 
 
 def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
-    """Raise for arguments that the parser would read as something else than their writer.
+    """Raise for arguments that the parser would understand otherwise than the user.
 
     Raises:
         UnknownNameError, ConfigError: a name has one dash, such as ERRANT's `-hyp`, whose letters would be
-            short flags; or something follows `-h`, whose help would pass for a success.
+            short flags; or something follows `-h`, so that help would be printed instead.
     """
     for word in arguments:
         if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
@@ -212,7 +212,7 @@ def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
 
 
 def check_help(arguments: Sequence[str], known: Container[str] = ()) -> None:
-    """Raise `ConfigError` if something follows `-h`, whose help would pass for a success.
+    """Raise `ConfigError` if something follows `-h`, because the help would be printed instead.
 
     Args:
         arguments: the arguments of a command.

@@ -22,15 +22,16 @@ _FEW_CORRECT = 9
 # The largest number of lines that a notice names.
 _SHOWN = 5
 
-# Dice's coefficient of the words of two sentences below which they share hardly any or few words, and from
-# which one may be a correction of the other.
-_HARDLY, _FEW, _MANY = 0.3, 0.5, 0.6
+# Two sentences with a Dice's coefficient of words below _UNRELATED have hardly a word in common, and below
+# _DIFFERENT few words. From _RELATED on, one may be a correction of the other.
+_UNRELATED, _DIFFERENT, _RELATED = 0.3, 0.5, 0.6
 
-# The number of lines that may fit a neighbouring source by chance, and the share of lines that a system may
-# rewrite altogether.
-_BY_CHANCE, _REWRITTEN = 2, 0.3
+# Up to this many lines may fit a neighbouring source by chance.
+_MAX_BY_CHANCE = 2
+# A system may rewrite up to this share of the lines altogether.
+_MAX_REWRITTEN = 0.3
 
-# Two ways to write the same, and what a text of the first is said to do.
+# Two ways to write the same, and what a notice says of the texts in the first way.
 _FULL_STOPS = (
     re.compile(r"\w[.?!。？！]\s*$"),
     re.compile(r"\s[.?!。？！]\s*$"),
@@ -47,7 +48,7 @@ _QUOTATION_MARKS = (
     "of sentences with quotation marks or apostrophes have curly ones",
 )
 
-# Styles of which a text has one, and what to do if texts differ.
+# Styles (each text is written in one of two ways) -> the advice if texts differ.
 _TOKENISE = (
     "metrics compare tokens, and count every such {} as an edit: tokenise all texts alike, if English with "
     "--tokenise spacy (in Python tokenise='spacy')."
@@ -60,9 +61,9 @@ _STYLES = {
 
 _LATIN = re.compile("[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
 
-# Letters of scripts that need no spaces between words, and the mean number of these letters per token above
-# which a text has no spaces. A word of Chinese or Japanese has about 2 letters. A word of Thai, Lao, Burmese
-# or Khmer, which write vowels as letters of their own, has about 5.
+# Letters of scripts that need no spaces between words. If a text has more of these letters per token than the
+# number, it has no spaces. A word of Chinese or Japanese has about 2 letters. A word of Thai, Lao, Burmese or
+# Khmer, which write vowels as letters of their own, has about 5.
 _SPACELESS = (
     (re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 4),
     (re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"), 10),
@@ -96,7 +97,7 @@ def text_notices(
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
         *misaligned(sources, systems, references, first),
-        # References tell it otherwise, and reading a list of words takes as long as many a score.
+        # References show this as well, and reading the list of words takes longer than many scores.
         *(swapped(sources, systems) if references is None else []),
         *repetition_notices(systems),
         *form_notices(sources, {**systems, **corrected}),
@@ -219,9 +220,9 @@ def alignment_notices(
     """Return a notice for each system or annotator whose lines belong to other sources; see `text_notices`.
 
     A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
-    sources one and two lines before and after it. If three or more correct one of those (.6 or more), the
-    output has lost or gained a line. If more than 30 % correct none of them and share hardly any words with
-    their source (below .3), they may belong to another file or be in another order. A sentence that is
+    sources one and two lines before and after it. If three or more hypotheses correct one of those sources
+    (.6 or more), the output has lost or gained a line. If more than 30 % do not, and share hardly any words
+    with their source (below .3), they may belong to another file or be in another order. A sentence that is
     rewritten shares few words with any source.
 
     Example:
@@ -233,26 +234,26 @@ def alignment_notices(
     notices = []
     words = [words_of(source) for source in sources]
     for name, corrections in texts.items():
-        nearby, apart = [], 0
+        nearby, unrelated = [], 0
         for place, (source, text) in enumerate(zip(sources, corrections, strict=True)):
             if text is None or text == source or len(words[place]) < 3 or not text.strip():
                 continue
-            found = words_of(text)
-            shared = shared_words(found, words[place])
+            text_words = words_of(text)
+            shared = shared_words(text_words, words[place])
             around = [*words[max(place - 2, 0) : place], *words[place + 1 : place + 3]]
-            if shared >= _FEW:
+            if shared >= _DIFFERENT:
                 continue
-            if any(len(near) > 2 and shared_words(found, near) >= _MANY for near in around):
+            if any(len(near) > 2 and shared_words(text_words, near) >= _RELATED for near in around):
                 nearby.append(place)
             else:
-                apart += shared < _HARDLY
-        if apart > max(_BY_CHANCE, len(nearby), _REWRITTEN * len(sources)):
-            share = f"{apart / len(sources):.0%}".replace("%", " %")
+                unrelated += shared < _UNRELATED
+        if unrelated > max(_MAX_BY_CHANCE, len(nearby), _MAX_REWRITTEN * len(sources)):
+            share = f"{unrelated / len(sources):.0%}".replace("%", " %")
             notices.append(
                 f"{name}: {share} of the {kind} share almost no word with their source: they may belong "
                 "to other sources, be in another order, or not be corrections."
             )
-        elif len(nearby) > _BY_CHANCE:
+        elif len(nearby) > _MAX_BY_CHANCE:
             notices.append(
                 f"{name}: {len(nearby):,} of {len(sources):,} {kind} correct the source of a line "
                 f"nearby, not their own (first in line {first + nearby[0]:,}): a line may be lost or added "
@@ -273,7 +274,7 @@ def repetition_notices(systems: Mapping[str, Texts]) -> list[str]:
     first: dict[tuple[str, ...], str] = {}
     for name, hypotheses in systems.items():
         same = first.setdefault(tuple(hypotheses), name)
-        if same != name and len(hypotheses) > _BY_CHANCE:
+        if same != name and len(hypotheses) > _MAX_BY_CHANCE:
             notices.append(f"{name}: all outputs are equal to those of {same}.")
     return notices
 
@@ -391,7 +392,7 @@ def style_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> 
             f"{name}: {count:,} of {len(sources):,} sentences {mark}, unlike their sources; metrics count "
             "this as an edit of each: write all texts alike."
             for mark, count in marks.items()
-            if count > max(_BY_CHANCE, len(sources) / 2)
+            if count > max(_MAX_BY_CHANCE, len(sources) / 2)
         ]
     return notices
 

@@ -355,9 +355,9 @@ def _check_square(texts: Sequence[Sequence[str]], sources: Texts) -> None:
         for place, text in enumerate(row):
             if text != texts[place][number]:
                 symmetric = False
-                found = words_of(text)
-                by_row += shared_words(found, words[number])
-                by_column += shared_words(found, words[place])
+                text_words = words_of(text)
+                by_row += shared_words(text_words, words[number])
+                by_column += shared_words(text_words, words[place])
     if not symmetric and by_row <= by_column:
         likely = (
             "it seems that each row is an annotator's"

@@ -51,12 +51,13 @@ from learnedgec.types import Floats
 
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
-# The least log-probability of a word's capitals, lest a rare name outweighs the rest, and of a text's, lest a
-# long text in another style is worse than one that is no correction at all.
-_LEAST_OF_WORD, _LEAST_OF_TEXT = -4.0, -40.0
+# The lower bound of the log-probability of a word's capitals, so that a rare name does not outweigh the rest.
+_LEAST_OF_WORD = -4.0
+# The lower bound for a text, so that a long text in another style is not worse than an unrelated text.
+_LEAST_OF_TEXT = -40.0
 
-# The number of inputs of one kind whose values stay in memory, unless more are asked for at once.
-_MOST_REMEMBERED = 100_000
+# The number of inputs of one kind whose values stay in memory, unless one call has more.
+_MAX_REMEMBERED = 100_000
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
@@ -453,7 +454,7 @@ class Evaluator:
         heads = {name: h for name, h in self.model.head_configs.items() if h.input == kind}
         precision = evaluator_precision(runtime)
         memory = self._memory.setdefault((kind, precision), {})
-        if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
+        if len(memory) + sum(item not in memory for item in set(items)) > _MAX_REMEMBERED:
             memory = self._memory[kind, precision] = {}
         depends_on = ["evaluator", self.digest, kind, precision, *heads, __version__]
 

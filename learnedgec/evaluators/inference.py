@@ -28,7 +28,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats, Texts
 
-# A batch of so many tokens keeps a processor busy.
+# A batch with this many tokens keeps a processor busy.
 _ENOUGH_TOKENS = 512
 
 # The columns of a tokenised input with one number for each token; padding is 0.

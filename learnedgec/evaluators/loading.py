@@ -279,8 +279,8 @@ def load_pretrained(
                 hint="allow_pickle=True)",
                 flag="--allow-pickle)",
             ) from None
-    # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
-    # nowhere but in training.
+    # Weights that a checkpoint lacks are random. Only the pooler of a bare encoder may be random, because
+    # only training reads it.
     missing = sorted(
         key
         for key in set(loading["missing_keys"]) - adapted.keys()
@@ -331,7 +331,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 class Uninitialised(TorchFunctionMode):
-    """Within this context new weights are no random numbers, since a model's stored ones replace them.
+    """A context that skips the random initialisation of new weights, which stored weights replace.
 
     Example:
         >>> before = torch.get_rng_state()
@@ -346,8 +346,8 @@ class Uninitialised(TorchFunctionMode):
     ) -> Any:
         if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):
             tensor = next(iter((*args, *(kwargs or {}).values())))
-            # Loops that draw until all numbers are within bounds use the methods of tensors, and end with
-            # zeros. After functions of `torch.nn.init` memory stays untouched, which takes no time.
+            # Some loops call a tensor's methods until its numbers are within bounds, so these methods set
+            # zeros. The functions of `torch.nn.init` leave memory as it is, which takes no time.
             return tensor if isinstance(function, FunctionType) else tensor.detach().zero_()
         return function(*args, **(kwargs or {}))
 

@@ -25,11 +25,11 @@ from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-# The share of gold edits that may differ from the annotator's own without a notice, as they do where another
-# version of the pipeline made them.
-_FEW_FOREIGN = 0.05
-# The number of sentences whose gold edits are compared with the annotator's own, or fewer.
-_ENOUGH = 300
+# Up to this share of gold edits may differ from the annotator's own without a notice, because another version
+# of the pipeline may have made them.
+_MAX_FOREIGN = 0.05
+# At most this many sentences are searched for gold edits that differ from the annotator's own.
+_MAX_SEARCHED = 300
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class Errant(TypedOverlap):
 
     def _about_gold(self, sources: Texts, references: References, runtime: Runtime) -> list[str]:
         """Return how many gold edits differ from the annotator's own edits of the same texts, if many do."""
-        # A sample tells this, since parsing all references may take half as long as scoring.
-        chosen = range(0, len(sources), len(sources) // _ENOUGH + 1)
+        # A sample is enough; parsing all references may take half as long as scoring.
+        chosen = range(0, len(sources), len(sources) // _MAX_SEARCHED + 1)
         rows = [
             (sources[number], reference)
             for number in chosen
@@ -143,7 +143,7 @@ class Errant(TypedOverlap):
                 count[0] += not same
                 count[1] += 1
         differing, total = map(sum, zip(*counts.values(), strict=True)) if counts else (0, 0)
-        if differing <= _FEW_FOREIGN * total:
+        if differing <= _MAX_FOREIGN * total:
             return []
         number, (foreign, all_edits) = min(counts.items())
         one = f" (of annotator {number}: {foreign:,} of {all_edits:,})" if len(counts) > 1 else ""

@@ -39,8 +39,8 @@ OPEN = -1.0
 
 CHARACTERS = "characters"
 
-# Only these first characters of a text are compared; encoders read fewer.
-_COMPARED = 10_000
+# Only this many characters at the beginning of a text are compared; encoders read fewer.
+_MAX_CHARACTERS = 10_000
 
 
 class GatedMetric(LearnedMetric):
@@ -85,7 +85,7 @@ class GatedMetric(LearnedMetric):
         return {**super().details(statistics), "rejected": rejected}
 
     def describe_processing(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the gate with the encoder that it has, if any; nothing if everything is accepted."""
+        """Return the gate and its encoder, if it has one; empty if the gate accepts everything."""
         similarity, usual = self.gate(runtime)
         threshold = usual if self.threshold is None else self.threshold
         if threshold < 0:
@@ -235,7 +235,7 @@ class Some(GatedMetric):
 # The threshold of the paper, for the cosine of an encoder.
 _PAPER_THRESHOLD = 0.9
 
-# As a raw output: the sigmoid of it is 0 to four digits.
+# The largest raw output of a rejected hypothesis; to four digits, its sigmoid is 0.
 _LOWEST_QUALITY = -10.0
 
 
@@ -473,6 +473,6 @@ def _trigram_counts(sources: Texts, hypotheses: Texts) -> Floats:
 
 def _trigrams(text: str) -> Counter[str]:
     """Count the trigrams of characters in a text."""
-    words = text[:_COMPARED].casefold().split()
+    words = text[:_MAX_CHARACTERS].casefold().split()
     padded = f" {' '.join(words)} "
     return Counter(map("".join, zip(padded, padded[1:], padded[2:], strict=False)))

@@ -293,12 +293,12 @@ class Gleu(ResampledMetric):
         counts = statistics["references"]
         most = int(counts.max())
         iterations = 1 if most == 1 else self.iterations
-        # The length and each order come first, so that what is added lies side by side: (1+n, …, B).
+        # The length and the orders are the first axis, so that numbers to add are neighbours: (1+n, …, B).
         both = resampled_totals(np.stack([denominators, numerators[:, 0]], axis=1), samples)
         lengths, first = both.transpose(1, 2, 0).astype(np.float64)
         totals = np.repeat(first[:, None], iterations, axis=1)
-        # The totals with the first reference everywhere, plus the differences of other picks as a product of
-        # matrices. Integers below 2^24 are exact in float32, which takes half as long.
+        # To the totals with the first reference of every sentence, a product of matrices adds the differences
+        # that other picks make. Integers below 2^24 are exact in float32, which takes half as long.
         largest = samples.shape[1] * int(np.abs(numerators - numerators[:, :1]).max(initial=0))
         dtype: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
         for count in range(2, most + 1):

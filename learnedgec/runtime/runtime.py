@@ -81,7 +81,7 @@ class Runtime:
         return self.jobs or os.cpu_count() or 1
 
     def bound(self) -> Runtime:
-        """Return a runtime that remembers what it opens, so that one name stays one model until the end."""
+        """Return a runtime that remembers what it opens, so that a name always denotes the same model."""
         return self if self.opened is not None else dataclasses.replace(self, opened={})
 
     def open(self, find: Callable[..., _Opened], *name: Any) -> _Opened:

@@ -283,8 +283,7 @@ class EvaluatorModule(lightning.LightningModule):
                 losses[f"dev/{name}/loss"] = loss.compute().nan_to_num()
             measure.reset()
             loss.reset()
-        # The number already covers all processes; loggers require a mean, which leaves equal numbers as they
-        # are.
+        # The values are the same in all processes, so the mean that loggers require does not change them.
         self.log_dict(values | losses, sync_dist=True)
         weights = [head.weight for head in self.head_options.values()]
         total = sum(weight * loss for weight, loss in zip(weights, losses.values(), strict=True))

@@ -27,8 +27,8 @@ from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import with_parameters
 
-# The number of decimals of tuned weights, and of significant digits of tuned numbers, which is more than any
-# benchmark can distinguish.
+# The number of decimals of tuned weights, and of significant digits of tuned numbers. No benchmark can
+# distinguish more.
 _DIGITS = 4
 
 
@@ -54,8 +54,8 @@ class Simplex:
         """Return the weights, with four decimals that sum to 1, from K − 1 uniform coordinates."""
         weights, rest = [], 1.0
         for k in range(self.size - 1):
-            drawn = trial.suggest_float(f"{name}.{k}", 0.0, 1.0)
-            part = 1 - (1 - drawn) ** (1 / (self.size - 1 - k))
+            coordinate = trial.suggest_float(f"{name}.{k}", 0.0, 1.0)
+            part = 1 - (1 - coordinate) ** (1 / (self.size - 1 - k))
             weights.append(rest * part)
             rest *= 1 - part
         return self.rounded([*weights, rest])

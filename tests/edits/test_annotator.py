@@ -154,7 +154,7 @@ def test_a_bound_runtime_extracts_the_edits_of_a_pair_once(monkeypatch: pytest.M
     assert untyped == extract_edits([first, second], NAME, types=False)
     assert typed[0][1] == Edit(1, 2, "goes", "R:VERB:SVA")
     assert extracted == [first, second] * 2
-    monkeypatch.setattr(annotator, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(annotator, "_MAX_REMEMBERED", 2)
     extract_edits([("I go .", "I went .")], NAME, runtime=runtime)
     extract_edits([first], NAME, runtime=runtime)
     assert extracted == [first, second] * 2 + [("I go .", "I went ."), first]

@@ -117,7 +117,7 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
     expected = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=runtime)["fluency"]
     evaluator = Evaluator(loaded.model, loaded.tokenizer)
     evaluator.predict(SOURCES[:1], HYPOTHESES[:1], ["fluency"], runtime=runtime)
-    monkeypatch.setattr(evaluator_module, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(evaluator_module, "_MAX_REMEMBERED", 2)
     run = inference.run_distinct
     with ThreadPoolExecutor(1) as pool:
 

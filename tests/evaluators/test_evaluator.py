@@ -235,7 +235,7 @@ def test_no_input_is_encoded_twice(
     # Another precision is another value; and what is remembered has a limit.
     evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=Runtime(dtype="bfloat16"))
     assert encoded[4:] == HYPOTHESES
-    monkeypatch.setattr(evaluator_module, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(evaluator_module, "_MAX_REMEMBERED", 3)
     evaluator.predict(["a", "b"], ["c", "d"], ["fluency"])
     assert encoded[6:] == ["c", "d"]
     evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])

@@ -329,7 +329,7 @@ class MeaningPairs(PairSource):
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs, each from a draw of its own."""
-        rows = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
+        rows = [pair for source in self.pairs for pair in source.load(folder.parent, runtime)[0]]
         texts = [" ".join(filter(None, (row.source, row.better, row.correct))) for row in rows]
         words = (word for name in self.words for sentence in load_words(name) for word in sentence)
         changes = Changes(words, (text.split() for text in texts), self.kinds or CHANGES)

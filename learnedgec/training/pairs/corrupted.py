@@ -57,22 +57,27 @@ from learnedgec.training.pairs.mistakes import (
 KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, "mixed": 0.1}
 # The number of edits by which the sides differ -> its share; most pairs differ by one.
 _COUNTS = {1: 0.6, 2: 0.28, 3: 0.12}
-# The share of pairs whose sides have a wrong edit in common, and of those whose better side has all gold
-# edits.
-_SHARED, _COMPLETE = 0.2, 0.35
+# The share of pairs whose sides have a wrong edit in common.
+_SHARED = 0.2
+# The share of pairs whose better side has all gold edits.
+_COMPLETE = 0.35
 # The number of variants of a case from which pairs are made.
 _VARIANTS = 2
-# The number of materials to try for a pair, and of candidates to try for a wrong edit.
-_MATERIALS, _TRIES = 100, 12
+# The number of sentences to try for a pair.
+_SENTENCE_TRIES = 100
+# The number of candidates to try for a wrong edit.
+_EDIT_TRIES = 12
 # Weight of each origin of wrong edits in the draw of the origin that is tried first.
 _ORIGINS = {"system": 20.0, "misapplied": 1.5, "reversed": 1.5, "confused": 0.5, "listed": 3.0}
-# The smallest and the largest number of words of a clean sentence, and the largest number of its errors.
-_WORDS, _MOST_ERRORS = (6, 45), 6
+# A clean sentence has this many words.
+_MIN_WORDS, _MAX_WORDS = 6, 45
+# At most this many errors are inserted into a clean sentence.
+_MAX_ERRORS = 6
 # The smallest loss (in nats) by an error in a clean sentence.
-_ERROR = 0.7
-# The smallest and the largest loss (in nats) by a wrong edit: enough to be wrong, not enough to be nonsense.
-# Above the smallest loss, the share of edits that are taken falls by _DECAY with each nat.
-_LEAST, _MOST, _DECAY = 1.5, 12.0, 0.3
+_MIN_ERROR_LOSS = 0.7
+# The loss (in nats) by a wrong edit is large enough to be wrong and too small to be nonsense. Above the
+# minimum, the share of edits that are taken falls by _DECAY with each nat.
+_MIN_LOSS, _MAX_LOSS, _DECAY = 1.5, 12.0, 0.3
 
 
 class Change(NamedTuple):
@@ -178,7 +183,7 @@ class CorruptedPairs(PairSource):
         for number in range(self.number):
             generator = random.Random(f"{self.seed} {number}")
             kind = _draw(self.kinds or KINDS, generator)
-            for _ in range(_MATERIALS):
+            for _ in range(_SENTENCE_TRIES):
                 if not (made := maker.pair(kind, generator)):
                     continue
                 pair, sides = made
@@ -345,17 +350,17 @@ class _Maker:
             return None
         name, tokens = generator.choice(self.clean)
         expected = generator.choice(self.rates) * len(tokens)
-        count = min(int(expected) + (generator.random() < expected % 1), _MOST_ERRORS)
-        candidates = _some(list(self.errors.candidates(tokens)), _TRIES * count, generator)
+        count = min(int(expected) + (generator.random() < expected % 1), _MAX_ERRORS)
+        candidates = _some(list(self.errors.candidates(tokens)), _EDIT_TRIES * count, generator)
         if self.inventory:
             # Mix both kinds of candidates, so that those of real corrections are not drawn first.
-            candidates = candidates[: _TRIES * count // 4]
-            candidates += self.inventory.draw(tokens, generator, _TRIES * count)
+            candidates = candidates[: _EDIT_TRIES * count // 4]
+            candidates += self.inventory.draw(tokens, generator, _EDIT_TRIES * count)
             generator.shuffle(candidates)
         errors: list[Edit] = []
         for edit in candidates:
             apart = not any(touch(edit, other) for other in errors)
-            if len(errors) < count and apart and self.ngrams.loss(tokens, edit) > _ERROR:
+            if len(errors) < count and apart and self.ngrams.loss(tokens, edit) > _MIN_ERROR_LOSS:
                 errors.append(edit)
         source, gold = undone(tokens, errors)
         text = " ".join(tokens)
@@ -401,7 +406,7 @@ class _Maker:
             "misapplied": lambda: self.forward.candidates(tokens),
             "reversed": lambda: self.backward.candidates(tokens),
             "confused": lambda: (*self.forward.swaps(tokens), *self.backward.swaps(tokens)),
-            "listed": lambda: inventory.draw(tokens, generator, _TRIES) if inventory else (),
+            "listed": lambda: inventory.draw(tokens, generator, _EDIT_TRIES) if inventory else (),
         }
         for origin in sorted(
             _ORIGINS, key=lambda name: -(generator.random() ** (1 / _ORIGINS[name]))
@@ -453,13 +458,13 @@ class _Maker:
 
         A system's edit that no reference has only needs to make the text less natural.
         """
-        for change in _some(changes, _TRIES, generator):
+        for change in _some(changes, _EDIT_TRIES, generator):
             loss = self.ngrams.loss(tokens, change.edit, instead)
-            wrong = _LEAST < loss < _MOST
+            wrong = _MIN_LOSS < loss < _MAX_LOSS
             if change.origin == "system":
                 wrong = loss > 0
             elif wrong:
-                wrong = generator.random() < math.exp(_DECAY * (_LEAST - loss))
+                wrong = generator.random() < math.exp(_DECAY * (_MIN_LOSS - loss))
             if wrong:
                 return change
         return None
@@ -473,7 +478,7 @@ def _some(rows: list[T], number: int, generator: random.Random) -> list[T]:
 def _looks_clean(tokens: Sequence[str]) -> bool:
     """Return whether a text begins and ends like a sentence, has a medium length and contains no address."""
     return (
-        _WORDS[0] <= len(tokens) <= _WORDS[1]
+        _MIN_WORDS <= len(tokens) <= _MAX_WORDS
         and tokens[0][0].isupper()
         and tokens[-1] in (".", "?", "!")
         and all(len(token) < 25 and "@" not in token and "/" not in token for token in tokens)

@@ -383,7 +383,7 @@ class DistilledPairs(PairSource):
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; scores that an interrupted run computed are read from the folder."""
         # The parent folder holds the pairs, so that other sources that use the same pairs find them.
-        pairs = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
+        pairs = [pair for source in self.pairs for pair in source.load(folder.parent, runtime)[0]]
         references = pooled_references(self.references or [])
         if references:
             pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
