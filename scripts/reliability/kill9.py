@@ -86,7 +86,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.corrections import ImpactPairs
 from learnedgec.training.pairs import corrections
 corrections._BLOCK = 8
-ImpactPairs(corrections=["sample"], encoder=sys.argv[1], edits="m2").made(Path("pairs"), Runtime())
+ImpactPairs(corrections=["sample"], encoder=sys.argv[1], edits="m2").load(Path("pairs"), Runtime())
 """
 
 TRAIN = """
