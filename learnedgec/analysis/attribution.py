@@ -108,9 +108,9 @@ def attribute_edits(
         >>> attribution.shapley.tolist(), attribution.score - attribution.source_score
         ([0.0, 1.0], 1.0)
     """
-    if exact_up_to < 0 or exact_up_to > _MOST_EXACT:
+    if exact_up_to < 0 or exact_up_to > _MAX_EXACT:
         raise InputError(
-            f"exact_up_to is {exact_up_to}; give a number from 0 to {_MOST_EXACT}: E edits have 2^E sets."
+            f"exact_up_to is {exact_up_to}; give a number from 0 to {_MAX_EXACT}: E edits have 2^E sets."
         )
     bound = bind_one(metric, runtime)
     bound.metric.check_alone()
@@ -141,7 +141,7 @@ def attribute_edits(
     return [game.attribution(np.array(list(islice(scores, len(game.texts))))) for game in games]
 
 
-_MOST_EXACT, _ORDERS = 16, 64
+_MAX_EXACT, _ORDERS = 16, 64
 
 
 class _Game:

@@ -28,9 +28,9 @@ from learnedgec.stats.significance import (
     too_few_sentences,
 )
 
-# The share of the sentences edited by a system and by annotators in which they make a common edit by
-# chance. It is at most 2.5 % with the gold edits of the sentence before, for the systems of SEEDA and of the
-# sample; with their own gold edits, it is at least 52 %.
+# If a system and annotators have a common edit in at most this share of the sentences that both edit, the
+# gold edits may belong to other sentences. For the systems of SEEDA and of the sample, the share is at least
+# 52 %, and at most 2.5 % with the gold edits of the sentence before.
 _BY_CHANCE = 0.1
 
 

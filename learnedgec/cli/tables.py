@@ -14,7 +14,7 @@ import yaml
 from learnedgec.data.tables import Row, align, cell, columns_of, display_width
 from learnedgec.metrics.scores import is_sentinel, short_labels
 
-# What no line break divides: a word, an interval or a p-value.
+# A line does not break within a word, an interval or a p-value.
 _WORD = re.compile(r"(?:\[[^]]*\]|\bp [<≤=] |\S)+")
 
 

@@ -42,8 +42,8 @@ Step: TypeAlias = tuple[str, int, int, int, int]
 """An operation (`M`, `S`, `D`, `I` or `Tk`) with its span of tokens in the source and in the target."""
 
 # The time to join neighbouring changes grows with the square of their number, and faster with the number of
-# substitutions. These numbers take seconds.
-_MOST_CHANGES, _MOST_SUBSTITUTIONS = 600, 100
+# substitutions. With these numbers, it is seconds.
+_MAX_CHANGES, _MAX_SUBSTITUTIONS = 600, 100
 
 
 def alignment_tables(
@@ -126,7 +126,7 @@ def break_long_runs(steps: Sequence[Step]) -> Iterator[Step]:
         kind, start, _, left, _ = step
         if kind[0] in "MT":
             changes = substitutions = 0
-        elif changes == _MOST_CHANGES or substitutions == _MOST_SUBSTITUTIONS:
+        elif changes == _MAX_CHANGES or substitutions == _MAX_SUBSTITUTIONS:
             yield "M", start, start, left, left
             changes = substitutions = 0
         changes += kind[0] not in "MT"
@@ -142,7 +142,7 @@ def _first_places(words: Sequence[str]) -> dict[str, int]:
 def _reordered(
     costs: Sequence[array[float]], low: Sequence[str], other: Sequence[str], i: int, j: int
 ) -> int:
-    """Return the smallest k for which the k+1 words up to i and j are the same in another order, or 0.
+    """Return the smallest k such that the k+1 words up to i and up to j are the same in another order, or 0.
 
     The search ends at a pair of words whose alignment costs nothing.
     """
@@ -160,7 +160,7 @@ def _reordered(
     return 0
 
 
-# The pipeline of most published scores, and the one that is part of learnedgec.
+# USUAL is the pipeline of most published scores, and RELEASED is part of learnedgec.
 USUAL, RELEASED = "en_core_web_sm", "en-ewt-sm"
 
 # The number of sentences parsed together: enough to keep matrices busy, few enough to keep processes busy.

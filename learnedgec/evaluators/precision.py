@@ -114,10 +114,11 @@ _PAIRS = torch.stack([NORMAL_FLOAT.repeat_interleave(16), NORMAL_FLOAT.repeat(16
 _BYTES = torch.arange(2**16).to(torch.uint16).view(torch.uint8)
 _FOURS = _PAIRS[_BYTES.int()].view(-1, 4).view(torch.complex128).flatten()
 _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)
-# The share for matrices that were rounded before they were trained. They are known by the error of the best
-# scales, relative to the weights: 0.02 to 0.05 after training, 0.09 where a matrix was never rounded, and
-# 0.0003 where its rounded numbers were stored in 16 bits since.
-_MOVED, _SAME, _NEAR = (0.8,), 0.001, 0.06
+# Matrices that were trained after rounding have a scale of this share. The error of the best scales, relative
+# to the weights, shows which these are: it is 0.02 to 0.05 for them, 0.09 for a matrix that was never rounded,
+# and 0.0003 for rounded numbers that were only stored in 16 bits.
+_TRAINED_SHARES = (0.8,)
+_MIN_TRAINED_ERROR, _MAX_TRAINED_ERROR = 0.001, 0.06
 _CODES, _SCALES = ".codes", ".scales"
 
 
@@ -210,8 +211,9 @@ def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a matrix's codes, two per byte, and its scales."""
     groups = matrix.reshape(-1, GROUP)
     codes, scales, error = _rounded(groups, _SHARES)
-    if _SAME * groups.norm() < error < _NEAR * groups.norm():
-        codes, scales, _ = _rounded(groups, _MOVED)
+    norm = groups.norm()
+    if _MIN_TRAINED_ERROR * norm < error < _MAX_TRAINED_ERROR * norm:
+        codes, scales, _ = _rounded(groups, _TRAINED_SHARES)
     rows = codes.reshape(len(matrix), -1)
     return rows[:, 0::2] * 16 + rows[:, 1::2], scales.half().reshape(len(matrix), -1)
 

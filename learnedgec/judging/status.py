@@ -31,8 +31,8 @@ from learnedgec.types import Floats
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.
 _QUANTILES = 1.960 + 0.842
-# A rater is compared with chance after so many answers, at this quantile of the standard normal distribution.
-_ENOUGH, CHANCE = 20, 1.645
+# A rater with at least _MIN_ANSWERS answers whose z is below this quantile (95 %) may answer at random.
+_MIN_ANSWERS, CHANCE = 20, 1.645
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def _rater(study: Study, name: str, judgements: Sequence[Judgement], values: _Va
         else None,
         "consistent": fmean(repeated) if repeated else None,
         "above_chance": z,
-        "random": None if z is None or len(answered) < _ENOUGH else z < CHANCE,
+        "random": None if z is None or len(answered) < _MIN_ANSWERS else z < CHANCE,
     }
 
 

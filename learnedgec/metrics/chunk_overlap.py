@@ -143,7 +143,7 @@ def classify(assumption: str, chunk: Chunk) -> list[str]:
 _Overlap = TypeVar("_Overlap", bound="ChunkOverlap")
 
 # Longer chunks count as this length, because weights are at their bounds long before.
-_LONGEST = 63
+_MAX_LENGTH = 63
 
 # (level, assumption) -> (α, least, most) of the weights of tp, fp and fn.
 _LENGTH_WEIGHTS = {
@@ -275,7 +275,7 @@ class ChunkOverlap(ChoosingMetric):
             InputError: a reference has no edits.
         """
         references = References(tuple(map(_with_text, references)))
-        shape = (len(sources), references.most, len(CLASSES), _LONGEST + 1)
+        shape = (len(sources), references.most, len(CLASSES), _MAX_LENGTH + 1)
         lengths = np.zeros(shape, dtype=np.uint16)
         gold = np.zeros((2, len(sources)), dtype=np.int64)
         records: list[dict[str, Any]] = []
@@ -287,7 +287,7 @@ class ChunkOverlap(ChoosingMetric):
             for chunk in shared_chunks(tokens, targets):
                 kinds, (length, *others) = classify(self.assumption, chunk), chunk.lengths
                 for column, kind in enumerate(kinds):
-                    lengths[number, column, CLASSES.index(kind), min(length, _LONGEST)] += 1
+                    lengths[number, column, CLASSES.index(kind), min(length, _MAX_LENGTH)] += 1
                 changed = [
                     other for other, edited in zip(others, chunk.changed[1:], strict=True) if edited
                 ]
@@ -377,7 +377,7 @@ class ChunkOverlap(ChoosingMetric):
         """
         level = "corpus" if self.weights == "released" else self.level
         tp, fp, fn = _LENGTH_WEIGHTS[level, self.assumption]
-        excess = np.arange(_LONGEST + 1) - self._mean_lengths(statistics, samples)[:, None]
+        excess = np.arange(_MAX_LENGTH + 1) - self._mean_lengths(statistics, samples)[:, None]
         weights = [
             np.clip(alpha * expit(sign * excess - math.log(alpha - 1)), least, most)
             for sign, (alpha, least, most) in ((1, tp), (-1, fp), (-1, fp), (1, fn))
@@ -433,7 +433,7 @@ class ChunkOverlap(ChoosingMetric):
                 }
                 if self._by_length:
                     length = max(chunk["end"] - chunk["start"], len(chunk["correction"].split()))
-                    row["weight"] = float(weights[CLASSES.index(kind), min(length, _LONGEST)])
+                    row["weight"] = float(weights[CLASSES.index(kind), min(length, _MAX_LENGTH)])
                 elif self.weights == "similarity":
                     row["weight"] = chunk["weights"][choice]
                 rows.append({**row, "counts": kind, "references": "||".join(chunk["references"])})

@@ -102,7 +102,7 @@ _TOOLS = {"m2scorer": "m2", "maxmatch": "m2", "errant_compare": "errant"}
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
 
-_LARGEST = 1 << 64
+_INTEGER_LIMIT = 1 << 64
 
 _IN_WORDS = {
     float: "a finite number",
@@ -337,7 +337,7 @@ def _fitted(value: Any, hint: Any) -> Any:
             return value
     elif isinstance(value, int | float):
         whole = hint is int and isinstance(value, int)
-        if -_LARGEST < value < _LARGEST and (whole or hint is float):
+        if -_INTEGER_LIMIT < value < _INTEGER_LIMIT and (whole or hint is float):
             return hint(value)
     elif isinstance(value, kind or hint) and not (hint is str and _UNPRINTABLE.search(value)):
         return value
@@ -356,8 +356,8 @@ def _expected(hint: Any) -> str:
     return _IN_WORDS.get(hint, str(hint))
 
 
-# The longest name, in characters.
-LONGEST = 10_000
+# The maximum length of a name, in characters.
+MAX_NAME_LENGTH = 10_000
 
 
 _NAME = re.compile(
@@ -365,7 +365,7 @@ _NAME = re.compile(
     rf"(?:\[({EVALUATOR.pattern})\])?\s*(\(.*\))?\s*",
     re.DOTALL,
 )
-# What decides where a parameter ends: whole quoted texts, which are skipped, and single signs.
+# The signs that may end a parameter, and quoted texts, whose signs do not count.
 _SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 
@@ -381,9 +381,9 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
         >>> split_name("impara[mine](threshold=0.9)")
         ('impara', 'mine', {'threshold': 0.9})
     """
-    if len(name) > LONGEST:
+    if len(name) > MAX_NAME_LENGTH:
         raise BadNameError(
-            f"the name {shown(name)} has {len(name)} characters; at most {LONGEST} were expected."
+            f"the name {shown(name)} has {len(name)} characters; at most {MAX_NAME_LENGTH} were expected."
         )
     match = _NAME.fullmatch(name)
     if match is None and name.count("(") > name.count(")"):

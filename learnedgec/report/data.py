@@ -43,7 +43,8 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, bind_one, shared_statistics
 from learnedgec.types import Floats
 
-_MOST = 50
+# The number of misjudged outputs that a report lists.
+_MAX_MISJUDGED = 50
 
 
 def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -75,26 +76,27 @@ def describe_misjudged(scores: Floats, benchmark: Benchmark, human: str) -> dict
 def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]]:
     """Return pairs of outputs that a metric and people order differently, one per sentence, clearest first.
 
-    The clearness of a pair is the product of two numbers: the difference between the numbers of judges who
-    preferred one and the other, and the metric's difference, in percentiles of all its sentence scores.
+    How clear a pair is, is the product of the judges' majority (those who preferred one output less those who
+    preferred the other) and the metric's difference, in percentiles of all its sentence scores.
 
     Args:
         scores: float64 (S, N), in the order of the benchmark's systems.
         benchmark: a benchmark with rankings.
     """
     comparisons = benchmark.comparisons()
+    # (sentence, first system, second system) -> votes for the first, ties, votes for the second
     votes: dict[tuple[int, int, int], list[int]] = {}
     columns = (comparisons.sentence, comparisons.first, comparisons.second, comparisons.outcome)
     for sentence, first, second, outcome in np.stack(columns, axis=1).tolist():
         a, b, winner = (first, second, outcome) if first < second else (second, first, -outcome)
         count = votes.setdefault((sentence, a, b), [0, 0, 0])
-        count[1 - winner] += 1  # for a, tied, for b
+        count[1 - winner] += 1
     rank = _percentiles(scores)
     # A sentence with several pairs is listed with its clearest pair and their number.
     clearest: dict[int, dict[str, Any]] = {}
     for (sentence, a, b), (for_a, tied, for_b) in votes.items():
         net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]
-        if not net * gap < 0:  # a score may also be NaN
+        if not net * gap < 0:  # not >=, because a score may be NaN
             continue
         listed = clearest.setdefault(sentence, {"weight": 0.0, "pairs": 0})
         listed["pairs"] += 1
@@ -135,7 +137,7 @@ def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
 def _clearest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries with the largest weights, without the weights."""
     entries.sort(key=lambda entry: -entry["weight"])
-    return [{k: v for k, v in entry.items() if k != "weight"} for entry in entries[:_MOST]]
+    return [{k: v for k, v in entry.items() if k != "weight"} for entry in entries[:_MAX_MISJUDGED]]
 
 
 def _percentiles(values: Floats) -> Floats:

@@ -113,7 +113,7 @@ def _digest(text: str) -> str:
 # The size of a chart. The margin on the left holds 9.857e-05, also in the larger letters of a phone.
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 420, 200, 96, 22
 
-_WORST, _BINS = 20, 8
+_MAX_ERRORS, _BINS = 20, 8
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -197,7 +197,7 @@ def _head(name: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _worst(rows: Sequence[Mapping[str, Any]], errors: Floats) -> list[Mapping[str, Any]]:
     """Return the rows with the largest errors."""
-    return [rows[place] for place in np.argsort(-errors, kind="stable")[:_WORST]]
+    return [rows[place] for place in np.argsort(-errors, kind="stable")[:_MAX_ERRORS]]
 
 
 def _binned(by: Floats, values: Floats) -> list[tuple[float, float]]:

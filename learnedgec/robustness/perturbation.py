@@ -5,8 +5,8 @@ correction touches, and the words next to them, stay as they are. Of the other w
 that can usually be changed without an error: nouns, adjectives and adverbs are substituted by words of the
 same tag (`an` stays before a vowel), and modifiers (adjectives before a noun, adverbs of degree and manner
 before an adjective or a verb) are inserted and deleted. New words come from the corpus itself: words of the
-same tag, or between the same two tags, drawn by frequency. No human checks the variants, of which some are
-odd and a few ungrammatical.
+same tag, or between the same two tags, drawn by frequency. No human checks the variants; some are odd, and a
+few are ungrammatical.
 
 With `procedure='zhang2023'`, sentences are changed as in RobustGEC's paper. A random word outside errors is
 replaced by the word that a masked language model finds most probable in the correction, or deleted, or a
@@ -307,8 +307,8 @@ def _changeable(site: Site) -> bool:
         return tag in _NOUNS or (tag in _VERBS | {"JJ"} and word.lower() not in _AUXILIARIES)
     before, following = site.tags[site.position - 1], (*site.tags, "")[site.position + 1]
     if site.action == "delete":
-        then = (*site.tokens, "")[site.position + 1]
-        fits = _article_fits(site.tokens[site.position - 1], then)
+        next_word = (*site.tokens, "")[site.position + 1]
+        fits = _article_fits(site.tokens[site.position - 1], next_word)
         return modifies(word, tag, following) and before not in _ADVERBS and fits
     return tag in SUBSTITUTED and is_free(word, tag)
 

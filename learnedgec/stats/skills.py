@@ -35,8 +35,8 @@ from learnedgec.types import Floats, Indices
 # -- TrueSkill --------------------------------------------------------------------------------------
 
 
-# The parameters of Goto et al. (2025): the standard deviation of a skill, whose mean is 0, before the first
-# game; the standard deviation of a performance around the skill; and the share of draws between equals.
+# The parameters of Goto et al. (2025). _SIGMA is the standard deviation of a skill (mean 0) before the first
+# game, _BETA that of a performance around the skill, and _DRAW the share of draws between equals.
 _SIGMA, _BETA, _DRAW = 0.5, 0.25, 0.25
 
 MODEL = f"mu=0,sigma={_SIGMA},beta={_BETA},tau=0,draw={_DRAW}"
@@ -239,8 +239,8 @@ def _update(
 # -- Bradley and Terry ------------------------------------------------------------------------------
 
 
-# Newton's method ends after this many steps, or when no skill changes by more than this.
-_STEPS, _ENOUGH = 25, 1e-8
+# Newton's method ends after _MAX_STEPS, or when no skill changes by as much as _TOLERANCE.
+_MAX_STEPS, _TOLERANCE = 25, 1e-8
 
 
 def bradley_terry(wins: Floats, *, deviation: float = 1.0) -> tuple[Floats, Floats]:
@@ -270,7 +270,7 @@ def bradley_terry(wins: Floats, *, deviation: float = 1.0) -> tuple[Floats, Floa
     skills: Floats = np.zeros(wins.shape[:-1])
     identity: Floats = np.eye(wins.shape[-1])
     curvature: Floats = identity
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         chance = 1 / (1 + np.exp(skills[..., None, :] - skills[..., :, None]))
         slope = (wins - games * chance).sum(axis=-1) - skills / deviation**2
         information = games * chance * (1 - chance)
@@ -278,7 +278,7 @@ def bradley_terry(wins: Floats, *, deviation: float = 1.0) -> tuple[Floats, Floa
         curvature = total[..., None] * identity - information
         step = np.linalg.solve(curvature, slope[..., None])[..., 0]
         skills = skills + step
-        if np.abs(step).max(initial=0.0) < _ENOUGH:
+        if np.abs(step).max(initial=0.0) < _TOLERANCE:
             break
     return skills, np.asarray(np.linalg.inv(curvature), np.float64)
 

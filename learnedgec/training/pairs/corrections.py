@@ -293,8 +293,8 @@ _OPPOSITES, _NUMBERS = (
 )
 _NEGATED, _NEGATIONS = (frozenset(_LISTS[name].split()) for name in ("negated", "negations"))
 _CONTENT = frozenset(("NOUN", "VERB", "ADJ", "ADV"))
-# The largest number of words to leave out, and of attempts to make a pair.
-_DROPPED, _TRIES = 4, 50
+# The largest number of words to leave out, and the largest number of attempts to make a pair.
+_MAX_DROPPED, _MAX_TRIES = 4, 50
 
 
 @dataclass
@@ -336,7 +336,7 @@ class MeaningPairs(PairSource):
         made: dict[RankedPair, None] = {}
         for number in range(self.number):
             generator = random.Random(f"{self.seed} {number}")
-            for _ in range(_TRIES):
+            for _ in range(_MAX_TRIES):
                 pair = _pair(generator.choice(rows), changes, generator)
                 if pair and pair not in made:
                     made[pair] = None
@@ -435,7 +435,7 @@ class Changes:
                 ):
                     yield Edit(place + 1, place + 1, "not", kind)
             elif kind == "dropped":
-                end = place + generator.randint(1, _DROPPED)
+                end = place + generator.randint(1, _MAX_DROPPED)
                 inner = tokens[place:end]
                 named = any(self._content(other) for other in inner)
                 if named and end < len(tokens) and place and all(map(str.isalnum, inner)):

@@ -22,7 +22,7 @@ from learnedgec.data.m2 import Edit
 Words: TypeAlias = tuple[str, ...]
 
 # The largest number of words on a side of a rule.
-_LONGEST = 3
+_MAX_WORDS = 3
 
 _LISTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 _LIGHT: Mapping[str, str] = _LISTS["light"]
@@ -50,7 +50,7 @@ class Rules:
         for tokens, edit in observed:
             old = lower(tokens[edit.start : edit.end])
             new = lower(edit.correction.split())
-            if max(len(old), len(new)) <= _LONGEST and is_plain(old, new):
+            if max(len(old), len(new)) <= _MAX_WORDS and is_plain(old, new):
                 beside[old, new][_neighbours(tokens, edit.start, edit.end)] += 1
         self.rules: dict[Words, dict[Words, Counter[tuple[str, str]]]] = defaultdict(dict)
         for (old, new), places in beside.items():
@@ -81,7 +81,7 @@ class Rules:
     def candidates(self, tokens: Words) -> Iterator[Edit]:
         """Yield all replacements in a sentence that were observed beside one of their neighbours."""
         for start in range(len(tokens)):
-            for end in range(start, min(start + _LONGEST, len(tokens)) + 1):
+            for end in range(start, min(start + _MAX_WORDS, len(tokens)) + 1):
                 yield from self.at(tokens, start, end)
 
     def swaps(self, tokens: Words) -> Iterator[Edit]:
