@@ -261,7 +261,7 @@ def _notes(result: Sweep) -> Iterator[str]:
         low, high = figures.get(f"{name}_low"), figures.get(f"{name}_high")
         shown = "none" if value is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"
         heads.append(f"{head} {name} {shown}, n = {figures['n']}")
-    yield f"The best trial on the test part, which chose nothing: {'; '.join(heads)}."
+    yield f"The best trial on the test part, which had no part in the choice: {'; '.join(heads)}."
     pruned = sum(trial.state == "pruned" for trial in result.trials)
     trained = sum(len(trial.scores) for trial in result.trials)
     yield (

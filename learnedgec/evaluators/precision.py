@@ -115,7 +115,7 @@ _BYTES = torch.arange(2**16).to(torch.uint16).view(torch.uint8)
 _FOURS = _PAIRS[_BYTES.int()].view(-1, 4).view(torch.complex128).flatten()
 _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)
 # Matrices that were trained after rounding have a scale of this share. The error of the best scales, relative
-# to the weights, shows which these are: it is 0.02 to 0.05 for them, 0.09 for a matrix that was never rounded,
+# to the weights, shows which these are: it is 0.02 to 0.05 for them, 0.09 for matrices never rounded before,
 # and 0.0003 for rounded numbers that were only stored in 16 bits.
 _TRAINED_SHARES = (0.8,)
 _MIN_TRAINED_ERROR, _MAX_TRAINED_ERROR = 0.001, 0.06
