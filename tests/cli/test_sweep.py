@@ -68,7 +68,7 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
     out, _ = sweep(f"{SWEEP} --trials 4 --pruner none --resume --plot figures")
     assert len(rates) == 4 * 3 + 1
     assert re.search(r"^ *4 ", out, re.MULTILINE)
-    assert "which chose nothing: fluency pearson" in " ".join(out.split())
+    assert "which had no part in the choice: fluency pearson" in " ".join(out.split())
     assert {path.name for path in Path("figures").glob("*.pdf")} == {
         "mine.trials.pdf",
         "mine.importance.pdf",
