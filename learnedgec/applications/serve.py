@@ -199,8 +199,8 @@ class _Service:
             for label, metric in self.served.items()
             if request.references or not metric.metric.needs_references
         }
-        asked = request.metrics or usable or self.served
-        by_name = {name: self.find(name) for name in asked}
+        names = request.metrics or usable or self.served
+        by_name = {name: self.find(name) for name in names}
         if len(self.queue) >= self.waiting_requests:
             detail = (
                 f"the service is busy: {len(self.queue)} requests are waiting; try again in 1 s."
@@ -251,7 +251,7 @@ def _bare_names(metric: BoundMetric) -> list[str]:
 
 
 def _first(queue: Iterable[_Waiting], sentences: int) -> list[_Waiting]:
-    """Return the first unscored requests with at most so many sentences together, and always one request."""
+    """Return the first unscored requests, at least one, that together have at most so many sentences."""
     chosen: list[_Waiting] = []
     for waiting in queue:
         if waiting.outcome is None:
@@ -264,7 +264,7 @@ def _first(queue: Iterable[_Waiting], sentences: int) -> list[_Waiting]:
 
 def _score(queue: Sequence[_Waiting]) -> None:
     """Score requests; those with the same metrics are scored together."""
-    alike: dict[Any, list[_Waiting]] = {}
+    groups: dict[Any, list[_Waiting]] = {}
     for waiting in queue:
         rows, metrics = waiting.request.references, waiting.metrics
         systems = {"hypotheses": waiting.request.hypotheses}
@@ -278,9 +278,9 @@ def _score(queue: Sequence[_Waiting]) -> None:
             waiting.outcome = error
         else:
             key = (*(metric.label for metric in metrics), rows is None)
-            alike.setdefault(key, []).append(waiting)
-    for together in alike.values():
-        _score_together(together)
+            groups.setdefault(key, []).append(waiting)
+    for group in groups.values():
+        _score_together(group)
 
 
 def _score_together(queue: Sequence[_Waiting]) -> None:
@@ -291,12 +291,13 @@ def _score_together(queue: Sequence[_Waiting]) -> None:
     try:
         with _recorded(notices):
             joined = _joined([waiting.inputs for waiting in queue])
-            for metric, of in shared_statistics(queue[0].metrics, lambda m: m.compute(joined)):
+            for metric, systems in shared_statistics(queue[0].metrics, lambda m: m.compute(joined)):
                 start = 0
                 for waiting, by_label in zip(queue, scores, strict=True):
                     rows = range(start, start := start + len(waiting.inputs.sources))
                     signature = metric.signature(waiting.inputs.references)
-                    by_label[metric.label] = metric.score_of(of["hypotheses"].take(rows), signature)
+                    statistics = systems["hypotheses"].take(rows)
+                    by_label[metric.label] = metric.score_of(statistics, signature)
     except Exception as caught:
         error = caught
     if len(queue) > 1 and (error or notices):
@@ -309,7 +310,7 @@ def _score_together(queue: Sequence[_Waiting]) -> None:
 
 
 def _joined(inputs: Sequence[Inputs]) -> Inputs:
-    """Join the inputs of several requests, of which all or none have references."""
+    """Join the inputs of several requests; either all or none have references."""
     references = [one.references for one in inputs if one.references is not None]
     return Inputs(
         list(chain.from_iterable(one.sources for one in inputs)),

@@ -48,7 +48,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Be
     """
     sources = benchmark.sources
     references = benchmark.references
-    # Ordered by sentence, each source is parsed once.
+    # In the order of the sentences, so that each source is parsed once.
     pairs = [
         (source, text)
         for source, *texts in zip(sources, *benchmark.systems.values(), strict=True)
@@ -156,22 +156,22 @@ def findings(
         1 if it was matched, and by its weight if it has one; `missed`, gold edits with a list of corrections;
         and `rest`, edits that the metric does not count. `of` (S, N) holds indices into the lists.
     """
-    found = []
+    table = []
     for hypotheses, score in zip(benchmark.systems.values(), scores, strict=True):
         rows: list[list[Row]] = [[] for _ in benchmark.sources]
         for edit in metric.edit_rows(score.statistics):
             rows[edit["sentence"] - 1].append(edit)
         pairs = zip(benchmark.sources, hypotheses, strict=True)
-        found.append([_finding(row, edits[p], types) for row, p in zip(rows, pairs, strict=True)])
-    lists, of = _distinct(found)
+        table.append([_finding(row, edits[p], types) for row, p in zip(rows, pairs, strict=True)])
+    lists, of = _distinct(table)
     return {"lists": lists, "of": of}
 
 
 def _finding(rows: Sequence[Row], edits: Sequence[Edit], types: TypeTable) -> dict[str, Any]:
     """Return the comparison of a hypothesis with one reference, edit by edit.
 
-    A metric may divide the same changes into other edits. So of the edits that ERRANT finds, the rest are
-    those that touch none of the metric's.
+    A metric may divide the same changes into other edits than ERRANT does. So `rest` has only those edits of
+    ERRANT that touch no edit of the metric.
     """
     kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in edits}
 
@@ -231,11 +231,11 @@ def attribute(
     )
     values: list[list[list[list[float]]]] = [[] for _ in outputs]
     source_scores = [0.0] * len(values)
-    for number, made in zip(rows, attributions, strict=True):
-        columns = (made.add_one, made.leave_one_out, made.shapley, made.standard_error)
-        worth = zip(*columns, strict=True)
-        values[number].append([[float(f"{value:.6g}") for value in row] for row in worth])
-        source_scores[number] = made.source_score
+    for number, each in zip(rows, attributions, strict=True):
+        columns = (each.add_one, each.leave_one_out, each.shapley, each.standard_error)
+        cells = zip(*columns, strict=True)
+        values[number].append([[float(f"{value:.6g}") for value in row] for row in cells])
+        source_scores[number] = each.source_score
     return {
         "values": values,
         "source": source_scores,

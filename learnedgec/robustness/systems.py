@@ -15,8 +15,8 @@ A variant is consistent with its original by one of two rules:
 CRS is the share of cases that are robust. P-CRS is the share of consistent variants.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
-(EMNLP 2023). Equal to the official `errant_robustgec` with the same annotator on sentences tokenised alike
-(the official conversion tokenises everything with spaCy first).
+(EMNLP 2023). With the same annotator, results equal those of the official `errant_robustgec` on sentences
+that are tokenised in the same way (the official conversion tokenises everything with spaCy first).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from learnedgec.stats.significance import FEW, quotient
 from learnedgec.types import Array, Floats, Indices
 
 # Fewer sentences have no interval: with five, that of a mean holds .76 instead of .95.
-FEWEST = 6
+MIN_SENTENCES = 6
 
 
 def check_resampling(resamples: int | None, level: float) -> None:
@@ -121,7 +121,7 @@ def interval_over_sentences(
     count = sum(sentences)
     level = widened(level, *sentences) if count <= FEW else level
     low, high = interval(values, level, possible=possible)
-    return (low, high) if count >= FEWEST and low < high else (float("nan"), float("nan"))
+    return (low, high) if count >= MIN_SENTENCES and low < high else (float("nan"), float("nan"))
 
 
 def means_and_intervals(

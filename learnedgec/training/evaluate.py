@@ -26,7 +26,7 @@ from learnedgec.stats.resampling import (
     share_over_groups,
     widened,
 )
-from learnedgec.training.examples import FEWEST_TESTED, Example, Examples
+from learnedgec.training.examples import MIN_TESTED, Example, Examples
 from learnedgec.types import Floats, Indices
 
 Figures = dict[str, float | int | None]
@@ -70,9 +70,9 @@ class HeadTest:
     def doubt(self, values: Floats) -> str | None:
         """Return why the values of the texts say nothing about a head, `None` if they say something."""
         kind = "pairs" if self.ratings is None else "ratings"
-        if self.groups < FEWEST_TESTED:
+        if self.groups < MIN_TESTED:
             sources = f"{self.groups} source{'s' * (self.groups > 1)}"
-            return f"its {kind} come from {sources}, and a test needs {FEWEST_TESTED}"
+            return f"its {kind} come from {sources}, and a test needs {MIN_TESTED}"
         if self.ratings is not None and np.ptp(self.ratings) == 0:
             return f"all its ratings are {self.ratings[0]:g}"
         if np.ptp(values) == 0:
@@ -87,10 +87,10 @@ class HeadTest:
         if self.ratings is None:
             low, high = share_over_groups(self._right(values), self.sources, resamples=_RESAMPLES)
             return {"accuracy": value, "accuracy_low": low, "accuracy_high": high, **counts}
-        if self.size < FEWEST_TESTED or np.isnan(value):
+        if self.size < MIN_TESTED or np.isnan(value):
             return {"pearson": None, "spearman": None, **counts}
         low, high = -1.0, 1.0
-        if self.groups >= FEWEST_TESTED:
+        if self.groups >= MIN_TESTED:
             drawn = resample_groups(self.sources, _RESAMPLES)
             correlations = np.array([statistic(rows) for rows in drawn])
             level = widened(0.95, self.groups)
@@ -235,7 +235,7 @@ def warnings_about(results: Mapping[str, Figures], heads: Iterable[str] = ()) ->
         figures = results.get(head, {"pearson": None, "n": 0})
         name, value = main_figure(figures)
         if value is None:
-            is_constant = (figures["n"] or 0) >= FEWEST_TESTED
+            is_constant = (figures["n"] or 0) >= MIN_TESTED
             reason = ": all ratings or all predictions are equal" if is_constant else ""
             warnings.append(
                 f"{head} has no result on the dev part (n = {figures['n']}{reason}), so that no checkpoint "

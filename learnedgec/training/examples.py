@@ -289,7 +289,7 @@ def _numbered(pairs: Iterable[RankedPair]) -> Iterator[tuple[RankedPair, int]]:
         counts[pair] += 1
 
 
-FEWEST_TESTED = 4
+MIN_TESTED = 4
 """With fewer ratings there is no correlation, and with fewer sources there is no test."""
 
 
@@ -341,7 +341,7 @@ def _divided(groups: list[int], seed: int) -> dict[str, list[int]]:
             f"{len(groups)} groups of examples cannot be split into train, dev and test; give at least 3."
         )
     random.Random(seed).shuffle(groups)
-    fewest = FEWEST_TESTED if len(groups) >= len(PARTS) * FEWEST_TESTED else 1
+    fewest = MIN_TESTED if len(groups) >= len(PARTS) * MIN_TESTED else 1
     train = min(int(0.8 * len(groups)), len(groups) - 2 * fewest)
     dev = train + (len(groups) - train) // 2
     return dict(zip(PARTS, (groups[:train], groups[train:dev], groups[dev:]), strict=True))

@@ -41,8 +41,8 @@ from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.space import Space, read_space
 from learnedgec.types import Floats, Indices
 
-# The number of metrics whose statistics are kept in memory, if trials need statistics of their own.
-_HELD = 32
+# The number of metrics whose statistics stay in memory, if trials need statistics of their own.
+_MAX_IN_MEMORY = 32
 
 
 Validation = Literal["k-fold", "systems", "none"]
@@ -72,7 +72,7 @@ class SearchPlan:
 
     @property
     def sentences_needed(self) -> int:
-        """The number of held-out sentences from which the gain has an interval (docs/lab/levels.md)."""
+        """The number of held-out sentences that an interval of the gain needs (docs/lab/levels.md)."""
         return max(8, 3 * self.folds) if self.validation == "k-fold" else 8
 
 
@@ -219,7 +219,7 @@ class MetricTrials:
         """Return the statistics of every system, from memory if another metric shares them."""
         key = metric.for_statistics
         if key not in self._held:
-            if len(self._held) >= _HELD:
+            if len(self._held) >= _MAX_IN_MEMORY:
                 del self._held[next(iter(self._held))]
             self._held[key] = benchmark_statistics(self.bound.replaced(metric), self.benchmark)
         return self._held[key]
@@ -363,7 +363,7 @@ def cross_validate(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> tuple[list[Fold], Estimate, int]:
-    """Search on parts of the judgements; return folds, mean gain, and number of sentences that count.
+    """Search on parts of the judgements; return folds, mean gain, and number of sentences with judgements.
 
     Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
     held-out sentences, and over the systems if these are held out; below `SearchPlan.sentences_needed`, there
@@ -380,24 +380,24 @@ def cross_validate(
     """
     benchmark = trials_of.benchmark
     folds, gains, counted = [], [], []
-    for number, (system, seen, held_out) in enumerate(_splits(benchmark, plan)):
-        search = Target(goal, benchmark, seen[None], without=system, seed=plan.seed)
+    for number, (system, searched, held_out) in enumerate(_splits(benchmark, plan)):
+        search = Target(goal, benchmark, searched[None], without=system, seed=plan.seed)
         # The first sample has all held-out sentences; the others are resamples of it. Systems share their
         # resamples; each fold of sentences has draws of its own.
         numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
-        drawn = held_out[np.vstack([np.arange(len(held_out)), numbers])]
-        others = Target(goal, benchmark, drawn, only=system, seed=plan.seed)
+        samples = held_out[np.vstack([np.arange(len(held_out)), numbers])]
+        test = Target(goal, benchmark, samples, only=system, seed=plan.seed)
         try:
             best = best_trial(run_trials(trials_of, search, space, plan))
         except InputError:
             continue
         tuned, given = (
-            trials_of.values(metric, others) for metric in (best.metric, trials_of.metric)
+            trials_of.values(metric, test) for metric in (best.metric, trials_of.metric)
         )
         folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
         if not math.isnan(tuned[0] - given[0]):
             gains.append(tuned - given)
-            counted.append(np.intersect1d(others.counted, held_out))
+            counted.append(np.intersect1d(test.counted, held_out))
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan), 0
     whole, resampled = np.split(np.array(gains), [1], axis=1)

@@ -31,7 +31,7 @@ from learnedgec.metrics.tuned import (
 from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
-from learnedgec.stats.resampling import FEWEST, Estimate
+from learnedgec.stats.resampling import MIN_SENTENCES, Estimate
 from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
     Comparison,
@@ -55,10 +55,9 @@ class TuningResult:
     """A tuned metric with its gain, and the search that found it.
 
     Attributes:
-        task: what was tuned on which data.
-        candidates: `tuned`, the best metric, of equals the one tried first, so the given metric if none is
-            better; `given`, the metric before tuning; and `uniform`, the metric with equal weights, if
-            weights were tuned.
+        task: the metric, the tuning data and the settings.
+        candidates: `given`, the metric before tuning; `tuned`, the first of the best metrics, which is the
+            given one if none is better; and `uniform`, the metric with equal weights, if weights were tuned.
         trials: every finished trial by number.
         folds: the same search on parts of the judgements, each evaluated on the others.
         gain: the gain over the given metric on the held-out judgements of the folds; without an interval if
@@ -178,22 +177,23 @@ class TuningResult:
     def conclusions(self) -> list[str]:
         """Sentences about the expected gain of the tuned metric and the scale of its scores.
 
-        The gain is that on other data, if it was compared on sentences that had no part in the search.
+        If the metric was compared on sentences that had no part in the search, the gain there counts.
         """
         name, plan = self.task.benchmark.name, self.task.plan
         gains = []
         if unseen := [other for other in self.comparisons if not self.shared[other]]:
             for other in unseen:
                 row = self._against_given(other)
-                where = f"{other}, which had no part in the search"
+                judgements = f"{other}, which had no part in the search"
+                similar = f" on data like {other}"
                 gains.append(
-                    _about_gain(row.gain, where, row.sentences, FEWEST, f" on data like {other}")
+                    _about_gain(row.gain, judgements, row.sentences, MIN_SENTENCES, similar)
                 )
         elif plan.validation != "none":
-            elsewhere = f" on data like {name}" if self.comparisons else ""
+            similar = f" on data like {name}" if self.comparisons else ""
             counts = self.held_out_sentences, plan.sentences_needed
-            where = f"held-out judgements of {name}"
-            gains.append(_about_gain(self.gain, where, *counts, elsewhere))
+            judgements = f"held-out judgements of {name}"
+            gains.append(_about_gain(self.gain, judgements, *counts, similar))
         return [*gains, *about_scale(self.name, self.metric)]
 
     def _against_given(self, benchmark: str) -> Comparison:
@@ -239,18 +239,18 @@ class TuningResult:
         )
 
 
-def _about_gain(gain: Estimate, where: str, sentences: int, needed: int, elsewhere: str) -> str:
-    """Return in a sentence what the gain on some judgements, of so many sentences, lets one expect."""
-    follows = ""
+def _about_gain(gain: Estimate, judgements: str, sentences: int, needed: int, similar: str) -> str:
+    """Return a sentence about the gain on judgements of so many sentences, and what it means elsewhere."""
+    meaning = ""
     if sentences < needed:
-        follows = (
+        meaning = (
             ": too few judgements to tell whether the tuned metric is better (sentences with judgements that "
             f"count: {sentences}; needed: {needed})"
         )
     # If no resample differs, there is no interval.
     elif not np.fmin(gain.low, gain.value) > 0:
-        follows = f": expect no gain{elsewhere}"
-    return f"On {where}, the tuned metric's gain over the given one is {gain_cell(gain)}{follows}."
+        meaning = f": expect no gain{similar}"
+    return f"On {judgements}, the tuned metric's gain over the given one is {gain_cell(gain)}{meaning}."
 
 
 def gain_cell(gain: Estimate) -> str:

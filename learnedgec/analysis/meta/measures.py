@@ -85,7 +85,7 @@ _NAMES = {
 }
 
 
-FEWEST = 3
+MIN_SYSTEMS = 3
 """The smallest number of systems for a correlation; that of two scores is always 1 or -1."""
 
 # Every measure; which of them there are depends on the judgements of a benchmark.
@@ -252,7 +252,7 @@ def _of_systems(
         name: str, kind: Correlation, value: Floats, resampled: Floats, controls: int = 0
     ) -> None:
         lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
-        if count < FEWEST and kind != "pairwise-accuracy":
+        if count < MIN_SYSTEMS and kind != "pairwise-accuracy":
             value = np.full_like(value, np.nan)
         over_sentences = interval_of_correlation(float(value), resampled, level, lowest=lowest)
         over_systems = fisher_interval(float(value), count, level, kind=kind, controls=controls)
@@ -380,7 +380,7 @@ def qualities(shared: JudgedBenchmark) -> dict[str, Callable[[Floats], Floats]]:
     """Return measure -> the function from sentence scores (B, S, N) to their quality (B,), for tests."""
     human = shared.human
     functions: dict[str, Callable[[Floats], Floats]] = {}
-    if len(human.scores) >= FEWEST and not shared.benchmark.anonymous:
+    if len(human.scores) >= MIN_SYSTEMS and not shared.benchmark.anonymous:
         functions["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
     if shared.comparisons is not None:
         clear = without_ties(shared.comparisons)
