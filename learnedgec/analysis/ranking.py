@@ -468,7 +468,7 @@ def _scored(
     left_out: npt.NDArray[np.bool_] = np.logical_or.reduce(unscored[~unscored.all(axis=1)], axis=0)
     if left_out.all():
         raise InputError(
-            f"{metric.label} gives no sentence a score for every system; score them apart."
+            f"{metric.label} gives no sentence a score for every system; score the systems separately."
         )
     if left_out.any():
         warnings.warn(

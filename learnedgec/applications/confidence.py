@@ -133,7 +133,7 @@ class JudgedEdits:
         """
         if not 0 <= threshold <= 1:
             raise InputError(
-                f"the threshold is {threshold:g}, but confidences are 0 to 1; write 60 % as 0.6."
+                f"the threshold is {threshold:g}, but confidences are from 0 to 1; write 60 % as 0.6."
             )
         edits = [[edit for edit, _ in row] for row in self.edits]
         groups = list(map(_group_edits, self.sources, edits))

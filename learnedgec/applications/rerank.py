@@ -74,8 +74,8 @@ class MinimumBayesRisk:
     def __post_init__(self) -> None:
         if not self.utility.needs_references:
             raise ConfigError(
-                f"mbr({self.utility.label}): the metric needs no references, so there is nothing to "
-                f"expect; choose by {self.utility.name} itself, or mbr(gleu)."
+                f"mbr({self.utility.label}): minimum Bayes risk needs a metric with references; choose by "
+                f"{self.utility.name} itself, or mbr(gleu)."
             )
 
     def __str__(self) -> str:

@@ -337,9 +337,7 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
     notice(*benchmark.notices)
     if benchmark.excluded:
         own = ", ".join(benchmark.excluded)
-        notice(
-            f"{own}: left out, because its text is a reference, with which it would be compared."
-        )
+        notice(f"{own}: left out, because it is a reference and would be compared with itself.")
     pool = {n: list(t) for n, t in benchmark.systems.items() if n not in benchmark.excluded}
     inputs = Inputs(benchmark.sources, pool | systems, benchmark.references)
     return inputs, [path for path in (options.src, *paths.values()) if path]

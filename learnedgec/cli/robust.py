@@ -452,6 +452,6 @@ def run_robust_perturb(arguments: Sequence[str]) -> None:
     write_cases(options.out, changed)
     output.remark(
         f"{len(changed)} cases with {sum(len(case.variants) for case in changed)} variants; "
-        f"{len(cases) - len(changed)} sentences were left out, since they have none",
+        f"{len(cases) - len(changed)} sentences without any were left out",
         options,
     )

@@ -338,7 +338,7 @@ def _check_gold(rows: References, sources: Texts) -> None:
             if text.split() != reference.text.split():
                 raise InputError(
                     f"references[{number}] has gold edits of another sentence than sources[{number}], "
-                    f"{source[:60]!r}: they do not make {reference.text[:60]!r} of it; give references of "
+                    f"{source[:60]!r}: they do not make it {reference.text[:60]!r}; give references of "
                     "these sources, such as References.from_m2(FILE, sources)."
                 )
 

@@ -153,9 +153,10 @@ def import_judgements(
         study = Study(folder)
         if numbered is None and _kind(path) != "json" and Path(path).exists():
             raise InputError(
-                f"the ids in {path} number sentences, of which {folder} has a sample; name the sentences ",
-                hint="that they number (numbered).",
-                flag=f"that they number with --src (for its own tables, --src {folder / 'source.txt'}).",
+                f"the ids in {path} are numbers of sentences, and {folder} may have only some of these "
+                "sentences; give all of them ",
+                hint="as numbered.",
+                flag=f"with --src (for the study's own tables, --src {folder / 'source.txt'}).",
             )
         judgements, absent = read_judgements(path, study.sources, study.systems, numbered)
         new, known = study.add(judgements)

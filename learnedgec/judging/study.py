@@ -93,7 +93,7 @@ class Study:
         path = self.folder / DATABASE
         if not path.is_file():
             raise InputError(
-                f"{self.folder} has no {DATABASE}; it is no study, or not a whole one."
+                f"{self.folder} has no {DATABASE}; it is not a study, or is incomplete."
             )
         self._asked = Questions(self.settings, self.sources, self.systems)
         self._lock = threading.Lock()

@@ -283,7 +283,9 @@ def gold_edits(reference: Reference) -> Sequence[Edit]:
         InputError: the reference is a text without edits.
     """
     if reference.edits is None:
-        raise InputError("a reference without edits was given; give an M2 file's.")
+        raise InputError(
+            "a reference without edits was given; give references with gold edits, as in an M2 file."
+        )
     return reference.edits
 
 

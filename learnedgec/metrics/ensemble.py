@@ -59,7 +59,7 @@ class Ensemble(ResampledMetric):
         object.__setattr__(self, "members", tuple(map(str, self.named)))
         size = len(self.members)
         if not size or len(set(self.members)) < size:
-            raise ParameterError("an ensemble needs one or more members, each of them different.")
+            raise ParameterError("an ensemble needs one or more members; name each only once.")
         for name, values in (("weights", self.weights), ("scales", self.scales)):
             if values is not None and len(values) != size:
                 raise ParameterError(f"ensemble: {len(values)} {name} for {size} members.")

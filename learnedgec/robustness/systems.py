@@ -165,7 +165,7 @@ def evaluate_systems(
     if not isinstance(compared, EditOverlap):
         raise InputError(
             f"{bound.label} does not compare edits; the robustness of systems is measured with errant, m2 "
-            "or their kind."
+            "and similar metrics."
         )
     sets = arrange_cases(parts, occurrences)
     pairs = {name: [pair for case in cases for pair in case.pairs] for name, cases in parts.items()}

@@ -126,7 +126,9 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
     with pytest.raises(InputError, match=r"^hypotheses is the text 'She goes home \.'"):
         edit_confidence(SOURCES, HYPOTHESES[0])
     for threshold in (60, -0.1, float("nan")):
-        with pytest.raises(InputError, match=r"the threshold is .*, but confidences are 0 to 1"):
+        with pytest.raises(
+            InputError, match=r"the threshold is .*, but confidences are from 0 to 1"
+        ):
             judged.texts(threshold)
 
 

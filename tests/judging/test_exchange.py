@@ -285,7 +285,7 @@ def test_ids_of_a_study_need_the_sentences_that_they_number(
     assert main(["judge", str(study.folder), "--import", str(table)]) == 2
     own = study.folder / "source.txt"
     assert (
-        "has a sample; name the sentences that they number with --src (for its own tables, "
+        "give all of them with --src (for the study's own tables, "
         f"--src {own})." in capsys.readouterr().err
     )
     assert study.judgements() == []

@@ -228,7 +228,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("", BadNameError, "is not a metric"),
         ("ensemble", ParameterError, "needs the parameter 'members'"),
         ("ensemble(members=())", ParameterError, "needs one or more members"),
-        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them different"),
+        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "name each only once"),
         ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "in only one of the ways"),
         ("ensemble(members=('gleu',), weights=(1, 2))", ParameterError, "2 weights for 1"),
         ("ensemble(length=1, scales=((0, 0),))", ParameterError, "positive deviation"),
