@@ -330,11 +330,7 @@ def rerank(
 def _choose(source: str, row: Sequence[str], values: Floats, guards: Guards) -> int:
     """Return the index of the best candidate that passes the guards, or of the fallback, −1 for the source.
 
-    Args:
-        source: the source.
-        row: its candidates.
-        values: the candidates' scores, and that of the source if it is the fallback.
-        guards: the conditions that the candidate must meet.
+    The last of `values` is the score of the source if that is the fallback.
     """
     order = np.argsort(-values[: len(row)], kind="stable").tolist()
     passed = (place for place in order if _passes(source, row[place], guards.longest_edit))

@@ -249,10 +249,6 @@ def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
 
     Edits are extracted from the texts of the references, which every metric with references reads. Edits
     that annotators mark otherwise than a metric extracts them are another matter (`_too_few_correct`).
-
-    Args:
-        task: the texts and the metrics.
-        row: a comparison with the baseline.
     """
     sources, systems, references = task.inputs
     needing = any(metric.metric.needs_references for metric in task.metrics)

@@ -174,11 +174,7 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
 
 
 def _put_baseline_first(options: Namespace) -> str:
-    """Put the baseline, which is the name of a system or else a file, before the others; return its name.
-
-    Raises:
-        InputError: no other system was given, or the baseline is a folder.
-    """
+    """Put the baseline, which is the name of a system or else a file, before the others; return its name."""
     if outputs := _columns(options).get("outputs"):
         if options.baseline not in outputs:
             raise UnknownNameError("column of outputs", options.baseline, outputs)

@@ -135,12 +135,7 @@ def run_meta(arguments: Sequence[str]) -> None:
 def _check(
     options: Namespace, metrics: Sequence[NamedMetric], benchmarks: Mapping[str, Benchmark]
 ) -> None:
-    """Check the options and the benchmarks before a model is loaded.
-
-    Raises:
-        UnknownNameError: a benchmark has no human score that was named.
-        InputError: a metric needs references, and a benchmark has none; or none has a window of systems.
-    """
+    """Check the human scores, the references and the windows of systems before a model is loaded."""
     systems = 0
     for benchmark in benchmarks.values():
         for metric in metrics:

@@ -320,11 +320,7 @@ def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) ->
 
 
 def _train(figures: Sequence[Figure], options: Namespace) -> None:
-    """Train the evaluators that some figures need and that do not exist, as the papers do.
-
-    Raises:
-        InputError: a training has failed; its message has been printed.
-    """
+    """Train the evaluators that some figures need and that do not exist, as the papers do."""
     metrics = {figure.metric for figure in figures if figure.metric}
     names = {split_name(metric)[0] for metric in metrics}
     for prefix, ratings in _RATINGS.items():

@@ -73,12 +73,7 @@ def _expanded(names: Sequence[str]) -> list[str]:
 
 
 def _read_parts(options: Namespace) -> dict[str, list[Case]]:
-    """Return sets of cases by name.
-
-    Raises:
-        InputError: none is named, or two have one name.
-        UnknownNameError: a name is neither a set's nor a file's.
-    """
+    """Return the named sets of cases, which are at least one, by names that differ."""
     flags.require(options, case="robustgec sample")
     parts: dict[str, list[Case]] = {}
     for name in _expanded(options.case):

@@ -135,11 +135,7 @@ def encode(
 
 
 def _hypothesis_marks(encoded: Any) -> list[list[int]]:
-    """Return for each token of pairs whether it belongs to the second text or ends it (1), or not (0).
-
-    Args:
-        encoded: pairs encoded by a fast tokenizer.
-    """
+    """Return 1 for each token of encoded pairs that belongs to the second text or ends it, 0 for others."""
     marks = []
     for encoding in encoded.encodings:
         sides = encoding.sequence_ids

@@ -125,11 +125,7 @@ def locate(name: str) -> str:
 
 
 def _folder(name: str) -> Path:
-    """Return the folder of a model's files, which are downloaded if they are on the hub alone.
-
-    Raises:
-        ModelError: the model is unavailable.
-    """
+    """Return the folder of a model's files, after a download if necessary; raise `ModelError` without it."""
     if folder := _local_folder(name):
         return folder
     info = hub_info(name)
@@ -417,12 +413,7 @@ def _adapter_shapes(folder: Path) -> dict[str, Sequence[int]]:
 
 
 def _merge_adapter(model: Any, folder: Path) -> Any:
-    """Return a model with the adapter in a folder merged into it.
-
-    Raises:
-        MissingDependencyError: `peft` is not installed.
-        ModelError: the adapter does not fit the model.
-    """
+    """Return a model with the adapter in a folder merged into it; raise `ModelError` if it does not fit."""
     with needs("published", f"the adapter {folder}"):
         from peft import PeftModel
     try:

@@ -247,11 +247,7 @@ def alias_parameters(name: str) -> dict[str, Any]:
 def _with_evaluator(
     kind: type[Metric], name: str, evaluator: str | None, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the parameters of a name, including the evaluator in its brackets.
-
-    Raises:
-        ParameterError: the metric reads no evaluator by name, or the parameters name one, too.
-    """
+    """Return the parameters of a name with the evaluator in its brackets, or raise `ParameterError`."""
     if evaluator is None:
         return dict(parameters)
     parameter = kind.evaluator_parameter

@@ -227,8 +227,7 @@ def _reported(path: PathLike) -> Iterator[None]:
 def _target(path: PathLike) -> Path | None:
     """Return the file or folder to which a path leads, or `None` for a pipe or a device.
 
-    Raises:
-        OSError: the file that exists there cannot be written.
+    It raises `OSError` if an existing file cannot be written.
     """
     try:
         mode = Path(path).stat().st_mode

@@ -380,16 +380,10 @@ def _simple_baselines(texts: Sequence[Sequence[str]]) -> dict[str, Floats]:
 def _ridge(
     encoder: str, train: HeadTest, texts: Sequence[Sequence[str]], both: bool, runtime: Runtime
 ) -> Floats:
-    """Return what a ridge regression on vectors of an untrained encoder predicts for texts, float64 (N,).
+    """Return what a ridge regression on vectors of an untrained encoder predicts for N texts, float64 (N,).
 
-    It learns ratings, or that the better text of a pair is 1 above the worse one.
-
-    Args:
-        encoder: its name.
-        train: what it learns from.
-        texts: N pairs of source and hypothesis.
-        both: whether to read both, rather than the hypothesis alone.
-        runtime: how to run.
+    It learns ratings, or that the better text of a pair is 1 above the worse one. It reads the source beside
+    the hypothesis if `both` is true.
     """
     from sklearn.linear_model import RidgeCV
 

@@ -422,11 +422,7 @@ class Run:
         )
 
     def _is_resumable(self) -> bool:
-        """Return whether there is a checkpoint to continue from.
-
-        Raises:
-            ConfigError: it is damaged, belongs to another or a longer run, or the run is finished.
-        """
+        """Return whether there is a checkpoint to continue from; raise `ConfigError` if it does not fit."""
         finished = read_json(self.finished) if self.finished.exists() else {}
         if finished == self._end() and not self.config.part and self.package.is_dir():
             raise ConfigError(

@@ -274,11 +274,7 @@ def stored_scores(
 
 
 def _content_digest(name: str) -> str:
-    """Return a digest of a dataset's content: of a file, a folder or a dataset of the catalog.
-
-    Raises:
-        ConfigError: the name is `-`, standard input, which cannot be read twice.
-    """
+    """Return a digest of a file, a folder or a dataset; standard input, which is read once, has none."""
     if name == "-":
         raise ConfigError("data.pairs: pairs cannot be made from standard input; name a file.")
     dataset = name.partition(":")[0]
