@@ -253,9 +253,9 @@ def count_tuned_on(metric: NamedMetric, sources: Texts) -> int:
     return count_shared(tuned_on(metric.tuned_names), sources)
 
 
-def count_shared(seen: Collection[bytes], sources: Texts) -> int:
-    """Return the number of sources whose hashes are among those that were seen."""
-    return sum(fingerprint(source) in seen for source in sources) if seen else 0
+def count_shared(hashes: Collection[bytes], sources: Texts) -> int:
+    """Return the number of sources whose hashes are among these."""
+    return sum(fingerprint(source) in hashes for source in sources) if hashes else 0
 
 
 def contamination(metric: BoundMetric, tested: str, sources: Texts = ()) -> tuple[str, ...]:
@@ -287,9 +287,9 @@ def contamination(metric: BoundMetric, tested: str, sources: Texts = ()) -> tupl
                 f"{package.name} was trained on {', '.join(shared)}; its results here are no evidence of how "
                 "it judges other texts."
             )
-        elif seen := count_shared(hashes_of(package.hashes), sources):
+        elif count := count_shared(hashes_of(package.hashes), sources):
             warnings.append(
-                f"{package.name} was trained on {seen:,} of the {len(sources):,} sentences; its results on "
+                f"{package.name} was trained on {count:,} of the {len(sources):,} sentences; its results on "
                 "them are no evidence of how it judges other texts."
             )
     return tuple(warnings)

@@ -123,7 +123,7 @@ def run_report(arguments: Sequence[str]) -> None:
 # -- learnedgec reproduce ----------------------------------------------------------------------------
 
 
-# The figures that are met by the paper's own models, or by metrics that need none.
+# The heading of the number of figures that the paper's own models, or metrics without models, meet.
 _OWN = "met by the paper's models"
 
 
@@ -148,14 +148,14 @@ def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
 
 
 def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
-    """Return a row of texts for each figure: the paper's, ours with its interval, state, what differs."""
+    """Return a row for each figure: the paper's and ours with its interval, the state, and differences."""
     return [
         {
             "table": answer.figure.table,
             "row": answer.figure.row,
             "column": answer.figure.column,
             "published": answer.figure.value or "–",
-            "ours": _shown(answer),
+            "ours": _our_cell(answer),
             "state": answer.state,
             "differs": answer.differs or "–",
         }
@@ -163,7 +163,7 @@ def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
     ]
 
 
-def _shown(answer: Answer) -> str:
+def _our_cell(answer: Answer) -> str:
     """Return `0.869 [0.59, 0.96]`, or a system's name."""
     if answer.ours is None or isinstance(answer.ours, str):
         return answer.ours or "–"
@@ -291,20 +291,20 @@ def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
         {"paper": answer.figure.paper, **row}
         for answer, row in zip(answers, rows_of(answers), strict=True)
     ]
-    # The figures of several papers are many.
-    short = summary if len(summary) > 1 else rows
+    # The figures of several papers are too many for a table.
+    table_rows = summary if len(summary) > 1 else rows
     output.emit(
         rows,
         options,
         payload={"summary": summary, "figures": rows},
         caption="Published figures and ours.",
-        table_rows=short,
+        table_rows=table_rows,
         groups=("paper", "table"),
-        conclusions=[_summed(summary[-1])],
+        conclusions=[_summary(summary[-1])],
     )
 
 
-def _summed(row: Mapping[str, Any]) -> str:
+def _summary(row: Mapping[str, Any]) -> str:
     """Return a row of `counts` as a sentence."""
     states = ", ".join(f"{row[state]} {state}" for state in STATES if row[state])
     return f"{row['figures']} figures: {states}. {_OWN[0].upper()}{_OWN[1:]}: {row[_OWN]}."
@@ -341,7 +341,7 @@ def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
     if is_evaluator(package):
         return
     output.remark(f"training {package} …", options)
-    # What `train` prints is no result of this command.
+    # The results of `train` do not belong to the results of this command on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         code = run_command(["train", "--config", *words, "--name", package, "--resume"])
     if code:

@@ -251,7 +251,7 @@ class BoundMetric(NamedMetric):
 
     @property
     def packages(self) -> tuple[Package, ...]:
-        """The names of the evaluator packages that it scores with."""
+        """The evaluator packages that it scores with."""
         return self.metric.packages(self.runtime)
 
     def replaced(self, metric: Metric) -> BoundMetric:
@@ -268,8 +268,8 @@ class BoundMetric(NamedMetric):
             or not isinstance(self.metric, Reannotates)
         ):
             return None
-        again = self.metric.reannotated()
-        return None if again == self.metric else self.replaced(again)
+        other = self.metric.reannotated()
+        return None if other == self.metric else self.replaced(other)
 
     def statistics(
         self, sources: Sentences, systems: Systems, references: ReferenceRows | None = None
@@ -292,18 +292,18 @@ class BoundMetric(NamedMetric):
         A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
         """
         metric, runtime, (sources, systems, references) = self.metric, self.runtime, inputs
-        used = references if metric.needs_references else None
+        needed = references if metric.needs_references else None
         if runtime.cache_dir is None or not metric.stores_statistics:
-            return metric.compute_systems(Inputs(sources, systems, used), runtime)
+            return metric.compute_systems(Inputs(sources, systems, needed), runtime)
         store, plain = Store(runtime.cache_dir), BoundMetric(metric.for_statistics, runtime=runtime)
-        shared = ["with notices", plain.signature(references), repr(used and used.rows)]
-        keys = {name: key_of(*shared, sources, texts) for name, texts in systems.items()}
+        common = ["with notices", plain.signature(references), repr(needed and needed.rows)]
+        keys = {name: key_of(*common, sources, texts) for name, texts in systems.items()}
         entries = {name: store.load(key) for name, key in keys.items()}
         missing = {name: systems[name] for name, entry in entries.items() if entry is None}
         computed: dict[str, Statistics] = {}
         with collected() as notices:
             if missing:
-                computed = metric.compute_systems(Inputs(sources, missing, used), runtime)
+                computed = metric.compute_systems(Inputs(sources, missing, needed), runtime)
         # A warning may concern any of the systems that were computed together, so each stores all warnings.
         new_notices = list(dict.fromkeys(map(str, notices)))
         for name, statistics in computed.items():
@@ -330,8 +330,8 @@ class BoundMetric(NamedMetric):
             statistics: system -> its statistics.
             references: references of the sentences, if there are any, for the signature.
         """
-        signed = self.signature(references)
-        return Scores({name: self.score_of(rows, signed) for name, rows in statistics.items()})
+        signature = self.signature(references)
+        return Scores({name: self.score_of(rows, signature) for name, rows in statistics.items()})
 
     def score_of(self, statistics: Statistics, signature: str = "") -> Score:
         """Return the score aggregated from statistics; warn if every sentence's is NaN.
@@ -383,19 +383,19 @@ def warn_of_doubts(metric: Metric, systems_statistics: Sequence[Statistics]) -> 
 
 
 def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
-    """Return the statistics of several systems, of which each distinct row is computed once.
+    """Return the statistics of several systems, computing each distinct row once.
 
     Args:
         metric: the metric that computes the rows.
-        inputs: what is scored; its references are `None` if the metric needs none.
+        inputs: the checked texts; the references are `None` if the metric needs none.
         runtime: how to run.
 
     Raises:
         PluginError: `compute` does not return one row of an array for each sentence.
     """
-    sources, systems, given = inputs
-    references = given or References(((),) * len(sources))
-    # The first sentence with the same references stands for the references of a row.
+    sources, systems, references = inputs
+    references = references or References(((),) * len(sources))
+    # References are compared by the number of the first sentence that has the same ones.
     first: dict[tuple[Reference, ...], int] = {}
     reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
     places: dict[tuple[str, str, int], int] = {}

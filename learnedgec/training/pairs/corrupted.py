@@ -268,14 +268,14 @@ def _observed_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) 
     """Return the mistakes of lists, with the frequencies of corrections and labelled words."""
     corrections = (row for name in settings.corrections for row in load_corrections(name))
     counts = Counter(edit.type for row in corrections for edit in row.edits or ())
-    seen: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for row in labelled:
         words = row.sentence.lower().split()
-        seen.update(words)
+        uses.update(words)
         wrong.update(word for word, label in zip(words, row.wrong, strict=True) if label)
-    usual = wrong.total() / max(seen.total(), 1)
-    rates = {word: (wrong[word] + 5 * usual) / (count + 5) for word, count in seen.items()}
+    mean_rate = wrong.total() / max(uses.total(), 1)
+    rates = {word: (wrong[word] + 5 * mean_rate) / (count + 5) for word, count in uses.items()}
     sentences = (sentence for name in settings.words or () for sentence in load_words(name))
     return Inventory((word for sentence in sentences for word in sentence), counts, rates)
 
@@ -381,25 +381,25 @@ class _Maker:
             number = generator.randint(missing, number)
         gold = generator.sample(material.gold, number)
         better = [Change(edit) for edit in sorted(gold, key=lambda edit: (edit.start, edit.end))]
-        lost = generator.sample(better, missing)
-        replaced = lost if kind == "miscorrected" else []
-        instead = [self._instead(material, change.edit, generator) for change in replaced]
+        removed = generator.sample(better, missing)
+        replaced = removed if kind == "miscorrected" else []
+        miscorrections = [self._miscorrect(material, each.edit, generator) for each in replaced]
         shared = int(generator.random() < _SHARED)
-        elsewhere: list[Change | None] = []
+        added: list[Change | None] = []
         for _ in range(shared + wrong):
-            taken = [change.edit for change in elsewhere if change]
-            elsewhere.append(self._elsewhere(material, taken, generator))
-        mistakes = [change for change in (*instead, *elsewhere) if change]
-        if len(mistakes) < len(instead) + len(elsewhere):
+            others = [change.edit for change in added if change]
+            added.append(self._add_error(material, others, generator))
+        mistakes = [change for change in (*miscorrections, *added) if change]
+        if len(mistakes) < len(miscorrections) + len(added):
             return None
-        in_common = mistakes[len(instead) : len(instead) + shared]
-        corrected = [change for change in better if change not in lost]
-        return Sides((*better, *in_common), (*corrected, *mistakes))
+        on_both = mistakes[len(miscorrections) : len(miscorrections) + shared]
+        corrected = [change for change in better if change not in removed]
+        return Sides((*better, *on_both), (*corrected, *mistakes))
 
-    def _elsewhere(
-        self, material: CorrectedSource, taken: Sequence[Edit], generator: random.Random
+    def _add_error(
+        self, material: CorrectedSource, others: Sequence[Edit], generator: random.Random
     ) -> Change | None:
-        """Return a wrong edit that touches neither an edit of a reference nor a taken one."""
+        """Return a wrong edit that touches neither an edit of a reference nor one of the others."""
         tokens, inventory = material.tokens, self.inventory
         edits_of: dict[str, Callable[[], Iterable[Edit]]] = {
             "system": lambda: material.mistakes,
@@ -414,13 +414,13 @@ class _Maker:
             free = [
                 Change(edit, origin)
                 for edit in edits_of[origin]()
-                if not any(touch(edit, other) for other in (*material.reference_edits, *taken))
+                if not any(touch(edit, other) for other in (*material.reference_edits, *others))
             ]
-            if change := self._wrong_one(free, tokens, generator):
+            if change := self._choose_wrong(free, tokens, generator):
                 return change
         return None
 
-    def _instead(
+    def _miscorrect(
         self, material: CorrectedSource, gold: Edit, generator: random.Random
     ) -> Change | None:
         """Return a wrong correction of the words that a gold edit corrects."""
@@ -445,9 +445,9 @@ class _Maker:
             for edit, origin in origins.items()
             if edit.correction.lower() not in right
         ]
-        return self._wrong_one(wrong, tokens, generator, gold.correction)
+        return self._choose_wrong(wrong, tokens, generator, gold.correction)
 
-    def _wrong_one(
+    def _choose_wrong(
         self,
         changes: list[Change],
         tokens: Words,
