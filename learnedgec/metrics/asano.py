@@ -227,8 +227,8 @@ def _match(first: list[str], second: list[str], matches: dict[int, int]) -> dict
     from rapidfuzz.distance import LCSseq
 
     left = [i for i in range(len(first)) if i not in matches]
-    taken = set(matches.values())
-    right = [j for j in range(len(second)) if j not in taken]
+    matched = set(matches.values())
+    right = [j for j in range(len(second)) if j not in matched]
     opcodes = LCSseq.opcodes([first[i] for i in left], [second[j] for j in right])
     subsequence = {
         left[block.a + step]: right[block.b + step]

@@ -37,7 +37,7 @@ EditRows: TypeAlias = Sequence[Sequence[Edit]]
 # The first columns of a row of edits, in order; a metric's own columns follow.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
 # The keys of a record that are not columns.
-_LEFT_OUT = ("matched", "corrections")
+_NO_COLUMNS = ("matched", "corrections")
 
 EditCounts: TypeAlias = tuple[float, float, float]
 """The numbers of correct, proposed and gold edits, or the sums of their weights."""
@@ -55,12 +55,12 @@ def rates(counts: Floats, beta: float) -> dict[str, Floats]:
     """
     tp, proposed, gold = np.asarray(counts, dtype=np.float64)
     precision, recall = (
-        np.divide(tp, whole, out=np.ones_like(tp), where=whole > 0) for whole in (proposed, gold)
+        np.divide(tp, count, out=np.ones_like(tp), where=count > 0) for count in (proposed, gold)
     )
     square = beta * beta
-    below = square * precision + recall
-    above = (1 + square) * precision * recall
-    f = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    numerator = (1 + square) * precision * recall
+    denominator = square * precision + recall
+    f = np.divide(numerator, denominator, out=np.zeros_like(tp), where=denominator > 0)
     return {"precision": precision, "recall": recall, f"f{beta:g}": f}
 
 
@@ -164,7 +164,7 @@ class EditOverlap(ChoosingMetric):
             yield edit["type"], (1, 0, 0) if edit["matched"] else (0, 0, 1)
 
     def type_figures(self, tp: float, fp: float, fn: float) -> dict[str, float]:
-        """Return what a table shows of the counts of a type."""
+        """Return the figures that a table shows of a type."""
         return {"tp": tp, "gold": tp + fn, "recall": tp / (tp + fn)}
 
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
@@ -174,26 +174,26 @@ class EditOverlap(ChoosingMetric):
         `change` is the amount by which the edit alone makes the source more similar to the reference.
         """
         rows = []
-        for number, compared in enumerate(self.chosen_records(statistics), 1):
+        for number, record in enumerate(self.chosen_records(statistics), 1):
             types = {
                 (edit["start"], edit["end"], text): edit["type"]
-                for edit in compared["gold"]
+                for edit in record["gold"]
                 for text in edit["corrections"]
             }
             edits = [
                 {"type": types.get((edit["start"], edit["end"], edit["correction"]), "")}
                 | {**edit, "edit": "matched" if edit["matched"] else "unmatched"}
-                for edit in compared["edits"]
+                for edit in record["edits"]
             ]
             edits += [
                 {**edit, "edit": "missed", "correction": "||".join(edit["corrections"])}
-                for edit in compared["gold"]
+                for edit in record["gold"]
                 if not edit["matched"]
             ]
             for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"])):
-                further = (key for key in edit if key not in (*_COLUMNS, *_LEFT_OUT))
+                further = (key for key in edit if key not in (*_COLUMNS, *_NO_COLUMNS))
                 columns = {key: edit[key] for key in (*_COLUMNS, *further) if key in edit}
-                rows.append({"sentence": number, "annotator": compared["annotator"], **columns})
+                rows.append({"sentence": number, "annotator": record["annotator"], **columns})
         return rows
 
 

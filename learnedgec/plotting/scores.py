@@ -114,19 +114,19 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
         MissingDependencyError: matplotlib is not installed.
         OutputError: the folder cannot be written.
     """
-    drawn = [
+    entries = [
         entry for entry in evaluation.metrics if not entry.sentinel or entry.metric == "edit-count"
     ]
     stem = f"{evaluation.benchmark}.{evaluation.human}.{evaluation.protocol.aggregation}"
     with style():
         figures = {
-            "scatter": _scatter(evaluation, drawn),
-            "intervals": _forest(drawn),
-            "ranks": _ranks(evaluation, drawn),
+            "scatter": _scatter(evaluation, entries),
+            "intervals": _forest(entries),
+            "ranks": _ranks(evaluation, entries),
         }
         for name in ("windows", "best"):
-            if any(len(curve.values) for curve in getattr(drawn[0], name).values()):
-                figures[name] = _curves(evaluation, drawn, name)
+            if any(len(curve.values) for curve in getattr(entries[0], name).values()):
+                figures[name] = _curves(evaluation, entries, name)
         if not np.isnan(evaluation.human_wins).all():
             order = evaluation.order.tolist()
             label = "comparisons won, ties half"
@@ -176,7 +176,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
     frame = axis.get_window_extent()
     unit, size = axis.figure.dpi / 72, 5.5
     # A box is its lower left and its upper right corner.
-    taken = [np.array([point - 3 * unit, point + 3 * unit]) for point in points]
+    occupied = [np.array([point - 3 * unit, point + 3 * unit]) for point in points]
     for place, point in enumerate(points):
         extent = size * unit * np.array([0.58 * len(names[place]), 1.05])
         boxes, costs = [], []
@@ -185,9 +185,9 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
             low = point + distance * unit * direction + (direction - 1) / 2 * extent
             boxes.append(np.array([low, low + extent]))
             outside = (low < frame.p0).any() or (low + extent > frame.p1).any()
-            costs.append(_overlaps(boxes[-1], np.array(taken)).sum() + 1e6 * outside)
+            costs.append(_overlaps(boxes[-1], np.array(occupied)).sum() + 1e6 * outside)
         box = boxes[int(np.argmin(costs))]
-        taken.append(box)
+        occupied.append(box)
         axis.annotate(
             names[place],
             (x[place], y[place]),

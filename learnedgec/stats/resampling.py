@@ -358,10 +358,10 @@ class Bootstrap:
         """Return a number with the interval of its values on the resamples."""
         return Estimate(value, *interval(resampled, self.level))
 
-    def ratio(self, above: Array, below: Array) -> Estimate:
-        """Return Σ above / Σ below over the cases, each (N,); it is NaN where Σ below is 0."""
-        values = quotient(self._draws @ above, self._draws @ below)
-        return self.estimate(float(quotient(above.sum(), below.sum())), values)
+    def ratio(self, numerators: Array, denominators: Array) -> Estimate:
+        """Return Σ numerators / Σ denominators over the cases, each (N,); NaN if the latter is 0."""
+        values = quotient(self._draws @ numerators, self._draws @ denominators)
+        return self.estimate(float(quotient(numerators.sum(), denominators.sum())), values)
 
     def mean(self, values: Array) -> Estimate:
         """Return the mean of the values of all cases, (N,)."""
