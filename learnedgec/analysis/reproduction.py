@@ -494,6 +494,6 @@ def _other_models(metric: BoundMetric) -> Iterator[str]:
 
 
 def _stand_in(metric: BoundMetric) -> str:
-    """Return which of the models at hand a metric has in place of its paper's, or nothing."""
+    """Return the model that replaces the model of a metric's paper; empty if none does."""
     read = {getattr(metric.metric, parameter, None) for parameter in ("encoder", "model")}
     return next((name for name, model in _STAND_INS.items() if model in read), "")

@@ -232,11 +232,11 @@ def edit_confidence(
 ) -> JudgedEdits:
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
 
-    References leave out good edits, so many edits with a low probability are good. The probability is for
-    edits that correctors make: an edit that reads well but changes the meaning may have a high probability.
-    An edit whose result cannot be a correction of its source (`is_correction`), such as a blank line, has 0.
-    `texts(threshold)` of the result leaves out the edits with less confidence, and those that need them
-    (`sure`). The evaluator is `open-mpnet`.
+    Many edits with a low probability are good, because references leave out good edits. The weights were
+    fitted to edits of systems, so an edit that reads well but changes the meaning may have a high
+    probability. An edit whose result cannot be a correction of its source (`is_correction`), such as a blank
+    line, has 0. `texts(threshold)` of the result leaves out the edits with less confidence, and those that
+    need them (`sure`). The evaluator is `open-mpnet`.
 
     Args:
         sources: N sources.

@@ -70,7 +70,7 @@ class _Parser(ArgumentParser):
     """A parser whose errors are all either the package's or argparse's `ArgumentError`.
 
     Attributes:
-        common: the options that `--help` shows, while `--help-all` shows every one; nothing if both do.
+        common: the options that `--help` shows; `--help-all` shows all. If empty, `--help` shows all, too.
     """
 
     common: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks
 from learnedgec.stats.significance import format_p_value, is_significant, sentences_needed
 
-# The measures in the table by default, as far as a benchmark has them: four fit beside each other.
+# By default, the table has these measures, if the benchmark has judgements for them; it has room for four.
 MEASURES = (
     "pearson",
     "spearman",

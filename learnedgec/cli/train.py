@@ -179,7 +179,7 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
 
 
 class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
-    """Show defaults, but for flags that are left out or without a value."""
+    """Show the defaults of flags that have one and take a value."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         plain = action.default is None or action.nargs == 0

@@ -40,7 +40,7 @@ class Answer:
     comment: str = ""
 
     def check(self, settings: StudySettings, texts: int, edits: int) -> None:
-        """Raise `InputError` unless this answers an item with so many texts and edits."""
+        """Raise `InputError` unless this answers an item with this number of texts and edits."""
         if max(len(self.skip), len(self.comment)) > 4000:
             raise InputError("a reason or comment is longer than 4,000 characters; shorten it.")
         fields = {"ranks": self.ranks or self.bad, "values": self.values, "edits": self.edits}

@@ -138,8 +138,8 @@ class UotErrant(TypedOverlap):
     def type_counts(self, record: Record) -> Iterator[tuple[str, Sequence[float]]]:
         """Yield the mass that each edit sends or receives, and that it does not.
 
-        The mass of the hypothesis, transported or not, has the type of the hypothesis' edit; mass of the
-        reference that is not reached has the type of the reference's edit.
+        The mass of the hypothesis, transported or not, has the type of the hypothesis' edit. The mass of the
+        reference that nothing is transported to has the type of the reference's edit.
         """
         for edit in record["edits"]:
             sent = edit["transported"]
@@ -168,7 +168,7 @@ class UotErrant(TypedOverlap):
         }
 
     def _texts(self, source: str, edits: tuple[Edit, ...]) -> list[str]:
-        """Return the text to which edits are added, or from which they are taken, and each result."""
+        """Return the text that edits are added to or removed from, and the result for each edit."""
         if not edits:
             return [apply_edits(source, ())]
         if self.vectors == "src-add":

@@ -1,4 +1,4 @@
-"""Batches of examples: their tokens and targets, and an order in which texts of similar length meet."""
+"""Batches of examples: their tokens and targets, and an order that puts texts of similar length together."""
 
 from __future__ import annotations
 

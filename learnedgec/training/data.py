@@ -466,7 +466,7 @@ def _digest(examples: Iterable[Example]) -> str:
     """Return the SHA-256 of examples."""
     digest = hashlib.sha256(b"[")
     for number, example in enumerate(examples):
-        # Single raters are left out: the digest must be the same for data with and without them.
+        # Single raters are left out, so that the digest is the same for data without them.
         row: dict[str, Any] = {"texts": example.texts, "values": example.values}
         for key, kind in (("ranked", "pairs"), ("consistent", "cases")):
             row[key] = example.heads if example.kind == kind else ()

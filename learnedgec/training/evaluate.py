@@ -1,7 +1,7 @@
 """The quality of an evaluator on a part of its data, and whether its heads may be trusted.
 
-The results are correlations with ratings, and the share of pairs in the right order. A head's results on the
-test part stand beside those of what needs no training.
+The results are correlations with ratings, and the share of pairs in the right order. On the test part, a head
+is compared with baselines that need no training.
 """
 
 from __future__ import annotations

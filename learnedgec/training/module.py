@@ -50,11 +50,11 @@ class EvaluatorModule(lightning.LightningModule):
     `data.cases` gives a head cases, `consistency` times this is added: the mean of ½·(KL(p ‖ q) + KL(q ‖ p)),
     where p = σ(value(correction) − value(source)) is the preference in the original context and q that in a
     perturbed one; the values of a head with a scale are divided by it first. For `detection`, p and q are the
-    probabilities that a token is wrong, over the tokens that both sources share by edit distance: this is the
-    regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3) as it is there, per token; the
-    former is the same per pair. A head without any
-    preference would minimise this term. Therefore a head that learns the order of pairs (`sigmoid`,
-    `logistic`) also learns in both contexts that the correction is better, whatever `consistency` is.
+    probabilities that a token is wrong, over the tokens that both sources share by edit distance. This is the
+    regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), which is per token; for other
+    heads, it is applied per pair. A head without any preference would minimise this term. Therefore a head
+    that learns the order of pairs (`sigmoid`, `logistic`) also learns in both contexts that the correction is
+    better, whatever `consistency` is.
 
     `dev/score`, the mean over heads of the Pearson correlation (ratings) or of the share of pairs in the
     right order on the dev part, selects the checkpoint.

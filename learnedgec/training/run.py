@@ -145,7 +145,7 @@ def run_folder(runs: str, name: str, part: str) -> str:
     Args:
         runs: the folder of all runs.
         name: the evaluator's name.
-        part: which of several runs of this name, such as `seed-2`, or nothing.
+        part: the name of one of several runs, such as `seed-2`; empty if there is only one.
     """
     return str(Path(runs, name, part))
 

@@ -132,7 +132,7 @@ class Target:
             samples: int (B, M), the sentence numbers of each sample, repeats allowed; by default, all
                 sentences once.
             without: the system whose judgements are left out.
-            only: the system whose judgements, alone or beside another, are kept; not with `without`.
+            only: the system whose judgements, also those beside another, are kept; not with `without`.
             seed: the seed of TrueSkill's runs.
             cache_dir: folder in which TrueSkill's runs of human judgements are cached.
 

@@ -350,7 +350,7 @@ def write_texts(
 ) -> None:
     """Write the texts of a benchmark into a folder, in the layout above.
 
-    References are written as M2 if all have edits, else as texts of which all sentences have one.
+    References are written as M2 if all have edits, else as files of texts, as many as every sentence has.
 
     Args:
         folder: an empty folder.

@@ -62,7 +62,7 @@ def seeda(
             `test`, a half of the judged sentences. They are ordered by the SHA-256 of `seeda:NUMBER`, and
             `dev` has the first 196. SEEDA-S and SEEDA-E have the same halves.
         references: `official`, the two annotators of CoNLL-2014; `rewrites`, these and the eight rewrites
-            of Sakaguchi et al. (2016), of which REF-F is the experts' fluency and REF-M their minimal
+            of Sakaguchi et al. (2016). REF-F is the experts' fluency rewrite A, and REF-M their minimal
             rewrite A.
 
     The official scores `EW` and `TS` are computed from the judgements of all 15 systems. The halves have no

@@ -138,8 +138,8 @@ def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) ->
 def of_ratings(name: str, ratings: Iterable[Rating], *, several: bool = False) -> Benchmark:
     """Return a benchmark of rated outputs, without references.
 
-    It has the sources of which every system has one rated output; a notice reports how many others there are.
-    A dimension `rank` becomes rankings.
+    Only sources with one rated output of every system are kept; a notice reports the number of the others. A
+    dimension `rank` becomes rankings.
 
     Args:
         name: the name of the benchmark.

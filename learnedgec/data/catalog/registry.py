@@ -191,7 +191,7 @@ class Kind(Generic[T]):
         Args:
             name: the dataset.
             parts: its parts; `""` is among them if the function can read the whole dataset at once. The
-                function takes a part, or nothing if there are no parts.
+                function takes a part; without parts, it takes no argument.
         """
 
         def register(read: Callable[..., T]) -> Callable[..., T]:

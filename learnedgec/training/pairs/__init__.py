@@ -1,4 +1,4 @@
-"""Ranked pairs: two corrections of one source, of which one is known to be better.
+"""Ranked pairs: two corrections of one source, a better and a worse one.
 
 A `PairSource` makes ranked pairs. A configuration names its class and its parameters. A class of your own is
 named by its import path:

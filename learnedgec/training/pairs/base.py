@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RankedPair:
-    """Two corrections of one source, of which one is better.
+    """Two corrections of one source, a better and a worse one.
 
     Attributes:
         source: the source sentence.

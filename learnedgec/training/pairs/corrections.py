@@ -117,7 +117,7 @@ def texts_of_edit(source: str, edits: tuple[Edit, ...], number: int) -> tuple[st
 
 @dataclass
 class ImpactPairs(PairSource):
-    """Pairs of partly corrected sentences, of which the one whose edits have more impact is better.
+    """Pairs of partly corrected sentences; the sentence whose edits have more impact is better.
 
     The impact of a side is the sum over its edits. Only edits that one side lacks are measured, because
     shared edits add the same to both sums. Pairs with equal texts or equal impacts are left out. A pair of
