@@ -95,7 +95,7 @@ class Study:
             raise InputError(
                 f"{self.folder} has no {DATABASE}; it is not a study, or is incomplete."
             )
-        self._asked = Questions(self.settings, self.sources, self.systems)
+        self._questions = Questions(self.settings, self.sources, self.systems)
         self._lock = threading.Lock()
         self._database = _connect(path)
         self._database.executescript(_statements("views.sql"))
@@ -119,7 +119,7 @@ class Study:
             systems: each system's N outputs, by name.
             references: the references of the N sentences; they are not shown, and metrics that are compared
                 with the judgements can use them.
-            settings: what is asked. Where there are fewer sentences or questions, all are asked.
+            settings: the settings; if there are fewer sentences or questions, all are asked.
             overwrite: replace a study, with its judgements.
 
         Raises:
@@ -167,7 +167,7 @@ class Study:
         return [name for name in self.tokens if name != OWNER]
 
     def find_rater(self, token: str) -> str | None:
-        """Return whose token this is, in a time that does not depend on it; `None` for nobody's."""
+        """Return the name that a token belongs to, or `None`; the time does not depend on the token."""
         given = token.encode()
         same = {name: hmac.compare_digest(t.encode(), given) for name, t in self.tokens.items()}
         return next((name for name, equal in same.items() if equal), None)
@@ -186,7 +186,7 @@ class Study:
         with self._transaction() as database:
             query = "SELECT item FROM asked WHERE rater = ? AND version = 0"
             row = database.execute(query, (number,)).fetchone()
-            item = row["item"] if row else self._asked.ask(database, number)
+            item = row["item"] if row else self._questions.ask(database, number)
             return None if item is None else self._shown(database, number, item)
 
     def item(self, rater: str, number: int) -> Item:
@@ -211,11 +211,11 @@ class Study:
 
         Args:
             number: number of the item.
-            answer: in the order in which the item shows its texts.
-            seconds: how long the rater took.
-            version: that of the item as it was shown, so that an answer from another window is not replaced;
-                `None` replaces any.
-            key: what names this answer; an answer that comes twice with one key is stored once.
+            answer: the answer, in the order in which the item shows its texts.
+            seconds: the time that the rater took.
+            version: the version of the item as it was shown, so that an answer from another window is not
+                replaced; `None` replaces any.
+            key: a name for this answer; an answer that comes twice with one key is stored once.
 
         Raises:
             InputError: there is no such item, or this is no answer to it.
@@ -256,11 +256,11 @@ class Study:
         Raises:
             InputError: a judgement is no answer to what the study asks.
         """
-        stored, known, seen = 0, 0, Counter[tuple[Any, ...]]()
+        stored, known, counts = 0, 0, Counter[tuple[Any, ...]]()
         with self._transaction() as database:
             for judgement in judgements:
                 each = replace(judgement, rater=judgement.rater or "unknown")
-                groups, answer = self._asked.canonical(each)
+                groups, answer = self._questions.canonical(each)
                 if not groups:
                     continue
                 answer.check(self.settings, len(groups), len(each.edits))
@@ -269,8 +269,8 @@ class Study:
                         f"a rater is named {OWNER}, who is the study's; rename the rater."
                     )
                 key = each.rater, each.sentence, each.groups, each.edits
-                row = self._asked.find_item(database, each, groups, seen[key])
-                seen[key] += 1
+                row = self._questions.find_item(database, each, groups, counts[key])
+                counts[key] += 1
                 if row["answer"] != json.dumps(asdict(answer)):
                     self._store(database, row, answer, secrets.token_hex(16), each.seconds, each.at)
                     stored += 1
@@ -279,7 +279,7 @@ class Study:
         self.__dict__.pop("tokens", None)
         return stored, known
 
-    # -- what was said -----------------------------------------------------------------------------
+    # -- the judgements ----------------------------------------------------------------------------
 
     def judgements(self) -> list[Judgement]:
         """Return the latest answer to each item, skipped ones too, in the order in which they came.
@@ -287,7 +287,7 @@ class Study:
         Answers to texts that have changed since are left out.
         """
         with self._transaction() as database:
-            return self._asked.judgements(database)
+            return self._questions.judgements(database)
 
     def write_tables(self) -> None:
         """Write the tables that the task has, such as `rankings.csv`, from the answers."""
@@ -311,17 +311,17 @@ class Study:
             query = "SELECT * FROM questions ORDER BY question"
             while len(rows := database.execute(query).fetchall()) < self.settings.different:
                 random = np.random.default_rng([self.settings.seed, len(rows)])
-                if self._asked.new(database, random) is None:
+                if self._questions.new(database, random) is None:
                     break
         questions = []
         for row in rows:
-            texts = self._asked.texts(row["sentence"], json.loads(row["groups"]))
+            texts = self._questions.texts(row["sentence"], json.loads(row["groups"]))
             np.random.default_rng([self.settings.seed, row["question"]]).shuffle(texts)
             source = self.sources[row["sentence"]]
             questions.append((row["sentence"], source, texts, load_edits(row["edits"])))
         return questions
 
-    # -- inside ------------------------------------------------------------------------------------
+    # -- the database ------------------------------------------------------------------------------
 
     def _store(
         self,
@@ -334,8 +334,8 @@ class Study:
     ) -> None:
         """Store the answer to an item, in the order of the question."""
         at = at or datetime.now(timezone.utc).isoformat(timespec="seconds")
-        texts = self._asked.digest(item["sentence"], json.loads(item["groups"]))
-        # NaN is not larger than 0.
+        texts = self._questions.digest(item["sentence"], json.loads(item["groups"]))
+        # In this order, `max` turns NaN into 0.
         seconds = min(max(0.0, seconds), 1e6)
         database.execute(
             "INSERT INTO answers (item, key, answer, seconds, at, texts) VALUES (?, ?, ?, ?, ?, ?)",
@@ -344,7 +344,7 @@ class Study:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield the database in a transaction that no other writer is in; an error takes it back."""
+        """Yield the database in a transaction of the only writer; an error rolls it back."""
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
@@ -372,7 +372,7 @@ class Study:
         if row is None:
             raise InputError(f"this rater has no item {number}; ask for the next one.")
         arrangement = json.loads(row["arrangement"])
-        texts = self._asked.texts(row["sentence"], json.loads(row["groups"]))
+        texts = self._questions.texts(row["sentence"], json.loads(row["groups"]))
         answer = Answer(**json.loads(row["answer"])) if row["answer"] else None
         if answer and answer.ranks:
             answer = replace(answer, ranks=[answer.ranks[place] for place in arrangement])

@@ -138,8 +138,8 @@ class GotoScorer(EditOverlap):
     it did not make. P = TP/(TP+FP), R = TP/(TP+FN), 1 where the denominator is 0; F as for any edit
     overlap. A chunk that every system gets right has weight 0; one that no system gets right has weight 1.
 
-    The weights are learned from all systems that are scored together: **scores depend on the other systems**,
-    and are meaningless for a single system, for which there is a warning.
+    The weights are learned from all systems that are scored together: **scores depend on the other systems**.
+    They are meaningless for a single system, which gets a warning.
 
     By default edits are M2's, without unchanged words inside a system's edit, and plain references are
     aligned; with an `annotator` they are ERRANT's. This is the formula of the paper, but not its tool, which

@@ -130,7 +130,7 @@ class Encoding:
         inputs: Batch,
         wrong: Sequence[Sequence[float]],
     ) -> Targets:
-        """Return what a head is to learn from rows, each with its number of texts in the batch (`sizes`)."""
+        """Return a head's targets in rows, each with its number of texts in the batch (`sizes`)."""
         goal = self.objectives[head]
         ratings = torch.full((sum(sizes),), math.nan)
         pairs, margins, cases, details, labels = [], [], [], [], []
@@ -186,8 +186,8 @@ def _aligned(
         columns = [(~wrong[row].isnan()).nonzero()[:, 0].tolist() for row in (original, variant)]
         for block in Levenshtein.opcodes(*rows).as_matching_blocks():
             for step in range(block.size):
-                here, there = columns[0][block.a + step], columns[1][block.b + step]
-                places.append(((original, here), (variant, there)))
+                first, second = columns[0][block.a + step], columns[1][block.b + step]
+                places.append(((original, first), (variant, second)))
     return torch.tensor(places, dtype=torch.long).view(-1, 2, 2)
 
 
@@ -260,7 +260,7 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
         self.epoch = 0
-        # The number of batches of the epoch that were handed over, and of those before the checkpoint.
+        # The numbers of batches of the epoch: handed over, before the checkpoint, and of this process alone.
         self.served = self.skipped = self.distinct = 0
 
     @property
@@ -285,7 +285,6 @@ class LengthBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)
         rank, world = _rank()
-        # The number of batches that only this process has.
         self.distinct = len(batches[rank::world])
         skipped, self.skipped = self.skipped, 0
         chosen = itertools.islice(itertools.cycle(batches), rank, len(self) * world, world)
