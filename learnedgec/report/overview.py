@@ -300,7 +300,7 @@ def _by(scores: Sequence[Floats], values: Floats) -> dict[str, Any]:
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
-# The datasets of a benchmark besides that of its name; SEEDA and GJG15 have CoNLL-2014's sentences.
+# Benchmark -> the datasets that it consists of; SEEDA and GJG15 have CoNLL-2014's sentences.
 _BENCHMARKS = {
     "seeda-s": ("seeda", "conll14"),
     "seeda-e": ("seeda", "conll14"),
@@ -321,7 +321,7 @@ def software(annotator: str) -> dict[str, str]:
 
 
 def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[str, str]]:
-    """Return the data that are shown, and of what evaluators were made, with the licence of each part.
+    """Return the data that a report shows and the parts that evaluators were made of, with their licences.
 
     Args:
         metrics: the metrics, with their evaluators.
@@ -379,14 +379,14 @@ def annotator_notices(annotator: str, metrics: Sequence[BoundMetric]) -> list[st
         for metric in metrics
         for part in (metric.metric, *getattr(metric.metric, "metrics", ()))
     ]
-    found = [member for member in members if getattr(member, "annotator", None) == RELEASED]
-    if not found and annotator != RELEASED:
+    affected = [member for member in members if getattr(member, "annotator", None) == RELEASED]
+    if not affected and annotator != RELEASED:
         return []
-    names = ", ".join(dict.fromkeys(member.name for member in found))
-    what = f"scores of {names}" if names else "counts of edits"
+    names = ", ".join(dict.fromkeys(member.name for member in affected))
+    numbers = f"scores of {names}" if names else "counts of edits"
     return [
-        f"The annotator {RELEASED} finds the edits, so {what} differ slightly from published ones, which use "
-        f"spaCy's {USUAL}."
+        f"The annotator {RELEASED} finds the edits, so {numbers} differ slightly from published ones, which "
+        f"use spaCy's {USUAL}."
     ]
 
 
@@ -403,10 +403,10 @@ def gate_notices(described: Mapping[BoundMetric, Mapping[str, Any]]) -> list[str
 def warning_notice(
     about: str, warning: Warning, sources: Texts, systems: Mapping[str, Texts]
 ) -> str:
-    """Return a warning as a notice that names what computed, and the lines whose inputs were truncated.
+    """Return a warning as a notice that names the computation, and the lines whose inputs were truncated.
 
     Args:
-        about: what computed when the warning came; may be empty.
+        about: the computation that caused the warning; may be empty.
         warning: the warning.
         sources: N sentences.
         systems: system -> N hypotheses.
@@ -454,12 +454,12 @@ def unknown_tokens(metric: BoundMetric, systems: Mapping[str, Texts]) -> list[st
             continue
         rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
         if tokens := sum(row.count(unknown) for row in rows):
-            strange = {text for text, row in zip(texts, rows, strict=True) if unknown in row}
+            affected = {text for text, row in zip(texts, rows, strict=True) if unknown in row}
             outputs = zip(*systems.values(), strict=True)
-            lines = _lines_where(not strange.isdisjoint(row) for row in outputs)
+            lines = _lines_where(not affected.isdisjoint(row) for row in outputs)
             notices.append(
                 f"{metric.label}: the tokenizer of {package.name} has no entry for {tokens:,} tokens in "
-                f"{len(strange):,} of {len(texts):,} distinct outputs ({named_lines(lines)}); all of them "
+                f"{len(affected):,} of {len(texts):,} distinct outputs ({named_lines(lines)}); all of them "
                 "look the same to the model."
             )
     return notices

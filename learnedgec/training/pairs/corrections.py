@@ -166,7 +166,7 @@ class ImpactPairs(PairSource):
         candidates = self._candidates(edits)
         store = RowStore(folder, ["impact"], width=1)
         pairs: list[RankedPair] = []
-        seen: set[tuple[str, str]] = set()
+        texts_of_pairs: set[tuple[str, str]] = set()
         for start in range(0, len(candidates), _BLOCK):
             if self.number is not None and len(pairs) >= self.number:
                 break
@@ -192,10 +192,10 @@ class ImpactPairs(PairSource):
                 )
                 if more < less:
                     better, worse = worse, better
-                again = (better, worse) in seen and self.procedure == "goto2022"
-                if better == worse or more == less or again:
+                is_repeated = (better, worse) in texts_of_pairs and self.procedure == "goto2022"
+                if better == worse or more == less or is_repeated:
                     continue
-                seen.add((better, worse))
+                texts_of_pairs.add((better, worse))
                 margin = abs(more - less)
                 pairs.append(
                     RankedPair(row.source, better, worse, margin, row.group, name, row.target)
@@ -333,16 +333,16 @@ class MeaningPairs(PairSource):
         texts = [" ".join(filter(None, (row.source, row.better, row.correct))) for row in rows]
         words = (word for name in self.words for sentence in load_words(name) for word in sentence)
         changes = Changes(words, (text.split() for text in texts), self.kinds or CHANGES)
-        made: dict[RankedPair, None] = {}
+        pairs: dict[RankedPair, None] = {}
         for number in range(self.number):
             generator = random.Random(f"{self.seed} {number}")
             for _ in range(_MAX_TRIES):
                 pair = _pair(generator.choice(rows), changes, generator)
-                if pair and pair not in made:
-                    made[pair] = None
+                if pair and pair not in pairs:
+                    pairs[pair] = None
                     break
-        warn_of_few(self, len(made), self.number)
-        return list(made)
+        warn_of_few(self, len(pairs), self.number)
+        return list(pairs)
 
 
 def _pair(row: RankedPair, changes: Changes, generator: random.Random) -> RankedPair | None:
@@ -380,10 +380,10 @@ class Changes:
             for form, counts in tags.items()
             if form.isalpha() and counts.total() > 1
         }
-        self.alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.forms: dict[tuple[str, str], list[str]] = defaultdict(list)
         for form, tag in self.tags.items():
             if tag in _CONTENT:
-                self.alike[tag, _ending(form)].append(form)
+                self.forms[tag, _ending(form)].append(form)
         self.names = list(dict.fromkeys(words[i] for words in texts for i in self._named(words)))
 
     def _named(self, tokens: Sequence[str]) -> Iterator[int]:
@@ -420,8 +420,8 @@ class Changes:
         if kind == "name":
             places = list(self._named(tokens))
             for place in places:
-                here = [tokens[other] for other in places]
-                new = generator.choice(here if generator.random() < 0.3 else self.names or here)
+                own = [tokens[other] for other in places]
+                new = generator.choice(own if generator.random() < 0.3 else self.names or own)
                 if new.lower() != tokens[place].lower():
                     yield Edit(place, place + 1, new, kind)
             return
@@ -440,14 +440,14 @@ class Changes:
                 named = any(self._content(other) for other in inner)
                 if named and end < len(tokens) and place and all(map(str.isalnum, inner)):
                     yield Edit(place, end, "", kind)
-            elif new := self._instead(kind, token, generator):
+            elif new := self._replacement(kind, token, generator):
                 yield Edit(place, place + 1, new.capitalize() if token.istitle() else new, kind)
 
     def _content(self, token: str) -> bool:
-        """Return whether a word has a meaning of its own."""
+        """Return whether a word is a content word, a name or a number."""
         return token.isdigit() or self.tags.get(token.lower(), "PROPN") in {*_CONTENT, "PROPN"}
 
-    def _instead(self, kind: str, token: str, generator: random.Random) -> str:
+    def _replacement(self, kind: str, token: str, generator: random.Random) -> str:
         """Return a word or number that can replace a token, or `""` if there is none."""
         word = token.lower()
         if kind == "number" and token.isdigit():
@@ -456,7 +456,7 @@ class Changes:
             return token[:place] + generator.choice(digits) + token[place + 1 :]
         if kind == "word":
             tag = self.tags.get(word, "")
-            candidates = self.alike.get((tag, _ending(word)), []) if len(word) > 3 else []
+            candidates = self.forms.get((tag, _ending(word)), []) if len(word) > 3 else []
             new = generator.choice(candidates) if candidates else ""
             # A word with the same beginning may be related.
             return "" if new[:4] == word[:4] else new

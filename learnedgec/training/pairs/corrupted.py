@@ -452,14 +452,14 @@ class _Maker:
         changes: list[Change],
         tokens: Words,
         generator: random.Random,
-        instead: str | None = None,
+        correction: str | None = None,
     ) -> Change | None:
         """Return a change that makes a text worse but not nonsense; worse changes are taken less often.
 
         A system's edit that no reference has only needs to make the text less natural.
         """
         for change in _some(changes, _EDIT_TRIES, generator):
-            loss = self.ngrams.loss(tokens, change.edit, instead)
+            loss = self.ngrams.loss(tokens, change.edit, correction)
             wrong = _MIN_LOSS < loss < _MAX_LOSS
             if change.origin == "system":
                 wrong = loss > 0

@@ -46,16 +46,16 @@ class Rules:
     """
 
     def __init__(self, observed: Iterable[tuple[Words, Edit]], least: int = 1) -> None:
-        beside: dict[tuple[Words, Words], Counter[tuple[str, str]]] = defaultdict(Counter)
+        contexts: dict[tuple[Words, Words], Counter[tuple[str, str]]] = defaultdict(Counter)
         for tokens, edit in observed:
             old = lower(tokens[edit.start : edit.end])
             new = lower(edit.correction.split())
             if max(len(old), len(new)) <= _MAX_WORDS and is_plain(old, new):
-                beside[old, new][_neighbours(tokens, edit.start, edit.end)] += 1
+                contexts[old, new][_neighbours(tokens, edit.start, edit.end)] += 1
         self.rules: dict[Words, dict[Words, Counter[tuple[str, str]]]] = defaultdict(dict)
-        for (old, new), places in beside.items():
-            if places.total() >= least:
-                self.rules[old][new] = places
+        for (old, new), neighbours in contexts.items():
+            if neighbours.total() >= least:
+                self.rules[old][new] = neighbours
 
     def at(self, tokens: Words, start: int, end: int, anywhere: bool = False) -> Iterator[Edit]:
         """Yield the replacements of a span that were observed beside one of its neighbours, or `anywhere`.
@@ -69,11 +69,11 @@ class Rules:
             anywhere: whether to accept other neighbours than the observed ones.
         """
         before, after = _neighbours(tokens, start, end)
-        for new, places in self.rules.get(lower(tokens[start:end]), {}).items():
+        for new, neighbours in self.rules.get(lower(tokens[start:end]), {}).items():
             if not new or start == end:
-                fits = (before, after) in places and (start > 0 or bool(new))
+                fits = (before, after) in neighbours and (start > 0 or bool(new))
             else:
-                fits = anywhere or any(before == b or after == a for b, a in places)
+                fits = anywhere or any(before == b or after == a for b, a in neighbours)
             if fits:
                 first = [new[0].capitalize()] if new and start == 0 else list(new[:1])
                 yield Edit(start, end, " ".join([*first, *new[1:]]))
@@ -103,18 +103,20 @@ class Ngrams:
             self.counts.update(_ngrams(["<s>", "<s>", *lower(tokens), "</s>"]))
         self.total = sum(n for key, n in self.counts.items() if len(key) == 1) or 1
 
-    def loss(self, tokens: Words, edit: Edit, instead: str | None = None) -> float:
+    def loss(self, tokens: Words, edit: Edit, correction: str | None = None) -> float:
         """Return ln P(text) − ln P(text with the edit), near the edit.
 
         Args:
             tokens: the sentence; its own n-grams do not count.
             edit: the edit.
-            instead: another correction of the same words, with which the edit is compared; by default, the
-                edit is compared with the words themselves.
+            correction: another correction of the same words, to compare the edit with; by default, the edit
+                is compared with the words themselves.
         """
         padded = ["<s>", "<s>", *lower(tokens), "</s>", "</s>"]
         before, after = padded[edit.start : edit.start + 2], padded[edit.end + 2 : edit.end + 4]
-        old = padded[edit.start + 2 : edit.end + 2] if instead is None else instead.lower().split()
+        old = padded[edit.start + 2 : edit.end + 2]
+        if correction is not None:
+            old = correction.lower().split()
         texts = [[*before, *new, *after] for new in (old, edit.correction.lower().split())]
         own_ngrams = set(_ngrams(texts[0]))
         natural, changed = (
@@ -148,8 +150,8 @@ class Inventory:
         self, words: Iterable[TreebankWord], counts: Mapping[str, int], rates: Mapping[str, float]
     ) -> None:
         self.rates = rates
-        self.instead = _confusions(words)
-        kinds = {*self.instead, "R:SPELL", "R:WO"}
+        self.confusions = _confusions(words)
+        kinds = {*self.confusions, "R:SPELL", "R:WO"}
         kinds |= {f"{letter}:{name}" for letter in "MU" for name in _LIGHT}
         pooled: Counter[str] = Counter()
         for kind, count in counts.items():
@@ -175,7 +177,7 @@ class Inventory:
 
     def replacements(self, word: str) -> list[str]:
         """Return all words that are mistaken for a word."""
-        return [new for table in self.instead.values() for new in table.get(word.lower(), ())]
+        return [new for table in self.confusions.values() for new in table.get(word.lower(), ())]
 
     def _of_kind(self, kind: str, tokens: Words, generator: random.Random) -> Iterator[Edit]:
         """Yield the mistakes of a type that are possible in a text."""
@@ -197,7 +199,7 @@ class Inventory:
                 if token.isalpha() and len(token) > 3:
                     yield Edit(place, place + 1, _misspelt(token, generator), kind)
             else:
-                for other in self.instead[kind].get(token.lower(), ()):
+                for other in self.confusions[kind].get(token.lower(), ()):
                     new = other.capitalize() if token[0].isupper() else other
                     yield Edit(place, place + 1, new, kind)
 
@@ -298,7 +300,7 @@ def others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
 
 
 def _misspelt(word: str, generator: random.Random) -> str:
-    """Return a word with one slip: a letter lost, doubled or swapped, or a vowel changed."""
+    """Return a word with one typing error: a letter lost, doubled or swapped, or a vowel changed."""
     place = generator.randrange(1, len(word) - 1)
     before, letter, after = word[:place], word[place], word[place + 1 :]
     slips = [before + after, before + letter + letter + after]
