@@ -75,7 +75,7 @@ def system_scores(
         UnknownNameError: there is no such aggregation.
         InputError: the aggregation needs at least two systems.
     """
-    _check(statistics, by)
+    check_aggregation(by, len(statistics))
     if by == "mean":
         return np.array([metric.aggregate(rows) for rows in statistics])
     scores = sentence_scores(metric, statistics)
@@ -98,7 +98,7 @@ def system_scores_of_resamples(
         samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
         by: the aggregation.
     """
-    _check(statistics, by)
+    check_aggregation(by, len(statistics))
     if by == "mean":
         columns = [metric.aggregate_many(rows, samples) for rows in statistics]
         return np.stack(columns, axis=1)
@@ -116,11 +116,12 @@ def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
     return np.array([metric.sentence_scores(rows) for rows in statistics], np.float64)
 
 
-def _check(statistics: Sequence[Statistics], by: str) -> None:
+def check_aggregation(by: str, systems: int) -> None:
+    """Raise `UnknownNameError` if there is no such aggregation, `InputError` if it needs more systems."""
     if by not in get_args(Aggregation):
         raise UnknownNameError("aggregation", by, get_args(Aggregation))
-    if by != "mean" and len(statistics) < 2:
-        raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
+    if by != "mean" and systems < 2:
+        raise InputError(f"{by} compares systems, and only {systems} was given; give two.")
 
 
 # -- two systems on the same sentences --------------------------------------------------------------

@@ -12,7 +12,6 @@ from learnedgec.cli.inputs import Task
 from learnedgec.data.m2 import Edit
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotators import default_annotator
-from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.scores import Score
@@ -27,17 +26,9 @@ _PLACED = (
 
 
 def edit_rows(bound: BoundMetric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
-    """Return a row for each edit that a metric counts, by system.
-
-    Raises:
-        InputError: the metric does not compare edits.
-    """
+    """Return a row for each edit that a metric counts, by system."""
     metric = bound.metric
-    if not isinstance(metric, ShowsEdits):
-        raise InputError(
-            f"{bound.label} does not compare edits; --show edits works for m2, errant, cleme and "
-            "similar metrics."
-        )
+    assert isinstance(metric, ShowsEdits)
     return [
         {"system": system, "metric": bound.label, **row}
         for system, score in scores.items()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.aggregation import Aggregation, check_aggregation
 from learnedgec.analysis.conclusions import listed
 from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
@@ -20,7 +20,7 @@ from learnedgec.analysis.meta.evaluation import (
     check_references,
     evaluate,
 )
-from learnedgec.analysis.meta.measures import ALL_MEASURES, Measurement, Protocol, measure_name
+from learnedgec.analysis.meta.measures import Measurement, Protocol, measure_name, measures_of
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
@@ -109,9 +109,6 @@ def run_meta(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
-    for name in options.measure or ():
-        if name not in ("all", *ALL_MEASURES):
-            raise UnknownNameError("measure", name, ALL_MEASURES)
     settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
     protocols = [
         Protocol(aggregation=aggregation, **settings)
@@ -135,13 +132,20 @@ def run_meta(arguments: Sequence[str]) -> None:
 def _check(
     options: Namespace, metrics: Sequence[NamedMetric], benchmarks: Mapping[str, Benchmark]
 ) -> None:
-    """Check the human scores, the references and the windows of systems before a model is loaded."""
-    systems = 0
+    """Check human scores, measures, references and numbers of systems before a model is loaded."""
+    systems, measures = 0, dict[str, None]()
     for benchmark in benchmarks.values():
         for metric in metrics:
             check_references(metric, benchmark)
         for human in options.human or default_human(benchmark):
-            systems = max(systems, len(judged(benchmark, human).systems))
+            chosen = judged(benchmark, human)
+            systems = max(systems, len(chosen.systems))
+            measures |= dict.fromkeys(measures_of(chosen, human))
+            for aggregation in options.aggregation or ():
+                check_aggregation(aggregation, len(chosen.systems))
+    for name in options.measure or ():
+        if name not in ("all", *measures):
+            raise UnknownNameError(f"measure of {listed(list(benchmarks))}", name, measures)
     if options.show == "windows" and systems < options.window:
         raise InputError(
             f"--show windows was given for {systems} systems, and a window has {options.window}; give a "
@@ -228,9 +232,6 @@ def _measures(named: Sequence[str] | None, entries: Sequence[MetricEvaluation]) 
     computed = list(dict.fromkeys(name for entry in entries for name in entry.estimates))
     if named == ["all"]:
         return computed
-    for name in named or ():
-        if name not in computed:
-            raise UnknownNameError("measure", name, computed)
     return [name for name in computed if name in (named or MEASURES)]
 
 

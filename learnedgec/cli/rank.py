@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jsonargparse import Namespace
 
-from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.aggregation import Aggregation, check_aggregation
 from learnedgec.analysis.conclusions import describe_tests, guidance, leaders, undecided_rankings
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
@@ -53,6 +53,7 @@ def run_rank(arguments: Sequence[str]) -> None:
     options["by"] = options.by or ("trueskill" if options.pool else "mean")
     check_ranking(options.by, options.significance)
     task = inputs.read_task(options)
+    check_aggregation(options.by, len(task.inputs.systems))
     signatures = task.signatures
     settings = {
         "baseline": task.baseline,

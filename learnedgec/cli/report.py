@@ -36,7 +36,7 @@ from learnedgec.evaluators.packages import is_evaluator
 from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import write_report
-from learnedgec.runtime.files import file_digest
+from learnedgec.runtime.files import check_writable, file_digest
 from learnedgec.scoring import bind
 
 
@@ -260,6 +260,12 @@ def run_reproduce(arguments: Sequence[str]) -> None:
         for figure in read_figures(options.papers, options.table or ())
         if not own or (not figure.needs and figure.metric and split_name(figure.metric)[0] in own)
     ]
+    if not figures:
+        raise InputError(
+            f"--with names {', '.join(own)}, which none of these figures is by; name their metric."
+        )
+    if options.pages:
+        check_writable(Path(options.pages) / "page.md")
     if options.train:
         _train(figures, options)
     reproduction = Reproduction(figures, own, flags.read_runtime(options), options.resamples)

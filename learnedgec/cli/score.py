@@ -22,7 +22,7 @@ from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import CountsByType, PlansRequests
+from learnedgec.metrics.base import CountsByType, PlansRequests, ShowsEdits
 from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.scores import Score, Scores, is_sentinel, short_labels
@@ -127,16 +127,22 @@ def _build_parser() -> ArgumentParser:
 
 
 def _prepared(metrics: Sequence[BoundMetric], options: Namespace) -> list[BoundMetric]:
-    """Return the metrics, with error types if the options ask for them."""
-    if not options.by:
-        return list(metrics)
+    """Return the metrics, with error types if the options ask for them.
+
+    Raises:
+        InputError: error types or edits are asked for, and a metric does not compare edits.
+    """
     prepared = []
     for bound in metrics:
-        if not isinstance(bound.metric, CountsByType):
+        if options.by and isinstance(bound.metric, CountsByType):
+            prepared.append(bound.replaced(bound.metric.typed()))
+        elif options.by or (options.show == "edits" and not isinstance(bound.metric, ShowsEdits)):
+            flag = "--by" if options.by else "--show edits"
             raise InputError(
-                f"{bound.label} does not compare edits; --by works for errant, m2 and similar metrics."
+                f"{bound.label} does not compare edits; {flag} works for errant, m2 and similar metrics."
             )
-        prepared.append(bound.replaced(bound.metric.typed()))
+        else:
+            prepared.append(bound)
     return prepared
 
 

@@ -33,7 +33,7 @@ from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import plain
 from learnedgec.edits.annotators import available_annotator
-from learnedgec.errors import collected
+from learnedgec.errors import UnknownNameError, collected
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
 from learnedgec.metrics.cards import card_name, summary
@@ -302,7 +302,9 @@ class _Report:
             name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")
         }
         self.types: sentences.TypeTable = {"": 0}
-        # What cannot be attributed is refused before anything is computed.
+        # What cannot be compared or attributed is refused before anything is computed.
+        if settings.baseline and settings.baseline not in benchmark.systems:
+            raise UnknownNameError("system", settings.baseline, benchmark.systems)
         texts = benchmark.sources, benchmark.systems, benchmark.references
         as_inputs(self.attributed, *texts, Runtime())
         for metric in self.attributed:

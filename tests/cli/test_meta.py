@@ -44,7 +44,8 @@ def test_a_measure_that_does_not_exist_is_refused_before_anything_is_scored(
     monkeypatch.setattr(flags, "read_bound", lambda options: pytest.fail("a metric was bound"))
     err = run(f"{SAMPLE} --metric impara --measure pearson sentence_acuracy", code=2).err
     assert err == (
-        "learnedgec meta: no measure is named 'sentence_acuracy'; did you mean 'sentence_accuracy'?\n"
+        "learnedgec meta: no measure of sample is named 'sentence_acuracy'; did you mean "
+        "'sentence_accuracy'?\n"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import jsonargparse
@@ -25,8 +26,37 @@ RIGHT = [
     "robust cases --case sample",
     "tune --benchmark sample --metric 'ensemble(length=0.25, random=0.75)'",
     f"rerank {FILES} --by vote --annotator plain",
-    f"edits {FILES} --annotator plain",
+    f"edits {FILES} --confidence --annotator plain",
     "filter --src embedded/source.txt --hyp embedded/systems/weak.txt --annotator plain",
+    f"score {FILES} --metric length --stream --out-dir scores",
+    "report --benchmark sample --metric length --annotator plain",
+    "reproduce zhang2023",
+    "serve --metric length --port 0",
+]
+# What fits no input, though each option is right by itself.
+UNFIT = [
+    f"score {FILES} --metric length --show edits",
+    f"score {FILES} --metric length --by type",
+    f"score {FILES} --metric length --dry-run",
+    f"score {FILES} --metric gleu",
+    f"rank {FILES} --metric length --by trueskill --significance paired-permutation",
+    "rank --src embedded/source.txt --hyp embedded/systems/weak.txt --metric length --by trueskill",
+    "meta --benchmark ONE --metric length --aggregation trueskill",
+    "meta --benchmark ONE --metric gleu",
+    "meta --benchmark ONE --metric length --measure sentence_accuracy",
+    "meta --benchmark ONE --metric length --human EW",
+    "meta --benchmark sample --metric gleu --show windows --window 50",
+    "report --benchmark ONE --metric gleu",
+    f"report {FILES} --metric length --annotator plain --attribution gleu",
+    "compare --src embedded/source.txt --hyp embedded/systems/weak.txt --metric length --baseline weak",
+    "robust systems --case sample --hyp embedded/robust/system.txt --metric length",
+    f"robust attack {FILES} --metric gleu --attack embedded/systems/eager.txt",
+    "tune --benchmark sample --metric gleu",
+    "tune --benchmark ONE --metric 'ensemble(length=0.25, random=0.75)'",
+    f"rerank {FILES} --by 'mbr(length)'",
+    "filter --src embedded/source.txt --hyp embedded/systems",
+    f"edits {FILES} --confidence --out edits.m2",
+    "reproduce zhang2023 --with gleu=gleu",
 ]
 # An option's value that is wrong, where any text would be right otherwise.
 WRONG = {
@@ -51,6 +81,8 @@ COMPUTES = (
     "learnedgec.applications.rerank.extract_edits",
     "learnedgec.applications.confidence.extract_edits",
     "learnedgec.evaluators.evaluator.Evaluator.load",
+    "learnedgec.analysis.reproduction.Reproduction.run",
+    "learnedgec.applications.serve.prepare",
 )
 
 
@@ -75,16 +107,24 @@ def options_of(command: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("line", RIGHT, ids=lambda line: line.partition(" -")[0])
-def test_wrong_values_are_refused_before_anything_is_computed(
-    line: str, run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail wherever something is computed."""
+
     def computed(*arguments: Any, **options: Any) -> None:
         raise AssertionError("something was computed")
 
     for name in COMPUTES:
         monkeypatch.setattr(name, computed)
-    options = options_of(line.partition(" -")[0])
+
+
+@pytest.mark.usefixtures("run", "idle")
+@pytest.mark.parametrize("line", RIGHT, ids=lambda line: line.partition(" --")[0])
+def test_wrong_values_are_refused_before_anything_is_computed(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = line.partition(" --")[0].removesuffix(" zhang2023")
+    options = options_of(command)
     assert options
     accepted = {}
     for option in options:
@@ -96,3 +136,11 @@ def test_wrong_values_are_refused_before_anything_is_computed(
                     continue
             accepted[f"{option} {wrong}"] = capsys.readouterr().err[-300:]
     assert accepted == {}
+
+
+@pytest.mark.usefixtures("run", "idle")
+@pytest.mark.parametrize("line", UNFIT)
+def test_what_does_not_fit_is_refused_before_anything_is_computed(line: str) -> None:
+    columns = "source,hypothesis,system,fluency"
+    Path("one.csv").write_text(f"{columns}\nHe go .,He goes .,ours,4\nI is .,I am .,ours,5\n")
+    assert main(shlex.split(line.replace("ONE", "one.csv"))) == 2

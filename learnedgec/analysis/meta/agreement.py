@@ -366,8 +366,8 @@ def judged(benchmark: Benchmark, name: str) -> Benchmark:
     covered: list[set[str]] = []
     if name in benchmark.official:
         covered.append(set(benchmark.official[name]))
-    dimension = _dimension(benchmark, name)
-    if _is_of_rankings(benchmark, name):
+    dimension = rated_dimension(benchmark, name)
+    if is_of_rankings(benchmark, name):
         covered.append(set(benchmark.ranked_systems))
     elif dimension:
         columns = benchmark.ratings[dimension].items()
@@ -409,8 +409,8 @@ def human_scores(
     """
     values = benchmark.official.get(name)
     published = None if values is None else np.array([values[s] for s in benchmark.systems])
-    dimension = _dimension(benchmark, name)
-    if _is_of_rankings(benchmark, name):
+    dimension = rated_dimension(benchmark, name)
+    if is_of_rankings(benchmark, name):
         scores = _from_rankings(benchmark, name, draws, runs, seed, runtime)
     elif dimension:
         scores = _from_ratings(benchmark, name, dimension, draws, seed)
@@ -420,11 +420,12 @@ def human_scores(
     return scores if published is None else dataclasses.replace(scores, scores=published)
 
 
-def _is_of_rankings(benchmark: Benchmark, name: str) -> bool:
+def is_of_rankings(benchmark: Benchmark, name: str) -> bool:
+    """Return whether a human score is computed from rankings: expected wins or TrueSkill."""
     return name in ("EW", "TS") and bool(benchmark.rankings)
 
 
-def _dimension(benchmark: Benchmark, name: str) -> str:
+def rated_dimension(benchmark: Benchmark, name: str) -> str:
     """Return the rated dimension that a score's name denotes, or `""`."""
     if name == "mean" and len(benchmark.ratings) == 1:
         return next(iter(benchmark.ratings))

@@ -16,6 +16,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import get_args
 
 import numpy as np
@@ -31,7 +32,9 @@ from learnedgec.analysis.meta.agreement import (
     at_equal_counts,
     human_scores,
     human_wins,
+    is_of_rankings,
     preferences,
+    rated_dimension,
     segment_correlation,
     segment_correlations_of_resamples,
     tie_threshold,
@@ -88,17 +91,45 @@ _NAMES = {
 MIN_SYSTEMS = 3
 """The smallest number of systems for a correlation; that of two scores is always 1 or -1."""
 
-# Every measure; which of them there are depends on the judgements of a benchmark.
-ALL_MEASURES = (
-    *(kind.replace("-", "_") for kind in get_args(Correlation)),
-    "soft_pairwise_accuracy",
-    *(f"partial_{kind}" for kind in get_args(SegmentCorrelation)),
-    "sentence_accuracy",
-    "sentence_kendall",
-    "sentence_accuracy_equal_edits",
-    "tie_calibrated_accuracy",
-    *(f"{unit}_{kind}" for unit in ("segment", "grouped") for kind in get_args(SegmentCorrelation)),
-)
+# What a measure needs -> the measures.
+_MEASURES = {
+    "systems": (
+        *(kind.replace("-", "_") for kind in get_args(Correlation)),
+        *(f"partial_{kind}" for kind in get_args(SegmentCorrelation)),
+    ),
+    "judgements": ("soft_pairwise_accuracy",),
+    "comparisons": (
+        "sentence_accuracy",
+        "sentence_kendall",
+        "sentence_accuracy_equal_edits",
+        "tie_calibrated_accuracy",
+    ),
+    "ratings": tuple(
+        f"{unit}_{kind}" for unit in ("segment", "grouped") for kind in get_args(SegmentCorrelation)
+    ),
+}
+
+ALL_MEASURES = tuple(chain.from_iterable(_MEASURES.values()))
+"""Every measure; which of them there are depends on the judgements of a benchmark (`measures_of`)."""
+
+
+def measures_of(benchmark: Benchmark, human: str) -> list[str]:
+    """Return the names of the measures for which a benchmark has judgements.
+
+    Args:
+        benchmark: a benchmark whose systems all have the human score, as returned by `judged`.
+        human: the name of the human score.
+    """
+    ranked = is_of_rankings(benchmark, human)
+    rated = not ranked and bool(rated_dimension(benchmark, human))
+    several = len(benchmark.systems) > 1 and not benchmark.anonymous
+    there = {
+        "systems": several,
+        "judgements": several and (ranked or rated),
+        "comparisons": bool(benchmark.rankings),
+        "ratings": rated,
+    }
+    return [name for need, names in _MEASURES.items() if there[need] for name in names]
 
 
 def measure_name(measure: str) -> str:
