@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from rapidfuzz.fuzz import ratio
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from learnedgec.applications.reward import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
@@ -58,6 +58,10 @@ _ARTICLES = {"a", "an", "the"}
 # If a removed and an inserted word are at least this similar (`ratio`, 0 to 100), they may be one word that
 # moved and was misspelt.
 _MOVED_WORD = 80
+
+# What an edit changes alone in `likelihood` never took it across a threshold from which the log-odds without
+# that were farther away than this (docs/lab/edit-confidence.md).
+_DECIDED = 1.5
 
 # Edits with at most this many tokens between them may need each other.
 _NEAR = 3
@@ -228,6 +232,7 @@ def edit_confidence(
     hypotheses: Sentences,
     *,
     annotator: str | None = None,
+    threshold: float | None = None,
     runtime: Runtime = Runtime(dtype="auto"),
 ) -> JudgedEdits:
     """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
@@ -242,6 +247,9 @@ def edit_confidence(
         sources: N sources.
         hypotheses: N hypotheses.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
+        threshold: the one for which the confidences are needed, if there is a single one, for half of the
+            work: edits that all but `likelihood` puts far above or below it are not read alone, and their
+            confidence lacks that part.
         runtime: how to run; by default in bfloat16 where the hardware has it, else in float32.
 
     Raises:
@@ -263,12 +271,20 @@ def edit_confidence(
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     fitted = _weights()
-    weights = fitted["heads"]
     evaluator = Evaluator.load(fitted["evaluator"], runtime=runtime)
-    contributions = edit_contributions(evaluator, list(weights), sources, edits, runtime=runtime)
-    log_odds = fitted["intercept"] + contributions @ list(weights.values())
-    log_odds += edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
+    log_odds = edit_traits(sources, edits) @ [fitted["traits"][name] for name in TRAITS]
+    log_odds += fitted["intercept"]
     log_odds += [fitted["types"].get(edit.type, 0.0) for row in edits for edit in row]
+    unsure = np.full(len(log_odds), True)
+    rest: Sequence[Sequence[Edit]] = edits
+    # The first head reads each text once, and the other one each edit alone.
+    for head, weight in fitted["heads"].items():
+        said = edit_contributions(evaluator, [head], sources, rest, runtime=runtime)[:, 0]
+        log_odds[unsure] += weight * said
+        if threshold is not None:
+            unsure = np.abs(log_odds - logit(threshold)) <= _DECIDED
+            numbers = iter(unsure)
+            rest = [[edit for edit in row if next(numbers)] for row in edits]
     alone = [
         (source, apply_edits(source, [edit]))
         for source, row in zip(sources, edits, strict=True)

@@ -122,12 +122,14 @@ def _judged(options: Namespace) -> list[Row]:
     ]
 
 
-def _judge(sources: Texts, hypotheses: Texts, options: Namespace) -> JudgedEdits:
-    """Return the edits of hypotheses with their confidence."""
+def _judge(
+    sources: Texts, hypotheses: Texts, options: Namespace, threshold: float | None = None
+) -> JudgedEdits:
+    """Return the edits of hypotheses with their confidence, as far as it matters for a threshold."""
     from learnedgec.applications.confidence import edit_confidence
 
-    runtime = flags.read_runtime(options)
-    return edit_confidence(sources, hypotheses, annotator=options.annotator, runtime=runtime)
+    settings = {"annotator": options.annotator, "runtime": flags.read_runtime(options)}
+    return edit_confidence(sources, hypotheses, threshold=threshold, **settings)
 
 
 # -- learnedgec filter -------------------------------------------------------------------------------
@@ -168,8 +170,9 @@ def run_filter(arguments: Sequence[str]) -> None:
     if len(texts.systems) > 1:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = texts.systems.values()
-    judged = _judge(texts.sources, hypotheses, options)
-    sure = judged.sure(float(options.keep))
+    keep = float(options.keep)
+    judged = _judge(texts.sources, hypotheses, options, keep)
+    sure = judged.sure(keep)
     write_lines(options.out, map(apply_edits, judged.sources, sure))
     note = "" if options.out == "-" else f"; wrote {options.out}"
     output.remark(_summary(judged, sure, options.keep) + note, options)

@@ -132,6 +132,36 @@ def test_edits_at_or_below_the_threshold_are_left_out() -> None:
             judged.texts(threshold)
 
 
+def test_a_threshold_saves_texts_and_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = SOURCES + SOURCES[:2], [*HYPOTHESES, "She going home .", "They likes likes the dogs"]
+
+    def confidences(threshold: float | None) -> list[float]:
+        judged = edit_confidence(*texts, annotator=ANNOTATOR, threshold=threshold)
+        return [confidence for row in judged.edits for _, confidence in row]
+
+    whole = confidences(None)
+    predict, read = Evaluator.predict, [0]
+
+    def counted(evaluator: Evaluator, sources: list[str], *others: Any, **options: Any) -> Any:
+        read[0] += len(sources) // 2
+        return predict(evaluator, sources, *others, **options)
+
+    monkeypatch.setattr(Evaluator, "predict", counted)
+    for threshold, edits in ((0.0, 0), (0.5, 5), (min(whole), 1), (1.0, 0)):
+        read[0] = 0
+        found = confidences(threshold)
+        assert [value > threshold for value in found] == [value > threshold for value in whole]
+        # Each edit that is read alone is read beside its source, and has the confidence that it has without.
+        assert read[0] == edits
+        assert (
+            sum(
+                value == pytest.approx(had, abs=1e-5)
+                for value, had in zip(found, whole, strict=True)
+            )
+            == edits
+        )
+
+
 def test_confidence_is_in_bfloat16_where_the_hardware_has_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
