@@ -130,7 +130,7 @@ class MissingDependencyError(LearnedgecError):
     Args:
         package: name of the missing package.
         extra: extra of learnedgec that installs it.
-        feature: what needs the package.
+        feature: the feature that needs the package.
     """
 
     def __init__(self, package: str, extra: str, feature: str) -> None:
@@ -147,7 +147,7 @@ def needs(extra: str, feature: str) -> Iterator[None]:
 
     Args:
         extra: extra of learnedgec that installs it.
-        feature: what needs it.
+        feature: the feature that needs it.
 
     Raises:
         MissingDependencyError: an import fails.
@@ -168,9 +168,9 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Raise `ConfigError` unless a value is one of the choices.
 
     Args:
-        name: what it is the value of.
+        name: the name of the option.
         value: the value.
-        choices: what it may be.
+        choices: the allowed values.
     """
     if value not in choices:
         raise ConfigError(f"{name} is {value!r}; one of {', '.join(choices)} was expected.")

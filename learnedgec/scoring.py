@@ -231,7 +231,7 @@ def score_metrics(metrics: Sequence[BoundMetric], inputs: Inputs) -> dict[str, S
 
     Args:
         metrics: the metrics.
-        inputs: what they score, from `checked_inputs` or `as_inputs`.
+        inputs: the texts to score, from `checked_inputs` or `as_inputs`.
     """
     return {
         metric.label: metric.scores(statistics, inputs.references)

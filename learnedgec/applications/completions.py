@@ -66,7 +66,7 @@ def extract_correction(completion: str, source: str | None = None) -> str:
     `Answer:` keeps that word, and other remarks go if they have lines of their own.
 
     Args:
-        completion: what the model wrote.
+        completion: the text that the model wrote.
         source: the sentence that it was to correct.
 
     Example:

@@ -124,7 +124,7 @@ class MeaningPenalty:
     Attributes:
         metric: the metric m, or its name.
         weight: reward per unit of m.
-        slack: what a text may lose without a charge.
+        slack: the part of m that a text may lose without a charge.
         fact: reward per negation or fact that changes.
 
     Example:

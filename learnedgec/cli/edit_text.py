@@ -107,7 +107,7 @@ def attribution_rows(task: Task, annotator: str | None) -> list[dict[str, Any]]:
 
     Args:
         task: the metrics, whose scores are attributed, and the sentences.
-        annotator: what extracts the edits.
+        annotator: the annotator that extracts the edits.
 
     Raises:
         UnknownNameError, ModelError: the annotator is unknown or not installed.

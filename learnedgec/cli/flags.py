@@ -129,7 +129,7 @@ def make_parser(command: str, description: str, common: str = "") -> ArgumentPar
 
     Args:
         command: its name.
-        description: what it does.
+        description: the purpose of the command.
         common: names of the options that `--help` shows, with spaces between; all by default.
     """
     parser = _Parser(
@@ -165,7 +165,7 @@ def add_fields(
         parser: a command's, or a group of its arguments.
         kinds: dataclasses whose fields have defaults.
         title: title of a new group for the flags.
-        description: what the new group is about.
+        description: the description of the new group.
         leave_out: fields without a flag.
     """
     target = parser.add_argument_group(title, description) if title else parser

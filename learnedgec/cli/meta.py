@@ -65,7 +65,7 @@ class _Evaluation:
             FOLDER:test; or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension, or rank, or with the columns source and
             outputs, and best, worst or ranks.
-        columns: what columns of the table are called, such as {source: learner, fluency: [rater_1, rater_2]}
+        columns: the names of columns of the table, such as {source: learner, fluency: [rater_1, rater_2]}
             or {outputs: [prod_a, prod_b], best: winner}.
         human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
             (default: TS if published, else EW, else every dimension).

@@ -198,7 +198,7 @@ def emit(
         rows: one mapping per line, column name to value; rows may lack columns.
         options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps the flags about
             tables and `quiet`.
-        payload: what `json` prints instead of the rows.
+        payload: the content of `json` instead of the rows.
         title: the line above the table.
         caption: the caption of the table in LaTeX, the title if absent.
         table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
@@ -208,7 +208,7 @@ def emit(
         groups: columns whose values become headings where the table is wider than the terminal, and part of
             the caption in LaTeX where they are the same in all rows.
         metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
-        conclusions: what the table says, in a sentence each.
+        conclusions: the conclusions from the table, a sentence each.
         notes: the meaning of its columns, the tests and the like, in a sentence each.
         signatures: the signatures of the scores, one each line below them; comments in LaTeX.
     """

@@ -173,7 +173,7 @@ def parse_m2(lines: Sequence[str], name: str = "M2") -> list[AnnotatedSentence]:
 
     Args:
         lines: the lines without line ends.
-        name: what to call the file in an error message.
+        name: the name of the file in an error message.
 
     Raises:
         FormatError: a line is neither `S`, `A` nor blank, or an annotation cannot be used.

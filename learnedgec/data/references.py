@@ -279,7 +279,7 @@ def references_of_record(value: object, place: str) -> list[str]:
     """Return the references in a field of a record: a text, or a list of texts of which some may be absent.
 
     Args:
-        value: what the field holds.
+        value: the content of the field.
         place: the field and the record, for the message.
 
     Raises:

@@ -139,7 +139,7 @@ def as_items(values: Any, argument: str, expected: str) -> list[Any]:
     Args:
         values: an ordered collection.
         argument: the argument's name.
-        expected: what it should have been, in words.
+        expected: a description of the expected value.
 
     Raises:
         InputError: it is not a sequence.
@@ -464,7 +464,7 @@ def rows_of(table: Any, about: str) -> Iterator[dict[str, Any]]:
 
     Args:
         table: a data frame of pandas (with named indices) or Polars, a `datasets.Dataset`, or a list of rows.
-        about: what the table is called in messages.
+        about: the name of the table in messages.
 
     Raises:
         InputError: it is something else, or two of its columns have one name.

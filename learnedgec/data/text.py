@@ -278,7 +278,7 @@ def check_sources(name: str, sources: Texts, reference_sources: Sequence[str]) -
     The message shows a few tokens of both sentences, beginning with the first that differ.
 
     Args:
-        name: what the message calls the references.
+        name: the name of the references in the message.
         sources: N sentences.
         reference_sources: the N sentences to which the references belong.
     """

@@ -68,7 +68,7 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
             head is the output of this name in place of the head's bare value.
         lora: `rank` and `layers` of the low-rank matrices beside the encoder's (`evaluators.lora`), and
             `inputs`, the kinds of input that use them; empty if there are none.
-        corrections: what older packages call `lora`.
+        corrections: the name of `lora` in older packages.
         encoder: configuration of the encoder.
         heads: head -> fields of its `HeadConfig`.
         pooling: `mean` of the encoder's states, the first state (`cls`), or BERT's `pooler`.
@@ -197,7 +197,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         Args:
             batch: the token IDs, with their mask.
             kind: the kind of input.
-            encoder: what computes the same in place of the model's encoder (`inference_encoder`).
+            encoder: an encoder that computes the same as the model's (`inference_encoder`).
         """
         encoder = encoder or self.encoder
         lower = any(head.layer is not None for head in self.head_configs.values())

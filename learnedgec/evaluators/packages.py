@@ -134,7 +134,7 @@ class HeadConfig:
             the probability that no token of the hypothesis is wrong, the sum over tokens of log(1 − p). For
             `capitals` it is the log-probability of the words' capitals (`capitals_likelihood`).
         layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
-        objective: what it was trained for, as in the training configuration (`regression`, `sigmoid`, …);
+        objective: its training objective, as in the training configuration (`regression`, `sigmoid`, …);
             `None` in packages that do not say, and then a head with an offset counts as `regression`.
         range: the lowest and the highest rating of the scale that it was trained on; `None` for a head that
             ranks pairs, and in packages that do not say.

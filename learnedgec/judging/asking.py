@@ -205,7 +205,7 @@ class Questions:
             database: the database of the study.
             each: the judgement.
             groups: its texts, by all systems that wrote them (`canonical`).
-            number: how many items with these texts the rater has before this one.
+            number: the number of items with these texts that the rater has before this one.
         """
         query = "INSERT OR IGNORE INTO raters (name, token) VALUES (?, ?)"
         database.execute(query, (each.rater, secrets.token_urlsafe(16)))

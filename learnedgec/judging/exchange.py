@@ -117,10 +117,11 @@ class Imported:
     """The numbers of judgements in a file that were imported, known or left out.
 
     Attributes:
-        new: how many were added; for a benchmark, rows of its first table.
-        known: how many were there before.
-        absent: how many are left out because their sentence is not in the folder.
-        unasked: how many are left out as the study does not ask about their texts, such as equal outputs.
+        new: judgements that were added; for a benchmark, rows of its first table.
+        known: judgements that were there before.
+        absent: judgements that are left out because their sentence is not in the folder.
+        unasked: judgements that are left out because the study does not ask about their texts, such as equal
+            outputs.
     """
 
     new: int

@@ -25,7 +25,7 @@ class Answer:
         values: dimension -> rating, a whole number.
         edits: the answer for each edit, from left to right: 1 to accept, -1 to reject, 0 for unsure.
         skip: why the item is not answered; the other fields but the comment are empty.
-        comment: what else the rater says.
+        comment: a comment by the rater.
 
     Example:
         >>> Answer(ranks=[1, 2]).ranks
@@ -98,9 +98,9 @@ class Item:
         source: the sentence.
         texts: outputs in the order shown; equal outputs are one text.
         edits: with the task `edits`, those of the only text.
-        position: how many items the rater has before this one.
-        total: how many items the rater has in all.
-        version: how often the item was answered.
+        position: the number of items that the rater has before this one.
+        total: the number of items that the rater has in all.
+        version: the number of times that the item was answered.
         answer: the latest answer, in the order shown; `None` if there is none.
         previous: number of the item before this one; `None` for the first.
     """

@@ -223,7 +223,7 @@ class Metric(ABC):
         metric that needs all systems together overrides this.
 
         Args:
-            inputs: what is scored; its references are `None` if the metric needs none.
+            inputs: the checked texts; the references are `None` if the metric needs none.
             runtime: how to run.
 
         Raises:

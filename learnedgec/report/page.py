@@ -77,7 +77,7 @@ def render(template: str, **values: Any) -> str:
 
     Args:
         template: its name.
-        values: what it shows.
+        values: the values of the template's variables.
     """
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),

@@ -272,7 +272,7 @@ def score_corpus(
         corpus: a corpus from `open_lines` or `open_records`.
         folder: folder of the run; all workers need access to it under this path.
         runtime: how to run.
-        runner: what processes the blocks; by default this process, one after the other.
+        runner: the function that scores blocks; by default `map`, in this process.
         sentences: format in which to write the scores of sentences, if requested.
         retries: maximum number of further attempts at a block after an error.
         allow_failures: return the scores of the other blocks if some cannot be scored.

@@ -94,7 +94,7 @@ def check_leakage(rows: Iterable[str] | Iterable[Sequence[str]], name: str) -> N
     Args:
         rows: sources, hypotheses and references to train, select or tune on: single texts, or rows of texts
             such as those of a table.
-        name: what to call them in the message.
+        name: their name in the message.
 
     Raises:
         LeakageError: with the first such sentence and how many there are.
@@ -114,7 +114,7 @@ def without_reserved(
     Args:
         rows: training data.
         texts_of: returns the texts of a row.
-        name: what to call the data in a message.
+        name: the name of the data in a message.
 
     Raises:
         LeakageError: after the last row, if texts are CoNLL-2014 text.

@@ -156,7 +156,7 @@ class Ranking:
     Attributes:
         sentence: the number of the source, from 0.
         ranks: system -> rank, in the order of the file. Rank 1 is the best, and equal ranks are a tie.
-        annotator: who judged.
+        annotator: the name of the judge.
     """
 
     sentence: int
@@ -312,7 +312,7 @@ class JudgementRow:
 
     Attributes:
         record: our name of a column -> its cell.
-        place: what messages call the row.
+        place: the place of the row, for messages.
         columns: our name of a column -> its name in the file, or several names.
     """
 
@@ -369,10 +369,10 @@ class JudgementRow:
         ]
 
     def rankings(self, outputs: Sequence[str]) -> Iterator[dict[int, int]]:
-        """Yield rankings: the place of an output -> its rank from 1. A choice is a ranking of each two.
+        """Yield rankings: the place of an output -> its rank from 1. A choice gives a ranking of each pair.
 
-        A choice does not say which of the other outputs is better, nor does an empty cell, and no text is
-        better than itself.
+        A choice of the best or the worst output does not rank the others among themselves, an empty cell
+        ranks nothing, and equal texts are not ranked.
         """
         ranks = self.ranks(outputs)
         ranked = {place: rank for place, rank in enumerate(ranks) if not math.isnan(rank)}

@@ -159,7 +159,7 @@ class Kind(Generic[T]):
 
     Attributes:
         name: for listings, such as `ratings`.
-        noun: what messages call a dataset that holds it, such as `rated dataset`.
+        noun: the word for a dataset that holds it in messages, such as `rated dataset`.
         join: combines the parts that one name denotes; without it, no name denotes several.
         read: reads a user's file or folder; without it, only datasets can be loaded.
         hint: which files `read` takes, for messages.
