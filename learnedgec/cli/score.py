@@ -60,29 +60,29 @@ class _SingleMetrics(flags.Annotator):
     dry_run: bool = False
 
 
-def run_score(arguments: Sequence[str]) -> int:
-    """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
+def run_score(arguments: Sequence[str]) -> None:
+    """Run the command."""
     options = output.with_format(_build_parser().parse_args(arguments))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if wants_blocks(options):
         metrics = flags.read_bound(options)
         corpus = score_blocks(metrics, options)
-        if corpus.scores:
-            _emit_scores(metrics, corpus.scores, options, corpus.scored, corpus.to_dict())
-        return report_failures(corpus, options.out_dir)
+        _emit_scores(metrics, corpus.scores, options, corpus.size, corpus.to_dict())
+        report_notices(corpus, options.out_dir)
+        return
     task = inputs.read_task(options)
     task = replace(task, metrics=_prepared(task.metrics, options))
     metrics, texts = task.metrics, task.inputs
     if options.dry_run:
         output.emit_text("".join(_plan(metric, texts) for metric in metrics), options)
-        return 0
+        return
     if options.show == "attribution":
         rows = attribution_rows(task, options.annotator)
         caption = "Contribution of each edit to the score."
         text = partial(attribution_text, rows, texts)
         _emit_rows("attribution", rows, task, options, caption=caption, text=text)
-        return 0
+        return
     scores = score_metrics(metrics, texts)
     if options.show:
         by_metric = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
@@ -103,7 +103,6 @@ def run_score(arguments: Sequence[str]) -> int:
             if len(texts.systems) > 1 and (other := metric.reannotated(texts.references))
         }
         _emit_scores(metrics, scores, options, len(texts.sources), own=own)
-    return 0
 
 
 def _build_parser() -> ArgumentParser:
@@ -307,7 +306,7 @@ def _emit_rows(
 
 
 # Options that need blocks, and options that need all sentences at once.
-_WITH_BLOCKS = ("out_dir", "sentences", "parquet", "allow_failures")
+_WITH_BLOCKS = ("out_dir", "sentences", "parquet")
 _WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
 
 _ABOUT_BLOCKS = (
@@ -334,7 +333,6 @@ class _Blocks:
         parquet: instead of --src and --hyp: one Parquet file, folder or URL per system with the columns
             source, hypothesis and, optionally, references (lists of texts) and id.
         retries: number of further attempts after a block fails.
-        allow_failures: print the scores of the other blocks if some fail, and exit with 1.
         address: ray: address of the cluster, such as auto (default: start one on this machine).
         workers: ray: number of processes, each with its own models.
         cpus_per_worker: ray: processor cores of each process.
@@ -348,7 +346,6 @@ class _Blocks:
     sentences: Literal["jsonl", "parquet"] | None = None
     parquet: list[str] | None = None
     retries: NonNegativeInt = 1
-    allow_failures: bool = False
     address: str | None = None
     workers: PositiveInt = 1
     cpus_per_worker: NonNegativeFloat = 1.0
@@ -378,24 +375,17 @@ def wants_blocks(options: Namespace) -> bool:
 def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusScores:
     """Score a corpus in blocks."""
     folder, runtime = Path(options.out_dir), metrics[0].runtime
-    settings = flags.pick(options, "sentences", "retries", "allow_failures")
+    settings = flags.pick(options, "sentences", "retries")
     with _open_corpus(options) as corpus, _start_runner(options) as runner:
         return score_corpus(metrics, corpus, folder, runtime=runtime, runner=runner, **settings)
 
 
-def report_failures(result: CorpusScores, folder: str) -> int:
-    """Print notices about blocks, and which blocks failed; return 1 if any failed, else 0."""
+def report_notices(result: CorpusScores, folder: str) -> None:
+    """Print the first notices about blocks."""
     output.notice(*result.notices[:_MAX_NOTICES])
     if len(result.notices) > _MAX_NOTICES:
         more, file = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
         output.notice(f"{more:,} more such notices are in {file}.")
-    output.notice(*map(str, result.failed))
-    if result.failed:
-        output.notice(
-            f"{result.size - result.scored:,} of {result.size:,} sentences were not scored; run the same "
-            "command again to try only these."
-        )
-    return 1 if result.failed else 0
 
 
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:

@@ -138,16 +138,8 @@ def test_a_stream_names_what_it_could_not_score(run: Any) -> None:
     assert err == (
         "learnedgec score: line 2 was not scored: bad.txt:2: not UTF-8 (byte 0xff); convert the file to "
         "UTF-8; 1 of 2 sentences were not scored, so there are no scores; run the same command again to try "
-        "only these, or with --allow-failures for the scores of the rest.\n"
+        "only these.\n"
     )
-    printed = run(f"{command} --format json --allow-failures", code=1)
-    scores = printed.json
-    assert (scores["scored"], scores["sentences"]) == (1, 2)
-    assert scores["failed"][0]["first"] == scores["failed"][0]["last"] == 2
-    assert printed.err.splitlines() == [
-        "line 2 was not scored: bad.txt:2: not UTF-8 (byte 0xff); convert the file to UTF-8.",
-        "1 of 2 sentences were not scored; run the same command again to try only these.",
-    ]
     Path("bad.txt").write_bytes(b"He go home .\nFine .\n")
     err = run(command, code=2).err
     assert "run holds a run with other input; choose another folder, or delete this one." in err

@@ -52,40 +52,17 @@ class CorpusScore:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedBlock:
-    """A block that could not be scored, with its first and last sentence, from 1, and the reason.
-
-    Attributes:
-        first: number of its first sentence, from 1.
-        last: number of its last sentence.
-        error: message of the error.
-    """
-
-    first: int
-    last: int
-    error: str
-
-    def __str__(self) -> str:
-        was = "was" if self.first == self.last else "were"
-        return f"{_lines(self.first, self.last)} {was} not scored: {self.error}"
-
-
-@dataclass(frozen=True, slots=True)
 class CorpusScores:
     """The result of scoring a corpus.
 
     Attributes:
-        scores: label of a metric -> system -> score; empty if no block could be scored.
+        scores: label of a metric -> system -> score.
         size: number of sentences in the corpus.
-        scored: number of sentences that were scored.
-        failed: blocks with the sentences that were not scored.
         notices: warnings of metrics about blocks, such as truncated inputs, with their lines.
     """
 
     scores: Mapping[str, Mapping[str, CorpusScore]]
     size: int
-    scored: int
-    failed: tuple[FailedBlock, ...]
     notices: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,13 +79,7 @@ class CorpusScores:
             for system, score in systems.items()
         ]
         content: dict[str, Any] = plain(
-            {
-                "scores": scores,
-                "sentences": self.size,
-                "scored": self.scored,
-                "failed": [dataclasses.asdict(block) for block in self.failed],
-                "notices": self.notices,
-            }
+            {"scores": scores, "sentences": self.size, "notices": self.notices}
         )
         return content
 
@@ -260,7 +231,6 @@ def score_corpus(
     runner: Runner = map,
     sentences: SentenceFormat | None = None,
     retries: int = 1,
-    allow_failures: bool = False,
 ) -> CorpusScores:
     """Score a corpus with metrics in blocks, and continue an interrupted run.
 
@@ -275,7 +245,6 @@ def score_corpus(
         runner: the function that scores blocks; by default `map`, in this process.
         sentences: format in which to write the scores of sentences, if requested.
         retries: maximum number of further attempts at a block after an error.
-        allow_failures: return the scores of the other blocks if some cannot be scored.
 
     Raises:
         ConfigError: the folder belongs to another run, or there is no such format of sentences.
@@ -295,7 +264,7 @@ def score_corpus(
     unscored = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
     results = runner(scorer, unscored) if unscored else ()
     errors = dict(track(results, "blocks", total=len(unscored), show=runtime.progress))
-    scores = _aggregate(scorer, errors, allow_failures)
+    scores = _aggregate(scorer, errors)
     write_json(folder / "scores.json", scores.to_dict())
     return scores
 
@@ -317,16 +286,13 @@ def _check_blocks(
             )
 
 
-def _aggregate(
-    scorer: BlockScorer, errors: Mapping[int, str], allow_failures: bool
-) -> CorpusScores:
-    """Return the scores from the statistics of all finished blocks, unless others had to be finished."""
+def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
+    """Return the scores from the statistics of all blocks, or raise `InputError` if some failed."""
     corpus = scorer.corpus
-    done: list[int] = []
-    failed: list[FailedBlock] = []
+    failed: list[str] = []
+    unscored = 0
     notices: list[str] = []
     counts: list[int] = []
-    scored = 0
     for block in range(corpus.blocks):
         first, last = corpus.lines(block)
         entry = scorer.entry(block)
@@ -335,44 +301,35 @@ def _aggregate(
             killed = (
                 f"its worker was killed in each attempt ({attempts}), such as for want of memory"
             )
-            failed.append(FailedBlock(first, last, errors.get(block) or killed))
+            was = "was" if first == last else "were"
+            reason = (errors.get(block) or killed).removesuffix(".")
+            failed.append(f"{_lines(first, last)} {was} not scored: {reason}")
+            unscored += last - first + 1
             continue
-        done.append(block)
-        scored += last - first + 1
         notices += [f"{_lines(first, last)}: {text}" for text in entry["notices"]]
         counts += entry["references"].tolist()
-    if failed and not allow_failures:
-        raise _incomplete(failed, scored, corpus.size)
+    if failed:
+        more = [f"{len(failed) - 3:,} more blocks were not scored"] if len(failed) > 3 else []
+        raise InputError(
+            f"{'; '.join(failed[:3] + more)}; {unscored:,} of {corpus.size:,} sentences were not scored, so "
+            "there are no scores; ",
+            hint="call it again to try only these.",
+            flag="run the same command again to try only these.",
+        )
+    # A signature says the least and the largest number of references of a sentence.
+    ends = ((Reference(""),) * count for count in (min(counts), max(counts)))
+    references = References(tuple(ends)) if max(counts) else None
     scores: dict[str, dict[str, CorpusScore]] = {}
-    for metric in scorer.metrics if done else ():
-        # A signature says the least and the largest number of references of a sentence.
-        ends = ((Reference(""),) * count for count in (min(counts), max(counts)))
-        references = References(tuple(ends)) if max(counts) else None
+    for metric in scorer.metrics:
         signature = metric.signature(references)
-        if failed:
-            signature += f"|sentences:{scored}/{corpus.size}"
         scores[metric.label] = {}
         for system in corpus.systems:
-            read = partial(scorer.statistics, metric, system, done)
+            read = partial(scorer.statistics, metric, system, range(corpus.blocks))
             with joined_statistics(read, str(scorer.folder)) as statistics:
                 value = metric.metric.aggregate(statistics)
                 details = metric.metric.details(statistics)
             scores[metric.label][system] = CorpusScore(value, details, signature)
-    return CorpusScores(scores, corpus.size, scored, tuple(failed), tuple(notices))
-
-
-def _incomplete(failed: Sequence[FailedBlock], scored: int, size: int) -> InputError:
-    """Return the error that names the lines that were not scored."""
-    named = [str(block).removesuffix(".") for block in failed[:3]]
-    if len(failed) > len(named):
-        named.append(f"{len(failed) - len(named):,} more blocks were not scored")
-    return InputError(
-        f"{'; '.join(named)}; {size - scored:,} of {size:,} sentences were not scored, so there are no "
-        "scores; ",
-        hint="call it again to try only these, or with allow_failures=True for the scores of the rest.",
-        flag="run the same command again to try only these, or with --allow-failures for the scores of the "
-        "rest.",
-    )
+    return CorpusScores(scores, corpus.size, tuple(notices))
 
 
 def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: Corpus) -> None:

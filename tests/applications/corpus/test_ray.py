@@ -22,7 +22,7 @@ from learnedgec.applications.corpus import score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import Corpus
 from learnedgec.cli.serve import listen
-from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import score
 
@@ -54,7 +54,6 @@ def test_two_workers_one_of_which_is_killed(
     assert (tmp_path / "count.deaths").stat().st_size == 1
     expected = score_corpus(metrics, corpus, tmp_path / "alone", sentences="jsonl")
     assert scores == expected
-    assert scores.scored == 72
     written = [
         [path.read_text() for path in sorted((tmp_path / run / "sentences").iterdir())]
         for run in ("ray", "alone")
@@ -66,13 +65,12 @@ def test_a_block_that_kills_every_worker_is_given_up(
     runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
 ) -> None:
     metric = Deadly(at=sample.sources[70], count=str(tmp_path / "count"), times=99)
-    scores = score_corpus(
-        [metric], corpus, tmp_path / "run", runner=runner, retries=0, allow_failures=True
+    expected = (
+        r"lines 71 to 72 were not scored: its worker was killed in each attempt \(1\), such as for want of "
+        "memory; 2 of 72 "
     )
-    (failed,) = scores.failed
-    assert (failed.first, failed.last) == (71, 72)
-    assert failed.error == "its worker was killed in each attempt (1), such as for want of memory"
-    assert scores.scored == 70
+    with pytest.raises(InputError, match=expected):
+        score_corpus([metric], corpus, tmp_path / "run", runner=runner, retries=0)
 
 
 @pytest.fixture
