@@ -15,11 +15,9 @@ from learnedgec.analysis.conclusions import about_gold, compared, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned, style_notices
-from learnedgec.data.words import swapped
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.stats.significance import (
     describe_test,
@@ -27,11 +25,6 @@ from learnedgec.stats.significance import (
     too_few_resamples,
     too_few_sentences,
 )
-
-# If a system and annotators have a common edit in at most this share of the sentences that both edit, the
-# gold edits may belong to other sentences. For the systems of SEEDA and of the sample, the share is at least
-# 52 %, and at most 2.5 % with the gold edits of the sentence before.
-_BY_CHANCE = 0.1
 
 
 @dataclass
@@ -215,12 +208,10 @@ def _gate(
     sources, systems, _ = task.inputs
     undecided = [
         *misaligned(*task.inputs),
-        *swapped(sources, systems),
         *style_notices(sources, systems),
-        *_foreign_gold(task, results[0].rows[0]),
     ]
-    # Every system makes a few gold edits by chance, even those of other sentences.
-    foreign = bool(undecided)
+    # Where texts are in another order or style, no difference says anything about a system.
+    is_unfit = bool(undecided)
     for each in results:
         if is_sentinel(each.metric.label):
             continue
@@ -230,10 +221,9 @@ def _gate(
         if others:
             why = each.about_gold(others)
             undecided.append(why[0].lower() + why[1:])
-        elif not foreign and not any(map(fails, each.rows)):
+        elif not is_unfit and not any(map(fails, each.rows)):
             undecided += _too_few_correct(each)
-    # Where texts or gold edits are in another order or style, no difference says anything about a system.
-    decided = [] if foreign else decided
+    decided = [] if is_unfit else decided
     names = {each.metric.label: each.name for each in results}
     failures = [why for row in decided if (why := row.failure(names[row.metric], margin))]
     sentences = [verdict(decided, names, margin)] if failures or not undecided else []
@@ -242,30 +232,6 @@ def _gate(
         [*sentences, *(f"not decided: {why}" for why in undecided)],
         {"margin": margin, "failures": failures, "undecided": undecided},
     )
-
-
-def _foreign_gold(task: inputs.Task, row: BaselineComparison) -> list[str]:
-    """Return why gold edits may belong to other sentences: the baseline makes hardly any of them.
-
-    Edits are extracted from the texts of the references, which every metric with references reads. Edits
-    that annotators mark otherwise than a metric extracts them are another matter (`_too_few_correct`).
-    """
-    sources, systems, references = task.inputs
-    needing = any(metric.metric.needs_references for metric in task.metrics)
-    if not needing or references is None or not references.annotated:
-        return []
-    plain = Errant(annotator="plain", reannotate=True)
-    statistics = plain.compute(sources, systems[row.baseline], references, task.metrics[0].runtime)
-    details = plain.sentence_details(statistics)
-    both = int(((details["proposed"] > 0) & (details["gold"] > 0)).sum())
-    right = int((details["tp"] > 0).sum())
-    if both < sentences_needed(1, row.level) or right >= _BY_CHANCE * both:
-        return []
-    return [
-        f"{row.baseline} and the gold edits change {both:,} of the same sentences, and have a common edit in "
-        f"only {right:,} of them, as if the gold edits were those of other sentences (at least "
-        f"{100 * _BY_CHANCE:g} % are expected); check the gold edits."
-    ]
 
 
 def _too_few_differ(result: _Comparisons, margin: float) -> list[str]:

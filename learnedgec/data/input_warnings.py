@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
-from learnedgec.data.words import swapped
 from learnedgec.types import Texts
 
 # The number of sentences that may all be correct without a notice.
@@ -97,9 +96,6 @@ def text_notices(
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
         *misaligned(sources, systems, references, first),
-        # References show this as well, and reading the list of words takes longer than many scores.
-        *(swapped(sources, systems) if references is None else []),
-        *repetition_notices(systems),
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),
     ]
@@ -259,23 +255,6 @@ def alignment_notices(
                 f"nearby, not their own (first in line {first + nearby[0]:,}): a line may be lost or added "
                 "before it."
             )
-    return notices
-
-
-def repetition_notices(systems: Mapping[str, Texts]) -> list[str]:
-    """Return a notice for each system that has the same hypotheses as another one, for three or more sources.
-
-    Example:
-        >>> texts = ["He goes .", "Yes .", "No ."]
-        >>> repetition_notices({"ours": texts, "copy": texts})
-        ['copy: all outputs are equal to those of ours.']
-    """
-    notices = []
-    first: dict[tuple[str, ...], str] = {}
-    for name, hypotheses in systems.items():
-        same = first.setdefault(tuple(hypotheses), name)
-        if same != name and len(hypotheses) > _MAX_BY_CHANCE:
-            notices.append(f"{name}: all outputs are equal to those of {same}.")
     return notices
 
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.references import References
-from learnedgec.data.words import is_english
-from learnedgec.errors import InputError, MissingDependencyError
+from learnedgec.errors import InputError, MissingDependencyError, ModelError
 from learnedgec.evaluators.loading import model_state
 from learnedgec.metrics.base import PretrainedMetric, Statistics
 from learnedgec.metrics.language_models import TokenScores, token_scores
@@ -169,12 +169,29 @@ class _Grammaticality:
         rows = []
         for text, score in zip(texts, scores, strict=True):
             words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text)
-            unknown = sum(not is_english(word) for word in words)
+            unknown = sum(not _is_english(word) for word in words)
             logs = score.logs if len(score.logs) else np.zeros(1)
             share = unknown / max(len(words), 1)
             counts = (np.log1p(len(words)), unknown, np.log1p(unknown), share)
             rows.append((*counts, logs.mean(), logs.min(), self.fluency(score)))
         return np.array(rows, dtype=np.float64)
+
+
+def _is_english(word: str) -> bool:
+    """Return whether a word, or its part before the apostrophe, is in ERRANT's word list."""
+    lower = word.lower().replace("’", "'")
+    words = _word_list()
+    return lower in words or lower.partition("'")[0] in words
+
+
+@lru_cache(maxsize=1)
+def _word_list() -> frozenset[str]:
+    """Return ERRANT's word list in lower case, without importing ERRANT, which imports spaCy."""
+    spec = importlib.util.find_spec("errant")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError("ERRANT's word list is missing; run: pip install errant")
+    path = Path(spec.submodule_search_locations[0]) / "en" / "resources" / "en_GB-large.txt"
+    return frozenset(path.read_text("utf-8").lower().split())
 
 
 @lru_cache(maxsize=4)

@@ -227,28 +227,6 @@ def test_the_gate_decides_nothing_if_too_few_sentences_differ(
     assert ("passed: " in said) == (code == 0)
 
 
-@pytest.mark.parametrize("metric", ["gleu", "m2"])
-@pytest.mark.parametrize("baseline", ["strong", "weak"])
-def test_the_gate_decides_nothing_by_gold_edits_of_the_next_sentence(
-    run: Any, metric: str, baseline: str
-) -> None:
-    blocks = Path("embedded/gold.m2").read_text("utf-8").strip().split("\n\n")
-    sources, edits = zip(*(block.partition("\n")[::2] for block in blocks), strict=True)
-    shifted = []
-    for source, lines in zip(sources, (*edits[1:], edits[0]), strict=True):
-        tokens = len(source.split()) - 1
-        fitting = [x for x in lines.splitlines() if int(x.split("|||")[0].split()[2]) <= tokens]
-        shifted.append("\n".join([source, *fitting]))
-    Path("shifted.m2").write_text("\n\n".join(shifted) + "\n", "utf-8")
-    systems = f"--src embedded/source.txt --baseline embedded/systems/{baseline}.txt --hyp new.txt"
-    Path("new.txt").write_bytes(Path(f"embedded/systems/{baseline}.txt").read_bytes())
-    gate = f"compare {systems} --fail-if-worse --resamples 150 --metric {metric} --gold"
-    said = " ".join(run(f"{gate} shifted.m2", code=2).out.split())
-    assert f"not decided: {baseline} and the gold edits change" in said
-    assert "passed" not in said
-    assert "passed" in run(f"{gate} embedded/gold.m2").out
-
-
 def test_a_gate_with_references_that_correct_nothing_is_refused(run: Any) -> None:
     files = "--src embedded/source.txt --hyp embedded/systems/careful.txt"
     blocks = Path("embedded/gold.m2").read_text().splitlines()
@@ -336,17 +314,6 @@ def test_the_gate_decides_nothing_by_texts_in_another_style(run: Any, changed: s
     assert "not decided: numbered: 58 of 72 sentences begin with '1.', unlike their sources" in said
     assert "passed" not in said
     assert "failed" not in said
-
-
-def test_the_gate_decides_nothing_if_source_and_output_are_swapped(run: Any) -> None:
-    source, strong, ref = (
-        f"embedded/{name}.txt" for name in ("source", "systems/strong", "systems/careful")
-    )
-    lines = [Path(path).read_text("utf-8").splitlines() for path in (source, strong)]
-    write_lines("ours.txt", [*lines[0][:60], *lines[1][60:]])
-    files = f"--src {strong} --baseline {source} --hyp ours.txt --ref {ref} --metric gleu"
-    out, _ = run(f"compare {files} --fail-if-worse --resamples 150", code=2)
-    assert "not decided: every system misspells words that are right in" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("where", ["--out x.json", "--out x.txt --quiet", "--format csv"])

@@ -14,12 +14,10 @@ from learnedgec.data.input_warnings import (
     blank_reference_notices,
     correction_notices,
     form_notices,
-    repetition_notices,
     style_notices,
     text_notices,
     token_notices,
 )
-from learnedgec.data.words import swapped
 
 
 def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
@@ -111,21 +109,6 @@ def test_capitals_and_full_stops_that_sources_lack_are_corrections() -> None:
     assert style_notices(chat, {"x": ["I go home .", "He is here .", "We were there ."]}) == []
     # A single sentence tells nothing.
     assert style_notices(["Go home ."], {"x": ["Please , Go home ."]}) == []
-
-
-MISSPELT = ["I allways recieve leters .", "The goverment is diferent .", "We beleive you ."]
-SPELT = ["I always receive letters .", "The government is different .", "We believe you ."]
-
-
-def test_sources_and_outputs_that_are_swapped_are_noticed() -> None:
-    (notice,) = swapped(SPELT, {"a": MISSPELT, "b": [*MISSPELT[:2], SPELT[2]]})
-    assert notice.startswith("every system misspells words that are right in the sources")
-    assert swapped(MISSPELT, {"a": SPELT}) == []
-    # One system is bad, or all leave the text as it is.
-    assert swapped(SPELT, {"a": MISSPELT, "b": SPELT}) == swapped(SPELT, {}) == []
-    # The list has English words alone.
-    german = ["Die Katze schläft heute lange im garten ."] * 2
-    assert swapped(german, {"a": [f"{text} wirklich schon wieder hier" for text in german]}) == []
 
 
 SENTENCES = [f"w{n} x{n} y{n} z{n} the ." for n in range(20)]
@@ -234,12 +217,3 @@ def test_blank_references_are_counted_where_the_source_is_not_and_no_edit_explai
     deleted = AnnotatedSentence("a", {0: (Edit(0, 1, ""),)})
     assert blank_reference_notices(["a"], References.from_annotated([deleted])) == []
     assert blank_reference_notices(["a"], None) == []
-
-
-def test_a_system_that_is_given_twice_is_noticed() -> None:
-    three, two = ["a", "b", "c"], ["a", "b"]
-    assert repetition_notices({"x": three, "y": [*three], "z": [*"abd"], "again": three}) == [
-        f"{name}: all outputs are equal to those of x." for name in ("y", "again")
-    ]
-    # Two systems often agree on a sentence or two.
-    assert repetition_notices({"x": two, "y": two}) == []
