@@ -13,7 +13,7 @@ trained (Hu et al., "LoRA", ICLR 2022). This serves two purposes:
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
@@ -228,27 +228,6 @@ def inference_encoder(
 
 def _frozen(weights: torch.Tensor) -> torch.nn.Parameter:
     return torch.nn.Parameter(weights.detach(), requires_grad=False)
-
-
-def widen_lora(encoder: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-    """Copy low-rank matrices of a lower rank into new ones, in place, so that the encoder computes the same.
-
-    Args:
-        encoder: an encoder with new low-rank matrices.
-        weights: the state of the matrices of lower rank (`is_lora`), for some or all of the same layers.
-
-    Example:
-        >>> narrow, wide = (LoraLinear(torch.nn.Linear(8, 3), rank) for rank in (1, 2))
-        >>> _ = torch.nn.init.ones_(narrow.up)
-        >>> widen_lora(wide, {"down": narrow.down, "up": narrow.up})
-        >>> bool((wide.up @ wide.down == narrow.up @ narrow.down).all())
-        True
-    """
-    parameters = dict(encoder.named_parameters())
-    with torch.no_grad():
-        for name, narrow in weights.items():
-            rows, columns = narrow.shape
-            parameters[name][:rows, :columns] = narrow
 
 
 def is_lora(name: str) -> bool:

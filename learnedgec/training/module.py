@@ -89,8 +89,8 @@ class EvaluatorModule(lightning.LightningModule):
         sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
         lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
             uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
-            Heads that read the other input stay the same. Earlier low-rank weights for the same inputs are
-            trained further if rank and layers are not fewer, else removed. By default the whole encoder is
+            Heads that read the other input stay the same. An evaluator's own low-rank weights are trained
+            further if rank, layers and inputs are equal, else removed. By default the whole encoder is
             trained.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
             frozen, a continued evaluator's low-rank weights and other heads stay as they are.

@@ -23,7 +23,6 @@ from learnedgec.evaluators.lora import (
     is_lora,
     keep_layers,
     remove_lora,
-    widen_lora,
 )
 from learnedgec.evaluators.packages import (
     Package,
@@ -156,7 +155,8 @@ def _continued(
         keep_layers(encoder, layer)
     frozen = not settings["lora"] and frozen_layers == len(encoder_layers(encoder))
     lora = config.lora if frozen else settings["lora"]
-    earlier = _replaced_lora(encoder, config.lora, lora)
+    if config.lora != lora:
+        remove_lora(encoder)
 
     def reads_the_same(kind: str) -> bool:
         return kind not in lora["inputs"] and (config.lora == lora or not config.uses_lora(kind))
@@ -177,7 +177,6 @@ def _continued(
     sums |= settings["sums"]
     options = {**settings, "sums": sums, "lora": lora}
     model = _model(encoder, package.name, staying | dict(heads), options)
-    widen_lora(model.encoder, earlier)
     untrained = _continue_heads(model, first, heads)
     about = {
         "heads that continue": [head for head in heads if head not in untrained],
@@ -223,29 +222,6 @@ def _continue_heads(
             old = first.head_configs[head]
             model.configure_head(head, offset=old.offset, scale=old.scale)
     return untrained
-
-
-def _replaced_lora(
-    encoder: torch.nn.Module, old: Mapping[str, Any], new: Mapping[str, Any]
-) -> dict[str, torch.Tensor]:
-    """Remove the old low-rank weights if new ones replace them; return those that the new ones start with.
-
-    New weights start with the old ones if they serve the same inputs and have no fewer ranks and layers.
-    """
-    if not old or old == new:
-        return {}
-    depth = len(encoder_layers(encoder))
-    layers, old_layers = (weights.get("layers") or depth for weights in (new, old))
-    wider = (
-        new
-        and new["inputs"] == old["inputs"]
-        and new["rank"] >= old["rank"]
-        and layers >= old_layers
-    )
-    weights = encoder.state_dict().items() if wider else ()
-    earlier = {name: weight for name, weight in weights if is_lora(name)}
-    remove_lora(encoder)
-    return earlier
 
 
 def _model(

@@ -14,9 +14,7 @@ from learnedgec.evaluators.lora import (
     LoraLinear,
     add_lora,
     inference_encoder,
-    is_lora,
     using_lora,
-    widen_lora,
 )
 from learnedgec.evaluators.precision import Bits, pack, round_weights, unpack
 
@@ -68,15 +66,6 @@ def test_an_encoder_for_inference_in_bfloat16_computes_what_autocast_does() -> N
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert states(plain) == states(model)
     assert plain.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
-
-
-def test_wider_lora_begins_where_narrow_lora_ended() -> None:
-    narrow, wide = taught(layers=2), encoder()
-    add_lora(wide, 3)
-    widen_lora(
-        wide, {name: weight for name, weight in narrow.state_dict().items() if is_lora(name)}
-    )
-    assert states(wide, on=True) == pytest.approx(states(narrow, on=True), abs=1e-6)
 
 
 def test_lora_is_used_within_its_context_alone() -> None:
