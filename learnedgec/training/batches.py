@@ -199,7 +199,7 @@ def _labels(example: Example, place: int) -> Sequence[bool | None]:
         return wrong_words(words, example.texts[place // 2 * 2][1].split())
     if example.correct:
         return wrong_words(words, example.correct.split())
-    # The label of the end of the sentence may be missing.
+    # Nothing says whether a word is missing at the end.
     return [*example.wrong, False] if example.kind == "labelled" else [None] * (len(words) + 1)
 
 

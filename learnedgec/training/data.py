@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -53,7 +53,6 @@ from learnedgec.training.examples import (
 )
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.judged import iterate_rated
-from learnedgec.training.pairs.referenced import LabelledOutputs
 
 # The number of training examples that are searched for text that is not tokenised.
 _SAMPLE = 1000
@@ -106,8 +105,7 @@ class TrainingData(lightning.LightningDataModule):
             should not change with unrelated context (`model.consistency`). A head that learns the order of
             pairs also learns in each context that the correction is better.
         labelled: head that detects wrong words -> sentences whose words people labelled: datasets such as
-            `multiged:realec`, or files in the format of MultiGED (`load_labelled`); or `LabelledOutputs`,
-            outputs of systems (`outputs`) whose words `references` label.
+            `multiged:realec`, or files in the format of MultiGED (`load_labelled`).
         variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         ranges: rated dimension -> both ends of its scale, such as `[0, 100]`, for `some`; by default the
             whole numbers around the training ratings.
@@ -135,7 +133,7 @@ class TrainingData(lightning.LightningDataModule):
         raters: Literal["mean", "each"] = "mean",
         tokenise: Literal["spacy"] | None = None,
         cases: dict[str, list[str]] | None = None,
-        labelled: dict[str, list[str | LabelledOutputs]] | None = None,
+        labelled: dict[str, list[str]] | None = None,
         variants: PositiveInt | None = None,
         ranges: dict[str, tuple[float, float]] | None = None,
         split: Split = "by-source",
@@ -202,11 +200,8 @@ class TrainingData(lightning.LightningDataModule):
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
         }
         labelled = {
-            head: chain.from_iterable(
-                load_labelled(entry) if isinstance(entry, str) else entry.load()
-                for entry in entries
-            )
-            for head, entries in self.labelled.items()
+            head: chain.from_iterable(map(load_labelled, names))
+            for head, names in self.labelled.items()
         }
         others = [
             self._stored(pair_examples(self._make_pairs()), "data.pairs"),
@@ -244,8 +239,7 @@ class TrainingData(lightning.LightningDataModule):
         for source in self._sources():
             names += source.datasets()
         names += chain.from_iterable(self.cases.values())
-        for entry in chain.from_iterable(self.labelled.values()):
-            names += [entry] if isinstance(entry, str) else entry.datasets()
+        names += chain.from_iterable(self.labelled.values())
         return list(dict.fromkeys(names))
 
     def tools(self) -> list[str]:
@@ -332,10 +326,7 @@ class TrainingData(lightning.LightningDataModule):
             "auxiliary": self.auxiliary,
             "tokenise": self.tokenise,
             "cases": self.cases,
-            "labelled": {
-                head: [entry if isinstance(entry, str) else asdict(entry) for entry in entries]
-                for head, entries in self.labelled.items()
-            },
+            "labelled": self.labelled,
             "variants": self.variants,
             "split": self.split,
             "split_seed": self.split_seed,

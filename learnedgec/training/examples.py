@@ -73,8 +73,7 @@ class Example:
         by_rater: each rater's ratings for each head, none where they are unknown.
         margin: difference between texts 0 and 1, for heads that learn differences.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
-        wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled;
-            `None` for a word without a label.
+        wrong: for each word of text 0, whether it is wrong, where that is labelled.
         group: examples of one group belong on one side of a split.
     """
 
@@ -85,7 +84,7 @@ class Example:
     by_rater: Sequence[Sequence[float]] = ()
     margin: float = 0.0
     correct: str = ""
-    wrong: Sequence[bool | None] = ()
+    wrong: Sequence[bool] = ()
     group: str = ""
 
     @property
@@ -239,7 +238,7 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 def labelled_examples(rows: Mapping[str, Iterable[Labelled]]) -> list[Example]:
     """Return the sentences with labelled words of each head as examples; heads share those that both have."""
     return [
-        Example([(row.source, row.sentence)], "labelled", heads, wrong=row.wrong)
+        Example([("", row.sentence)], "labelled", heads, wrong=row.wrong)
         for row, heads in _heads_of(rows).items()
     ]
 

@@ -248,14 +248,11 @@ class Labelled:
 
     Attributes:
         sentence: its words, separated by spaces.
-        wrong: whether each word is wrong, or `None` if that is unknown. A value after those of the words
-            says whether a word is missing at the end of the sentence.
-        source: the source that the sentence corrects; empty if there is none.
+        wrong: whether each word is wrong.
     """
 
     sentence: str
-    wrong: tuple[bool | None, ...]
-    source: str = ""
+    wrong: tuple[bool, ...]
 
 
 def read_labelled(path: PathLike) -> list[Labelled]:

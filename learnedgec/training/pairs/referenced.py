@@ -1,13 +1,13 @@
-"""Ranked pairs and labels of words that metrics and references give for outputs."""
+"""Ranked pairs and wrong words that metrics and references give for outputs."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import combinations, repeat
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +16,6 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.sentences import Labelled
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
@@ -193,58 +192,6 @@ class EditPairs(PairSource):
 
 def _key(edit: Edit) -> tuple[int, int, str]:
     return edit.start, edit.end, edit.correction
-
-
-@dataclass(frozen=True)
-class LabelledOutputs:
-    """Outputs of systems, and unchanged sources, whose words are labelled by references.
-
-    A word of an output is right if any reference has it, so an edit is accepted if one annotator made it.
-    References leave out good edits, so some words that are labelled as wrong are right.
-
-    Attributes:
-        outputs: datasets of outputs (`load_outputs`).
-        references: datasets whose references for a source are pooled; by default, those of `outputs`.
-        number: number of outputs to draw; by default, all.
-        seed: seed of the draw.
-        edited: whether to label only the words that an output has changed (`wrong_words` against its source),
-            so that a head learns whether an annotator accepts an edit. Outputs that change nothing are then
-            left out.
-    """
-
-    outputs: list[str]
-    references: list[str] = field(default_factory=list)
-    number: int | None = None
-    seed: int = 0
-    edited: bool = False
-
-    def datasets(self) -> list[str]:
-        """Return the names of the datasets that are read."""
-        return list(dict.fromkeys([*self.outputs, *self.references]))
-
-    def load(self) -> list[Labelled]:
-        """Return each distinct output of sources with references, with a label for each word and the end."""
-        references = pooled_references(self.references or self.outputs)
-        rows: dict[tuple[str, str], None] = {}
-        for name in self.outputs:
-            for source, text in outputs_with_references(name, references):
-                if not self.edited:
-                    rows[source, source] = None
-                if not self.edited or text != source:
-                    rows[source, text] = None
-        labelled = []
-        for source, output in draw_some(list(rows), self.number, random.Random(self.seed)):
-            words = output.split()
-            by_reference = [
-                wrong_words(words, reference.text.split()) for reference in references[source]
-            ]
-            wrong = map(all, zip(*by_reference, strict=True))
-            changed = wrong_words(words, source.split()) if self.edited else repeat(True)
-            labels = tuple(
-                label if new else None for label, new in zip(wrong, changed, strict=False)
-            )
-            labelled.append(Labelled(output, labels, source))
-        return labelled
 
 
 def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]:
