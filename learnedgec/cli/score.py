@@ -306,7 +306,7 @@ def _emit_rows(
 
 
 # Options that need blocks, and options that need all sentences at once.
-_WITH_BLOCKS = ("out_dir", "sentences", "parquet")
+_WITH_BLOCKS = ("out_dir", "sentences")
 _WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
 
 _ABOUT_BLOCKS = (
@@ -323,15 +323,13 @@ class _Blocks:
     """Options of how to divide a corpus into blocks, and of workers on a Ray cluster that score them.
 
     Attributes:
-        stream: read the input in blocks, so that memory does not grow with its size; .zst files and URLs
-            (s3://…) are also accepted.
+        stream: read the input in blocks, so that memory does not grow with its size; .zst files, folders of
+            Parquet files and URLs (s3://…) are also accepted.
         engine: where to score blocks: in this process, or by workers on a Ray cluster (extra `ray`); ray
             implies --stream.
         out_dir: output folder; Ray's workers must have access to it.
         block_size: number of sentences in a block.
         sentences: also write the scores of each sentence, to OUT_DIR/sentences.
-        parquet: instead of --src and --hyp: one Parquet file, folder or URL per system with the columns
-            source, hypothesis and, optionally, references (lists of texts) and id.
         retries: number of further attempts after a block fails.
         address: ray: address of the cluster, such as auto (default: start one on this machine).
         workers: ray: number of processes, each with its own models.
@@ -344,7 +342,6 @@ class _Blocks:
     out_dir: str | None = None
     block_size: PositiveInt = 5000
     sentences: Literal["jsonl", "parquet"] | None = None
-    parquet: list[str] | None = None
     retries: NonNegativeInt = 1
     address: str | None = None
     workers: PositiveInt = 1
@@ -390,19 +387,15 @@ def report_notices(result: CorpusScores, folder: str) -> None:
 
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     """Open the corpus that the input flags name, with decompressed copies in the output folder."""
-    for path in options.jsonl or ():
-        if suffix(path) in (".csv", ".tsv", ".parquet"):
-            raise InputError(
-                f"{path} was given with --stream, which reads JSON Lines with --table and Parquet files with "
-                "--parquet."
-            )
     copies = Path(options.out_dir) / "input"
-    kinds: tuple[Literal["jsonl", "parquet"], ...] = ("jsonl", "parquet")
-    for kind in kinds:
-        if options[kind]:
-            others = ("src", "hyp", "ref", "columns", *(other for other in kinds if other != kind))
-            flags.check_absent(options, others, f"--{kind} contains the whole input")
-            return open_records(inputs.by_system(options[kind]), kind, options.block_size, copies)
+    if options.jsonl:
+        flags.check_absent(options, ("src", "hyp", "ref", "columns"), "--table has the whole input")
+        for path in options.jsonl:
+            if suffix(path) in (".csv", ".tsv"):
+                raise InputError(
+                    f"{path} was given with --stream, which reads .jsonl and .parquet."
+                )
+        return open_records(inputs.by_system(options.jsonl), options.block_size, copies)
     flags.require(options, hyp="out/*.txt", src="source.txt")
     return open_lines(
         options.src, inputs.system_files(options.hyp), options.ref or (), options.block_size, copies

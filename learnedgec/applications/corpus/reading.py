@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.data.sentences import check_same_sentences, check_sentence_record
+from learnedgec.data.sentences import check_same_sentences, check_sentence_record, suffix
 from learnedgec.data.text import check_no_workbook, decode, read_record, split_lines
 from learnedgec.errors import FormatError, InputError, LengthError
 from learnedgec.runtime.files import PathLike
@@ -266,15 +266,12 @@ def open_lines(
 
 
 @contextmanager
-def open_records(
-    systems: Mapping[str, str], kind: Literal["jsonl", "parquet"], block_size: int, folder: PathLike
-) -> Iterator[Corpus]:
+def open_records(systems: Mapping[str, str], block_size: int, folder: PathLike) -> Iterator[Corpus]:
     """Yield a corpus of records with `source`, `hypothesis` and optional `references` and `id`.
 
     Args:
-        systems: system -> a JSON Lines file (also `.gz`, `.zst`, `-` or a URL), or a Parquet file, a folder
-            of Parquet files, or the URL of either.
-        kind: kind of the files.
+        systems: system -> a Parquet file, a folder of Parquet files, or the URL of either, whose name ends in
+            `.parquet` or has no suffix; or a JSON Lines file (also `.gz`, `.zst`, `-` or a URL).
         block_size: number of sentences in a block.
         folder: folder for decompressed copies, which are removed at the end.
 
@@ -286,7 +283,7 @@ def open_records(
         yield Corpus(
             {
                 name: ParquetRows(path, block_size)
-                if kind == "parquet"
+                if path != "-" and suffix(path) in ("", ".parquet")
                 else JsonRows(_seekable(path, folder, copies), block_size, shown=path)
                 for name, path in systems.items()
             }

@@ -122,7 +122,7 @@ values = []
 with (
     RayBlocks(address=sys.argv[1], workers=2) as runner,
     open_lines("source.txt", {"weak": "weak.txt"}, ["reference.txt"], 30, Path("copies")) as lines,
-    open_records({"weak": "weak.parquet"}, "parquet", 30, Path("copies")) as records,
+    open_records({"weak": "weak.parquet"}, 30, Path("copies")) as records,
 ):
     for number, corpus in enumerate([lines, records]):
         result = score_corpus(["gleu", "some[mine]"], corpus, Path(f"run{number}"), runner=runner)

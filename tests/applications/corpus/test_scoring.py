@@ -55,7 +55,7 @@ def test_records_in_blocks_score_as_all_at_once(
     for system in ("careful", "weak"):
         paths[system] = str(tmp_path / f"{system}.jsonl")
         write_jsonl(Path(paths[system]), records(sample, system, rows))
-    with open_records(paths, "jsonl", block_size, tmp_path) as corpus:
+    with open_records(paths, block_size, tmp_path) as corpus:
         scores = score_corpus(metrics, corpus, tmp_path / "run")
     systems = {name: sample.systems[name] for name in paths}
     expected = score(metrics, sample.sources, systems, rows.without_edits())
@@ -216,7 +216,7 @@ def test_blocks_are_read_from_any_folder(
     opened = (
         open_lines("source.txt", {"weak": "weak.txt"}, [], 10, Path("run"))
         if kind == "lines"
-        else open_records({"weak": f"weak.{kind}"}, kind, 10, Path("run"))  # type: ignore[arg-type]
+        else open_records({"weak": f"weak.{kind}"}, 10, Path("run"))
     )
     with opened as corpus:
         assert corpus.files[-1].path == f"weak.{'txt' if kind == 'lines' else kind}"
@@ -234,7 +234,7 @@ def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path)
     write_jsonl(tmp_path / "b.jsonl", rows)
     paths = {name: str(tmp_path / f"{name}.jsonl") for name in "ab"}
     with (
-        open_records(paths, "jsonl", 10, tmp_path) as corpus,
+        open_records(paths, 10, tmp_path) as corpus,
         pytest.raises(InputError, match=r"b\.jsonl:13: the source or the references differ"),
     ):
         score_corpus([load_metric("length")], corpus, tmp_path / "run")
