@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.analysis.meta.measures import ALL_MEASURES
+from learnedgec.analysis.meta.agreement import judged
+from learnedgec.analysis.meta.measures import ALL_MEASURES, measures_of
 from learnedgec.cli import flags
+from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.metrics.gleu import Green
 
 SAMPLE = "meta --benchmark sample --resamples 20 --window 3"
@@ -25,8 +27,10 @@ def test_json_holds_everything(run: Any) -> None:
     assert ranked["notices"] == ["source: no human score EW, left out."]
     green = ranked["metrics"][0]
     assert green["measures"]["sentence_accuracy"]["count"] == 313
-    measures = {name for entry in out["evaluations"] for name in entry["metrics"][0]["measures"]}
-    assert measures == set(ALL_MEASURES)
+    found = [set(entry["metrics"][0]["measures"]) for entry in out["evaluations"]]
+    assert found[0] | found[1] == set(ALL_MEASURES)
+    sample = load_benchmark("sample")
+    assert found == [{*measures_of(judged(sample, human), human)} for human in ("EW", "fluency")]
     assert len(green["windows"]["pearson"]) == 2
     assert set(green["without"]["spearman"]) == set(ranked["human_scores"])
     assert "benchmark:sample|human:EW|aggregation:mean|ties:symmetric" in green["signature"]
