@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -277,8 +278,14 @@ def _read_sentences(path: str) -> list[str]:
 def by_system(paths: Sequence[str]) -> dict[str, str]:
     """Return the files by the names of their systems: the stem, or the path if stems collide.
 
+    What has no name of its own is `stdin`, or `pipe 1` and so on, as in `--hyp <(correct …)`.
+
     Raises:
         InputError: one file was given twice.
+
+    Example:
+        >>> [*by_system(["out/ours.txt", "/dev/fd/63", "/dev/fd/62", "-"])]
+        ['ours', 'pipe 1', 'pipe 2', 'stdin']
     """
     places: dict[Path, str] = {}
     for path in paths:
@@ -290,6 +297,11 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
     shown = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     files = [Path(path).name.removesuffix(".gz").removesuffix(".zst") for path in shown]
     names = [file.rsplit(".", 1)[0] or path for file, path in zip(files, shown, strict=True)]
+    pipes = count(1)
+    names = [
+        "stdin" if path == "-" else f"pipe {next(pipes)}" if path.startswith("/dev/fd/") else name
+        for name, path in zip(names, paths, strict=True)
+    ]
     if len(set(names)) < len(names):
         names = [os.fspath(Path(path).with_suffix("")) for path in shown]
     if len(set(names)) < len(names):

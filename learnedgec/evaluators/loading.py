@@ -301,7 +301,8 @@ def _count_layers(folder: Path, layer: int) -> int:
     most = getattr(configuration, "num_hidden_layers", 0)
     if not -most - 1 <= layer <= most:
         raise ModelError(
-            f"{folder} has {most} layers and no layer {layer}; give one of 0 to {most}."
+            f"{folder} has {most} layers and no layer {layer}; give 0 (the embeddings) to {most}, or -1 for "
+            "the last."
         )
     return layer if layer >= 0 else most + 1 + layer
 

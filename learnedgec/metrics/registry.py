@@ -107,7 +107,7 @@ _INTEGER_LIMIT = 1 << 64
 _IN_WORDS = {
     float: "a finite number",
     int: "a whole number of at most 64 bits",
-    str: "a text without NUL or lone surrogates",
+    str: "a text",
     bool: "True or False",
     type(None): "None",
 }
@@ -295,8 +295,10 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
         try:
             values[key] = _fitted(value, hints[key])
         except ValueError:
+            unprintable = isinstance(value, str) and _UNPRINTABLE.search(value)
+            expected = _expected(hints[key]) + " without NUL or lone surrogates" * bool(unprintable)
             raise ParameterError(
-                f"{name}({key}={shown(repr(value))}): {_expected(hints[key])} was expected."
+                f"{name}({key}={shown(repr(value))}): {expected} was expected."
             ) from None
     for key, parameter in inspect.signature(kind).parameters.items():
         if parameter.default is inspect.Parameter.empty and key not in values:
