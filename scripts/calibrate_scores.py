@@ -25,7 +25,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import write_json
 from learnedgec.errors import InputError
-from learnedgec.evaluators.released import RELEASES
+from learnedgec.evaluators import RELEASES
 from learnedgec.report.overview import PreferenceBin, ScoreReference, evaluators_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one

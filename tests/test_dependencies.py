@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from learnedgec.evaluators import RATED, RELEASED, RELEASES
 from learnedgec.evaluators.packages import check_package
-from learnedgec.evaluators.released import RATED, RELEASED, RELEASES
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -28,8 +28,8 @@ from learnedgec.data.catalog.sentences import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.annotators import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
+from learnedgec.evaluators import RATED
 from learnedgec.evaluators.packages import is_evaluator
-from learnedgec.evaluators.released import RATED
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
 from learnedgec.runtime.files import included_folder, key_of

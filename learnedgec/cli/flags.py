@@ -27,7 +27,7 @@ from learnedgec.data.configuration import (
 )
 from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import ConfigError, InputError, needs
-from learnedgec.evaluators.released import RATED, RELEASES
+from learnedgec.evaluators import RATED, RELEASES
 from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.registry import METRICS, read_name

@@ -24,6 +24,7 @@ from learnedgec.data.catalog.registry import DATASETS, dataset, materials
 from learnedgec.data.references import References
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import DataError, InputError, ParameterError, PluginError
+from learnedgec.evaluators import RELEASES
 from learnedgec.evaluators.packages import (
     CARD,
     check_package,
@@ -35,7 +36,6 @@ from learnedgec.evaluators.packages import (
     open_package,
     output_names,
 )
-from learnedgec.evaluators.released import RELEASES
 from learnedgec.evaluators.sharing import fetch_released, pull_evaluator, push_evaluator
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name

@@ -1,1 +1,62 @@
-"""Pretrained models and trained evaluators: loading, batches, inference, packages."""
+"""Pretrained models and trained evaluators: loading, batches, inference, packages.
+
+The released evaluators are listed here: their names, sizes and licences, and where an installation fetches them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from learnedgec.data.catalog.registry import Dataset
+
+RELEASED = "open-mpnet"
+"""The evaluator that metrics without brackets read; it is part of the installation."""
+RATED = "joint-mpnet-3"
+"""The evaluator that `some` reads without brackets: its heads learned from human ratings."""
+
+
+class Release(NamedTuple):
+    """A released evaluator.
+
+    Attributes:
+        sha256: of its manifest, which has those of its files.
+        megabytes: its size.
+        licence: its licence.
+        products: whether the licence allows commercial use.
+    """
+
+    sha256: str
+    megabytes: int
+    licence: str
+    products: bool
+
+    def __str__(self) -> str:
+        return f"{self.megabytes} MB, for {'any use' if self.products else 'research only'}"
+
+
+# Every evaluator in the repository.
+RELEASES = {
+    RATED: Release(
+        "b587c9fdf7d0b834dc2ac893cd5700b80dd559c1ad92750b36665588c8cd922c",
+        46,
+        "CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND LicenseRef-pillars AND "
+        "LicenseRef-robustgec AND MIT",
+        products=False,
+    ),
+    RELEASED: Release(
+        "9b58774b9e83757d471bd7524101870e72a59099f3b5cde9711a0e250d49456a",
+        57,
+        "Apache-2.0 AND CC-BY-SA-4.0 AND MIT",
+        products=True,
+    ),
+}
+# The release from which an installation fetches a missing evaluator: the first one that has all.
+_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.3.0"
+
+
+def release_files(name: str) -> Dataset:
+    """Return where the files of a released evaluator come from."""
+    from learnedgec.data.catalog.registry import Dataset
+
+    return Dataset(name, "", "", _REPOSITORY, _TAG)

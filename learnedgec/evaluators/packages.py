@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
+from learnedgec.evaluators import RELEASES, release_files
 from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
-from learnedgec.evaluators.released import RELEASES, release_files
 from learnedgec.runtime.files import (
     file_digest,
     files_digest,

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from learnedgec.errors import BadNameError, UnknownNameError
+from learnedgec.evaluators import RELEASES, release_files
 from learnedgec.evaluators.hub import hub, is_hub_name, reported, split_revision
 from learnedgec.evaluators.packages import (
     MANIFEST,
@@ -18,7 +19,6 @@ from learnedgec.evaluators.packages import (
     is_package,
     read_manifest,
 )
-from learnedgec.evaluators.released import RELEASES, release_files
 from learnedgec.runtime.files import PathLike, atomic_folder, lookup_folders
 
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"

@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
+from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
 from learnedgec.evaluators.packages import (
     EVALUATOR,
@@ -25,7 +26,6 @@ from learnedgec.evaluators.packages import (
     open_package,
     output_metric,
 )
-from learnedgec.evaluators.released import RELEASED
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import output_metrics
 from learnedgec.runtime.runtime import Runtime

@@ -15,6 +15,7 @@ from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.registry import ENCODERS, check_permissive
 from learnedgec.errors import ConfigError, ModelError
+from learnedgec.evaluators import RELEASES
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
 from learnedgec.evaluators.lora import (
@@ -31,7 +32,6 @@ from learnedgec.evaluators.packages import (
     manifest_tools,
     open_package,
 )
-from learnedgec.evaluators.released import RELEASES
 from learnedgec.runtime.runtime import Runtime
 
 

@@ -12,8 +12,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
-from learnedgec.evaluators import packages, sharing
-from learnedgec.evaluators.released import RELEASES, Release
+from learnedgec.evaluators import RELEASES, Release, packages, sharing
 from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"

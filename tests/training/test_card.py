@@ -22,9 +22,9 @@ from learnedgec.data.catalog.registry import (
     weights_licence,
 )
 from learnedgec.errors import ConfigError
+from learnedgec.evaluators import RATED
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.evaluators.released import RATED
 from learnedgec.training.data import TrainingData
 from learnedgec.training.package import metadata, model_card
 from learnedgec.training.pairs import DistilledPairs, ImpactPairs
