@@ -16,7 +16,7 @@ from hypothesis import settings
 from learnedgec.data.catalog import files
 from learnedgec.data.catalog.registry import DATASETS, Dataset, File
 from learnedgec.data.text import write_lines
-from learnedgec.runtime.progress import ProgressLines
+from learnedgec.runtime.runtime import ProgressLines
 
 if TYPE_CHECKING:
     from learnedgec.applications.corpus.reading import Corpus

@@ -32,8 +32,7 @@ from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.registry import METRICS, read_name
 from learnedgec.runtime.files import check_writable
-from learnedgec.runtime.progress import PROFILE
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.scoring import bind
 
 _Fields = TypeVar("_Fields")

@@ -42,7 +42,7 @@ from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, spl
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.plugins import Registry
-from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import track
 
 _Entry = TypeVar("_Entry")
 

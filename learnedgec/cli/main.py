@@ -19,7 +19,7 @@ from learnedgec.errors import (
     TextWarning,
     UnknownNameError,
 )
-from learnedgec.runtime.progress import PROFILE
+from learnedgec.runtime.runtime import PROFILE
 
 COMMANDS = {
     "score": "score system outputs with any metric",

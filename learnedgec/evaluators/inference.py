@@ -23,8 +23,7 @@ import torch
 from learnedgec.errors import InputWarning, warn_of_inputs
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
 from learnedgec.evaluators.precision import model_precision
-from learnedgec.runtime.progress import PROFILE, track
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import PROFILE, Runtime, track
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats, Texts
 

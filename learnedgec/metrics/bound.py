@@ -34,8 +34,7 @@ from learnedgec.metrics.scores import Score, Scores, Statistics
 from learnedgec.metrics.tuned import TEST_MARK
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.plugins import origin
-from learnedgec.runtime.progress import PROFILE
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.types import Texts
 

@@ -30,8 +30,7 @@ from learnedgec.evaluators.chat import (
 )
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.runtime.files import key_of
-from learnedgec.runtime.progress import track
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.runtime.store import Store
 from learnedgec.types import Array, Floats, Texts
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.errors import InputError
-from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import track
 from learnedgec.stats.significance import outcomes
 from learnedgec.types import Floats, Indices
 

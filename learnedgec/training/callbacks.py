@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.precision import has_bfloat16
 from learnedgec.runtime.files import atomic_path
-from learnedgec.runtime.progress import ProgressLines
+from learnedgec.runtime.runtime import ProgressLines
 
 
 class LastEvaluation(lightning.Callback):

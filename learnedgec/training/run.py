@@ -32,8 +32,7 @@ from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import is_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
 from learnedgec.runtime.files import check_writable, included_folder
-from learnedgec.runtime.progress import has_bars
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, has_bars
 from learnedgec.training.callbacks import (
     ANEW,
     Announcement,

@@ -30,7 +30,7 @@ from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.tuned import tuned_file, tuned_name
 from learnedgec.runtime.files import PathLike, check_writable
-from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import track
 from learnedgec.stats.resampling import (
     Estimate,
     interval_of_correlation,

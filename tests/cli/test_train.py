@@ -23,8 +23,8 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.packages import check_package
-from learnedgec.runtime import progress
-from learnedgec.runtime.progress import ProgressLines
+from learnedgec.runtime import runtime as work
+from learnedgec.runtime.runtime import ProgressLines
 from learnedgec.training.module import EvaluatorModule
 
 TRAIN = "train --config mine.yaml"
@@ -90,7 +90,7 @@ def test_every_phase_shows_progress(train: Any, monkeypatch: pytest.MonkeyPatch)
     clock = itertools.count(1, 61)
     timers = {"perf_counter": time.perf_counter, "process_time": time.process_time}
     fake = SimpleNamespace(monotonic=lambda: next(clock), **timers)
-    monkeypatch.setattr(progress, "time", fake)
+    monkeypatch.setattr(work, "time", fake)
     monkeypatch.setattr(ProgressLines, "_due", 1)
     err = train(f"{TRAIN} --trainer.max_epochs 1").err
     for phase in (

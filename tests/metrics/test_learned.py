@@ -24,8 +24,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.gated import Impara, Some
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.progress import PROFILE
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.scoring import bind_one, score
 
 

@@ -24,8 +24,7 @@ from learnedgec.errors import ConfigError, InputError, check_choice, collected
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
-from learnedgec.runtime.progress import track
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
 from learnedgec.types import Array
 

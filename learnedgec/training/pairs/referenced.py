@@ -25,8 +25,7 @@ from learnedgec.evaluators.packages import was_checked
 from learnedgec.metrics.base import Metric, PretrainedMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.plugins import origin
-from learnedgec.runtime.progress import track
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.runtime.store import RowStore
 from learnedgec.scoring import bind
 from learnedgec.training.pairs.base import (
