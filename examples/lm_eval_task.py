@@ -10,8 +10,7 @@
 The corpus is scored at once, when all documents are done.
 """
 
-from learnedgec import score
-from learnedgec.applications.completions import extract_correction
+from learnedgec import extract_correction, score
 
 METRIC, SOURCE, REFERENCES = "gleu", "source", "references"  # the metric, and keys of a document
 

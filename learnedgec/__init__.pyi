@@ -11,9 +11,10 @@ from learnedgec.applications.confidence import edit_confidence as edit_confidenc
 from learnedgec.applications.rerank import Guards as Guards
 from learnedgec.applications.rerank import Reranking as Reranking
 from learnedgec.applications.rerank import rerank as rerank
-from learnedgec.applications.reward import MeaningPenalty as MeaningPenalty
 from learnedgec.applications.reward import Reward as Reward
+from learnedgec.applications.reward import extract_correction as extract_correction
 from learnedgec.applications.reward import reward as reward
+from learnedgec.applications.safeguards import MeaningPenalty as MeaningPenalty
 from learnedgec.data.benchmarks import Benchmark as Benchmark
 from learnedgec.data.benchmarks import load_benchmark as load_benchmark
 from learnedgec.data.catalog.ratings import Rating as Rating

@@ -28,7 +28,7 @@ import torch
 from rapidfuzz.fuzz import ratio
 from scipy.special import expit, logit
 
-from learnedgec.applications.reward import is_correction
+from learnedgec.applications.safeguards import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.tables import as_html

@@ -1,5 +1,8 @@
 """A metric as the reward of reinforcement learning, with safeguards against gaming.
 
+A completion of a policy is a text or a chat that may say something around the correction;
+`extract_correction` finds the correction in it.
+
 A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
 something else, truncated texts, or chatter around the source. So a reward has a floor for outputs that
 cannot be corrections of their source (`is_correction`), may charge for a changed meaning (`MeaningPenalty`)
@@ -10,87 +13,168 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
-from learnedgec.applications.completions import Completion, completed_text, extract_correction
-from learnedgec.applications.meaning import (
-    SENTENCE_ENDS,
-    changed_negations,
-    changed_sentences,
-    exchanged_facts,
-    tokens_of,
-    without_contractions,
-)
+from learnedgec.applications.safeguards import MeaningPenalty, is_correction
 from learnedgec.data.references import References, references_of_record
 from learnedgec.data.sentences import as_items, as_sentences
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.metrics.base import Gated, Statistics
+from learnedgec.metrics.base import Gated
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.metrics.counts import EditCount
-from learnedgec.metrics.gated import kept_shares
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
-from learnedgec.types import Floats, Texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# At most .2 % of strong systems' outputs on BEA-19 dev (`pillars:dev`) keep less or have a longer edit, and
-# .1 to 5.8 % of human rewritings (the references of `jfleg:dev` and `gmeg`). At most .2 % of systems' outputs
-# on SEEDA, and .03 % of these rewritings, add or drop a sentence of two words.
-_MIN_KEPT_SHARE = 0.4
-_MIN_LIMIT, _MAX_LIMIT = 2, 4
-# A mark between spaces shows that a text is tokenised.
-_SEPARATE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
+# -- completions -----------------------------------------------------------------------------------
 
 
-def is_correction(sources: Texts, texts: Texts) -> npt.NDArray[np.bool_]:
-    """Return whether each text may be a correction of its source, whatever a metric scores it.
+Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""The completion of a policy, a text or the messages of a chat."""
 
-    A text is no correction if it is empty, if it shares less than .4 of its trigrams of characters with its
-    source, or the source with it (`kept_shares`), if one edit changes the number of tokens by more than a
-    quarter of the source's (at least 2 and at most 4 tokens), or if one adds or drops a sentence of two words
-    or more. So truncated, padded, repeated and unrelated texts are no corrections.
+_TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+# Marks of the speaker and of the end of a message, which some trainers do not remove.
+_SPEAKER = re.compile(
+    r"<\|[\w ]+\|>(?:assistant(?=\s*\n|<\|))?|</s>|\A\s*assistant:", re.IGNORECASE
+)
+_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_MARKS = {"**": "**", "*": "*", "`": "`", "'": "'", '"': '"', "“": "”", "«": "»"}
+
+_CORRECTED = r"\b(?:correct(?:ed|ion)?|revised|fixed|improved|edited|answer|output)\b"
+_AFTERWARDS = (
+    r"(?:explanations?|changes?|corrections|notes?|reasons?|original|changed|replaced|here\ are"
+    r"|I\ (?:\w+ed|made))\b"
+)
+# A label begins a line, and no space precedes its colon: a tokenised sentence may itself say "The answer
+# is : ...".
+_LABEL = re.compile(
+    rf"""^[*\#>\ ]*(?:(?:sure|certainly|of\ course|okay|yes)\b[^\w\n]*)?
+    (?:here(?:['’]s|\ is)\b[^:\n]{{,80}}?{_CORRECTED}[^:\n]{{,80}}?
+    |here\ you\ go\b
+    |(?:(?:the|a|my|your|final|grammatically)\ )*{_CORRECTED}
+    (?:\ (?:sentence|text|version|answer|is|would|be))*
+    |(?!{_AFTERWARDS})[^\n]{{,80}}{_CORRECTED}[^\n]{{,80}}?(?=:\**\s*\n))\**\ ?
+    (?:(?:(?<=\S)|(?<=sentence\ )|(?<=text\ )|(?<=version\ )):(?:\*\*(?=\s))?
+    |(?=\s*\n)|(?=["“«]\S[^"“”«»]*["”»]\.?$))\s*(?:>\ )?""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_REMARK = re.compile(
+    rf"""(?:\n[^\w\n]*(?:\(|{_AFTERWARDS})|(?<=[.!?"”*])\s+explanation:).*\Z
+    |\s\((?:{_AFTERWARDS}|(?:corrected|fixed|added|removed)\b)[^()]*\)\Z""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def extract_correction(completion: str, source: str | None = None) -> str:
+    r"""Return the corrected sentence in what a model wrote.
+
+    Thoughts (`<think>…</think>`) and tokens such as `<|im_end|>` are dropped. Of what is left, the last
+    `<answer>…</answer>` (or `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else
+    everything. Then these go:
+
+    - all up to an announcement of the correction, such as `Corrected sentence:`, `Answer:` or
+      `Sure! Here is the corrected version:`;
+    - remarks after it: a new line that begins with `Explanation`, `Changes`, `Note` or a parenthesis, and
+      `(Changed …)`;
+    - quotation marks, `**`, JSON and the marker of a list around the whole.
+
+    Line feeds become spaces. Where the source is given, of the texts before and after each of these steps,
+    and their lines, that with the most words in common with it counts. So a sentence that itself begins with
+    `Answer:` keeps that word, and other remarks go if they have lines of their own.
 
     Args:
-        sources: N sentences.
-        texts: N sentences.
+        completion: the text that the model wrote.
+        source: the sentence that it was to correct.
 
     Example:
-        >>> source = "He go to school because he like to learn ."
-        >>> texts = ["He goes to school because he likes to learn .", "He goes to school .", source * 2, ""]
-        >>> is_correction([source] * 4, texts).tolist()
-        [True, False, False, False]
+        >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
+        'He goes .'
+        >>> extract_correction("Answer: he goes.", "Answer: he go.")
+        'Answer: he goes.'
     """
-    return np.array(
-        [
-            bool(text.split()) and kept >= _MIN_KEPT_SHARE and _has_local_edits(source, text)
-            for source, text, kept in zip(sources, texts, kept_shares(sources, texts), strict=True)
-        ],
-        dtype=bool,
+    text = _SPEAKER.sub("", _THOUGHT.sub(" ", completion))
+    tagged = _TAGGED.findall(text)
+    if tagged:
+        text = tagged[-1][1]
+    elif fenced := _FENCED.findall(text):
+        text = fenced[-1]
+    text = text.strip()
+    candidates = [text]
+    for start in [label.end() for label in _LABEL.finditer(text)] or [0]:
+        announced = text[start:].strip()
+        bare = _REMARK.sub("", announced).strip()
+        lines = [] if source is None else announced.splitlines()
+        candidates += [announced, *map(_unwrapped, lines), bare, _unwrapped(bare)]
+    candidates = [" ".join(each.split()) for each in reversed(candidates)]
+    if source is None:
+        return candidates[0]
+    words = source.split()
+    return max(candidates, key=lambda each: Indel.normalized_similarity(words, each.split()))
+
+
+def _unwrapped(text: str) -> str:
+    """Return the correction in JSON, and what is in bold letters or quotation marks as a whole."""
+    if text.startswith("{"):
+        try:
+            record = json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            return text
+        named = [
+            key for key in record if re.search(_CORRECTED, key.replace("_", " "), re.IGNORECASE)
+        ]
+        values = [record[key] for key in named or record]
+        if len(values) == 1 and isinstance(values[0], str):
+            text = values[0].strip()
+    text = re.sub(
+        r"""\A(["“«][^"“”«»]*["”»])\.\Z""", r"\1", re.sub(r"\A(?:[-*•]|1[.)]) +", "", text)
     )
+    for opening, closing in _MARKS.items():
+        inside = text.removeprefix(opening).removesuffix(closing)
+        whole = len(inside) + len(opening + closing) == len(text)
+        # A tokenised text has a space after a quotation mark of its own.
+        if whole and opening not in inside and not inside.startswith(" "):
+            text = inside.strip()
+    return text
 
 
-def _has_local_edits(source: str, text: str) -> bool:
-    """Return whether no edit changes the length more than an honest one does, or adds or drops a sentence."""
-    before, after = (tokens_of(without_contractions(each.casefold())) for each in (source, text))
-    limit = np.clip(len(before) // 4, _MIN_LIMIT, _MAX_LIMIT)
-    for _, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        removed, inserted = before[places[0] : places[1]], after[places[2] : places[3]]
-        ends = _count_sentence_ends(inserted) - _count_sentence_ends(removed)
-        words = _count_words(inserted) - _count_words(removed)
-        if abs(len(inserted) - len(removed)) > limit or (ends * words > 0 and abs(words) > 1):
-            return False
-    return True
+def completed_text(completion: Completion, place: str) -> str:
+    """Return a completion's text: itself, or the content of a chat's last message.
+
+    Raises:
+        InputError: it is neither; the message names the place.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Sequence) and not completion:
+        return ""
+    last = completion[-1] if isinstance(completion, Sequence) else None
+    if not isinstance(last, Mapping):
+        raise InputError(
+            f"{place} is {str(completion)[:60]!r}; a text, or a list of messages such as "
+            "[{'role': 'assistant', 'content': TEXT}], was expected."
+        )
+    content = last.get("content")
+    if isinstance(content, str):
+        return content
+    # The content may be a list of parts, and only some of them are texts.
+    return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))
+
+
+# -- rewards ---------------------------------------------------------------------------------------
+
+# A mark between spaces shows that a text is tokenised.
+_SEPARATE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
 
 
 def _spaced_like_source(source: str, text: str) -> str:
@@ -99,44 +183,6 @@ def _spaced_like_source(source: str, text: str) -> str:
         return source
     needs_spaces = _SEPARATE_MARK.search(source) and not _SEPARATE_MARK.search(text)
     return tokenise([text])[0] if needs_spaces else text
-
-
-def _count_sentence_ends(tokens: Sequence[str]) -> int:
-    return sum(token in SENTENCE_ENDS for token in tokens)
-
-
-def _count_words(tokens: Sequence[str]) -> int:
-    return sum(map(str.isalnum, tokens))
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningPenalty:
-    """The penalty of a reward for a changed meaning.
-
-    It is the sum of weight · max(0, m(source) − m(text) − slack) + fact · n over the sentences that differ
-    (`changed_sentences`). m is the score of a metric that reads source and text after contractions such as
-    *don't* are written out; honest corrections lose a little of it. n counts the English negations, such as
-    *not* and *nobody*, that the text lacks or adds (`changed_negations`), and the facts, such as numbers and
-    weekdays, that it exchanges (`exchanged_facts`), because metrics miss some of these. With the defaults
-    (docs/explanation/hacking.md), a changed meaning mostly costs more than a small correction earns in the
-    default reward.
-
-    Attributes:
-        metric: the metric m, or its name.
-        weight: reward per unit of m.
-        slack: the part of m that a text may lose without a charge.
-        fact: reward per negation or fact that changes.
-
-    Example:
-        >>> kind = reward("constant", meaning=MeaningPenalty("length", weight=0.5, slack=1))
-        >>> kind(completions=["He goes .", "He .", "He does not go ."], source=["He go home ."] * 3)
-        [0.0, -0.5, -12.0]
-    """
-
-    metric: AnyMetric = "head[open-mpnet.meaning]"
-    weight: float = 3.0
-    slack: float = 2.0
-    fact: float = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +288,52 @@ class Reward:
             InputError: the completions or the column of the sources are not there, are no lists, or are not
                 parallel, or references are `None`.
         """
-        answers = [
-            completed_text(completion, f"completions[{place}]")
-            for place, completion in enumerate(as_items(completions, "completions", self._lists))
-        ]
+        answers = as_items(completions, "completions", self._lists)
         if not answers:
             return []
-        sources, references = self._read_columns(columns, len(answers))
+        sources, texts, references = self._read_step(answers, columns)
+        metric = self.metric.metric
+        systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
+        statistics = self.metric.statistics(sources, systems, references)
+        scores = metric.sentence_scores(statistics["completions"])
+        unchanged = metric.sentence_scores(statistics["sources"]) if self.centre else 0
+        rewards = scores - unchanged
+        if self.edit_penalty:
+            edits = EditCount().statistics(sources, texts)["score"]
+            sizes = np.array([max(len(source.split()), 1) for source in sources])
+            rewards -= self.edit_penalty * edits / sizes
+        if self.meaning is not None:
+            rewards -= self.meaning.charges(sources, texts, self.metric.runtime)
+        rejected = ~is_correction(sources, texts)
+        if isinstance(metric, Gated):
+            rejected |= ~metric.accepted(statistics["completions"])
+        if self.floor is not None:
+            distances = np.array(list(map(Indel.normalized_distance, sources, texts)))
+            rewards[rejected] = self.floor - distances[rejected]
+        watched = np.array([np.nan])
+        if self.watch is not None:
+            (watched_statistics,) = self.watch.statistics(sources, {"": texts}, references).values()
+            watched = self.watch.metric.sentence_scores(watched_statistics)
+        means = map(float, map(np.mean, (rewards, scores, watched, rejected)))
+        self._record(Watched(*means), columns.get("log_metric"))
+        return list(map(float, rewards))
+
+    def _read_step(
+        self, completions: Sequence[Completion], columns: Mapping[str, Any]
+    ) -> tuple[list[str], list[str], References | None]:
+        """Return the sources, the corrections and the references of a step, or raise `InputError`."""
+        answers = [
+            completed_text(completion, f"completions[{place}]")
+            for place, completion in enumerate(completions)
+        ]
+        sources = as_sentences(self._column(columns, self.source, len(answers)), self.source)
+        references = None
+        if self.references is not None:
+            rows = enumerate(self._column(columns, self.references, len(answers)), 1)
+            place = f"the column {self.references!r} in row"
+            references = References.from_rows(
+                [references_of_record(row, f"{place} {number}") for number, row in rows]
+            )
         corrections = (
             map(self.extract, answers)
             if self.extract
@@ -261,43 +346,7 @@ class Reward:
             # Likely mistakes are reported once, not at each step.
             inputs = (sources, {"completions": texts}, references, self.metric.runtime)
             checked_inputs([self.metric], *inputs)
-        systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
-        statistics = self.metric.statistics(sources, systems, references)
-        scores = _sentence_scores(self.metric, statistics["completions"])
-        unchanged = _sentence_scores(self.metric, statistics["sources"]) if self.centre else 0
-        rewards = scores - unchanged
-        if self.edit_penalty:
-            edits = EditCount().statistics(sources, texts)["score"]
-            sizes = np.array([max(len(source.split()), 1) for source in sources])
-            rewards -= self.edit_penalty * edits / sizes
-        if self.meaning is not None:
-            rewards -= self._meaning_charges(self.meaning, sources, texts)
-        rejected = ~is_correction(sources, texts)
-        if isinstance(self.metric.metric, Gated):
-            rejected |= ~self.metric.metric.accepted(statistics["completions"])
-        if self.floor is not None:
-            distances = np.array(list(map(Indel.normalized_distance, sources, texts)))
-            rewards[rejected] = self.floor - distances[rejected]
-        watched = np.array([np.nan])
-        if self.watch is not None:
-            (watched_statistics,) = self.watch.statistics(sources, {"": texts}, references).values()
-            watched = _sentence_scores(self.watch, watched_statistics)
-        means = map(float, map(np.mean, (rewards, scores, watched, rejected)))
-        self._record(Watched(*means), columns.get("log_metric"))
-        return list(map(float, rewards))
-
-    def _read_columns(
-        self, columns: Mapping[str, Any], size: int
-    ) -> tuple[list[str], References | None]:
-        """Return the sources and the references of a step, or raise `InputError`."""
-        sources = as_sentences(self._column(columns, self.source, size), self.source)
-        if self.references is None:
-            return sources, None
-        rows = enumerate(self._column(columns, self.references, size), 1)
-        place = f"the column {self.references!r} in row"
-        return sources, References.from_rows(
-            [references_of_record(row, f"{place} {number}") for number, row in rows]
-        )
+        return sources, texts, references
 
     def _record(self, step: Watched, log: Any) -> None:
         """Add the means of a step to the history, and to the log of a trainer that gives one."""
@@ -307,25 +356,6 @@ class Reward:
             log(f"{self.__name__}/floored", step.floored)
             if self.watch is not None:
                 log(f"{self.watch.metric.name}/watched", step.watched)
-
-    def _meaning_charges(self, penalty: MeaningPenalty, sources: Texts, texts: Texts) -> Floats:
-        """Return the penalty of each text for a changed meaning, the sum over its changed sentences."""
-        penalties, metric = np.zeros(len(texts)), bind_one(penalty.metric, self.metric.runtime)
-        changed = [changed_sentences(*pair) for pair in zip(sources, texts, strict=True)]
-        if pairs := [pair for sentences in changed for pair in sentences]:
-            before, after = (
-                list(map(without_contractions, sentences)) for sentences in zip(*pairs, strict=True)
-            )
-            systems = metric.statistics(before, {"text": after, "source": before})
-            of_source, of_text = (
-                _sentence_scores(metric, systems[name]) for name in ("source", "text")
-            )
-            charges = penalty.weight * np.maximum(0, of_source - of_text - penalty.slack)
-            for count_changes in (changed_negations, exchanged_facts):
-                charges += penalty.fact * np.array(list(map(count_changes, before, after)))
-            rows = np.repeat(np.arange(len(texts)), list(map(len, changed)))
-            np.add.at(penalties, rows, charges)
-        return penalties
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:
         """Return a column of the data set, or raise `InputError`."""
@@ -407,8 +437,3 @@ def reward(
     if given.get("watch") is not None:
         given["watch"] = bind_one(given["watch"], runtime)
     return Reward(bind_one(metric, runtime), **given)
-
-
-def _sentence_scores(metric: BoundMetric, statistics: Statistics) -> Floats:
-    """Return a system's sentence scores, float64 (N,)."""
-    return np.asarray(metric.metric.sentence_scores(statistics), dtype=np.float64)

@@ -1,6 +1,6 @@
 """Pretrained models and trained evaluators: loading, batches, inference, packages.
 
-The released evaluators are listed here: their names, sizes and licences, and where an installation fetches them.
+The released evaluators are listed here: their names, sizes and licences, and from where they are fetched.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.applications.completions import extract_correction
+from learnedgec import extract_correction
 from learnedgec.applications.reward import reward
 
 

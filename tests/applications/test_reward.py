@@ -14,12 +14,10 @@ import pytest
 from embedded import Sample
 
 from learnedgec import References, load_metric
-from learnedgec.applications.meaning import changed_sentences
 from learnedgec.applications.reward import (
-    MeaningPenalty,
-    is_correction,
     reward,
 )
+from learnedgec.applications.safeguards import MeaningPenalty, changed_sentences, is_correction
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.errors import ConfigError, InputError, TextWarning, UnknownNameError
 
