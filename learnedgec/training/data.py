@@ -192,10 +192,10 @@ class TrainingData(lightning.LightningDataModule):
         rated = {}
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
-            made = rating_examples(
+            examples = rating_examples(
                 iterate_rated(name, self.rating_columns), zeros=name not in RATINGS
             )
-            rated[name] = self._stored(made, name)
+            rated[name] = self._stored(examples, name)
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()
         }
@@ -267,13 +267,13 @@ class TrainingData(lightning.LightningDataModule):
 
     @contextmanager
     def _cache(self, name: str) -> Iterator[Path]:
-        """Yield the folder for what is expensive to make; it is removed if the user has named none."""
+        """Yield the folder for what is expensive to compute; it is removed if the user has named none."""
         # Windows cannot remove a file that is mapped into memory.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
             yield Path(self.folder or scratch) / name
 
     def _stored(self, examples: Iterable[Example], name: str) -> Examples:
-        """Store examples, tokenised if that is wanted, or raise `LeakageError`."""
+        """Store examples, tokenised if `tokenise` is set, or raise `LeakageError`."""
         if self.tokenise:
             examples = filter(None, map(_tokenised, examples))
         if self.check_leakage:

@@ -72,11 +72,11 @@ class TrainingResult:
         results: part -> head -> correlations, or share of pairs in the right order.
         notices: remarks about the run, such as that it stopped early.
         warnings: about heads that predict the dev part no better than chance, or are not to be trusted.
-        seed: the run's seed; of several, the one with the median dev score, which all the above is about, or
-            `None` for the mean of their weights.
+        seed: the run's seed. If several were trained, all of the above is about the run with the median dev
+            score, and this is its seed, or `None` for the mean of their weights.
         seeds: seed -> results, if several were trained.
         folder: folder of the logs of the run with this seed.
-        verdicts: head -> what the test part says of it.
+        verdicts: head -> verdict by the test part.
 
     Example: `train(frame, output="mine", heads={"fluency": "hypothesis"}).history`: the losses of each epoch.
     """
@@ -242,7 +242,7 @@ class Run:
     def begin(self) -> bool:
         """Make the run's folder ready; return whether to continue from its last checkpoint.
 
-        Nothing of an earlier run is removed: its files stand until this run has better ones.
+        Nothing of an earlier run is removed: its files are replaced when this run has better ones.
         """
         resumed = self.config.resume and self._is_resumable()
         if not resumed:
@@ -250,7 +250,7 @@ class Run:
             self.check_free(self.package.is_dir() or unfinished)
         if self.trainer.is_global_zero:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for partial in self.folder.glob(".*.partial"):  # of a process that was killed
+            for partial in self.folder.glob(".*.partial"):  # left by a killed process
                 partial.unlink(missing_ok=True)
         return resumed
 
@@ -299,7 +299,7 @@ class Run:
         try:
             trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
         except SystemExit as error:
-            # Lightning exits so after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
+            # Lightning raises this after Ctrl-C and after SIGTERM, with which clusters end jobs. The caller
             # decides which message is printed and which status is returned.
             if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
                 raise self._interrupted(resumed) from None
