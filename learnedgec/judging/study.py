@@ -36,6 +36,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
+from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging import tables
 from learnedgec.judging.asking import Questions, load_edits, write_study
@@ -125,7 +126,10 @@ class Study:
         Raises:
             InputError: there is nothing to ask, or the folder exists.
             LengthError: outputs or references differ in number from the sources.
+            UnknownNameError: there is no annotator of the name in the settings.
         """
+        if settings.annotator:
+            describe_annotator(settings.annotator)
         folder = Path(folder)
         if folder.exists() and not (overwrite and (folder / DATABASE).is_file()):
             raise InputError(

@@ -32,6 +32,7 @@ RIGHT = [
     "report --benchmark sample --metric length --annotator plain",
     "reproduce zhang2023",
     "serve --metric length --port 0",
+    f"judge {FILES} --out study",
 ]
 # What fits no input, though each option is right by itself.
 UNFIT = [
@@ -60,7 +61,7 @@ UNFIT = [
 ]
 # An option's value that is wrong, where any text would be right otherwise.
 WRONG = {
-    "out": "absent/x.json",
+    "out": "embedded/source.txt/x.json",
     "plot": "embedded/source.txt",
     "cache-dir": "embedded/source.txt",
     "out-dir": "embedded/source.txt",
@@ -70,7 +71,7 @@ WRONG = {
     "export": "embedded/source.txt",
 }
 # Texts and addresses, which nothing contradicts.
-FREE = {"title", "address", "host", "questions", "help", "config"}
+FREE = {"title", "address", "host", "questions", "help", "config", "print_config"}
 
 
 # What scores and extracts edits.
@@ -83,6 +84,7 @@ COMPUTES = (
     "learnedgec.evaluators.evaluator.Evaluator.load",
     "learnedgec.analysis.reproduction.Reproduction.run",
     "learnedgec.applications.serve.prepare",
+    "learnedgec.judging.page.application",
 )
 
 
