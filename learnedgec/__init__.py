@@ -26,7 +26,7 @@ _NAMES = {
     "edits.tokenisation": ["tokenise"],
     "evaluators.evaluator": ["Evaluator"],
     "evaluators.sharing": ["pull_evaluator", "push_evaluator"],
-    "judging.settings": ["Answer", "StudySettings"],
+    "judging.records": ["Answer", "StudySettings"],
     "judging.study": ["Study"],
     "metrics.base": ["Metric", "Statistics"],
     "metrics.registry": ["load_metric"],

@@ -35,8 +35,8 @@ from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
 from learnedgec.evaluators.sharing import pull_evaluator as pull_evaluator
 from learnedgec.evaluators.sharing import push_evaluator as push_evaluator
-from learnedgec.judging.settings import Answer as Answer
-from learnedgec.judging.settings import StudySettings as StudySettings
+from learnedgec.judging.records import Answer as Answer
+from learnedgec.judging.records import StudySettings as StudySettings
 from learnedgec.judging.study import Study as Study
 from learnedgec.metrics.base import Metric as Metric
 from learnedgec.metrics.base import Statistics as Statistics

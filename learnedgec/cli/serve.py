@@ -19,7 +19,7 @@ from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import ConfigError, InputError, needs
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import OWNER, Study
 from learnedgec.scoring import bind
 

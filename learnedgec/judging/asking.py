@@ -23,9 +23,8 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.annotators import available_annotator
 from learnedgec.errors import InputError, InputWarning, warn_of_inputs
-from learnedgec.judging import tables
+from learnedgec.judging.records import RANKED, Answer, Judgement, StudySettings, comparisons
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal, spread
-from learnedgec.judging.settings import RANKED, Answer, Judgement, StudySettings
 from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts
@@ -163,9 +162,7 @@ class Questions:
                 return None
             wins = np.zeros((len(names), len(names)))
             if informative:
-                wins = count_wins(
-                    tables.comparisons(self.judgements(database), numbers), len(names)
-                )
+                wins = count_wins(comparisons(self.judgements(database), numbers), len(names))
             cell, weight = self._cells.draw(wins, unasked, random, informative=informative)
             sentence, chosen = int(self._cells.sentence[cell]), list(self._cells.pairs[cell])
             if self.settings.task == "ranking":

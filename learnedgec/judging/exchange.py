@@ -34,9 +34,8 @@ from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import read_table, whole_number
 from learnedgec.data.text import read_json, read_lines, write_json, write_text
 from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.judging import tables
+from learnedgec.judging.records import RANKED, SETTINGS_FILE, Answer, Judgement, Task, write_tables
 from learnedgec.judging.sampling import group_equal
-from learnedgec.judging.settings import RANKED, SETTINGS_FILE, Answer, Judgement, Task
 from learnedgec.judging.study import Study
 from learnedgec.runtime.files import PathLike
 from learnedgec.types import Texts
@@ -171,7 +170,7 @@ def import_judgements(
         task = "edits"
     elif any(each.answer.values for each in judgements):
         task = "ratings"
-    new, known = tables.write(folder, task, sources, systems, judgements, keep=True)
+    new, known = write_tables(folder, task, sources, systems, judgements, keep=True)
     return Imported(new, known, absent)
 
 

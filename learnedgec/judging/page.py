@@ -19,7 +19,7 @@ from typing import Any
 
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LearnedgecError, needs
-from learnedgec.judging.settings import GUIDELINES_FILE, Answer, AnsweredError, Item
+from learnedgec.judging.records import GUIDELINES_FILE, Answer, AnsweredError, Item
 from learnedgec.judging.status import study_status
 from learnedgec.judging.study import OWNER, Study
 

@@ -14,10 +14,9 @@ import numpy as np
 from learnedgec.analysis.ranking import clusters
 from learnedgec.data.tables import Row
 from learnedgec.errors import needs
+from learnedgec.judging.records import Judgement, StudySettings, comparisons, counted, rating_rows
 from learnedgec.judging.sampling import count_wins
-from learnedgec.judging.settings import Judgement, StudySettings
 from learnedgec.judging.study import Study
-from learnedgec.judging.tables import comparisons, counted, rating_rows
 from learnedgec.stats.resampling import intervals, multiplicities, resample
 from learnedgec.stats.significance import (
     enough_resamples,

@@ -38,15 +38,15 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotators import describe_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
-from learnedgec.judging import tables
 from learnedgec.judging.asking import Questions, load_edits, write_study
-from learnedgec.judging.settings import (
+from learnedgec.judging.records import (
     Answer,
     AnsweredError,
     Item,
     Judgement,
     StudySettings,
     read_settings,
+    write_tables,
 )
 from learnedgec.runtime.files import PathLike, atomic_folder
 
@@ -295,7 +295,7 @@ class Study:
 
     def write_tables(self) -> None:
         """Write the tables that the task has, such as `rankings.csv`, from the answers."""
-        tables.write(self.folder, self.settings.task, self.sources, self.systems, self.judgements())
+        write_tables(self.folder, self.settings.task, self.sources, self.systems, self.judgements())
 
     def benchmark(self) -> Benchmark:
         """Return the study as a benchmark, with the judgements so far.

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from learnedgec import load_benchmark
+from learnedgec.judging.records import Answer, Judgement, StudySettings
 from learnedgec.judging.sampling import Cells, group_equal
-from learnedgec.judging.settings import Answer, Judgement, StudySettings
 from learnedgec.judging.status import CHANCE, above_chance, values_of
 from learnedgec.stats.correlation import pearson
 from learnedgec.stats.skills import bradley_terry, expected_win_rates

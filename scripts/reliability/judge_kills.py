@@ -27,7 +27,7 @@ from trial import Trial, main
 
 from learnedgec.cli.serve import listen, serve_until_stopped
 from learnedgec.judging.page import application
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import Study
 
 SENTENCES = 2000

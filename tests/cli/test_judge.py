@@ -17,7 +17,7 @@ from learnedgec import load_benchmark
 from learnedgec.cli.main import main
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
-from learnedgec.judging.settings import Answer, StudySettings
+from learnedgec.judging.records import Answer, StudySettings
 from learnedgec.judging.study import Study
 
 FILES = ["--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", str(SAMPLE_FOLDER / "systems")]

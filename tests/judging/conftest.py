@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from studies import SOURCES, SYSTEMS, Make
 
-from learnedgec.judging.settings import StudySettings
+from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import Study
 
 

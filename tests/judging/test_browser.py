@@ -206,7 +206,7 @@ def test_the_owners_page_has_no_violation(make: Make, visit: Visit) -> None:
 
 
 def test_right_to_left_text(tmp_path: Any, visit: Visit) -> None:
-    from learnedgec.judging.settings import StudySettings
+    from learnedgec.judging.records import StudySettings
 
     systems = {"one": ["هو يذهب الى المدرسة"], "two": ["هو ذهب إلى المدرسة"]}
     settings = StudySettings(sentences=1, raters=1, order="random")

@@ -16,7 +16,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, LearnedgecError, UnknownNameError
 from learnedgec.judging.exchange import Imported, import_judgements, read_judgements, write_project
-from learnedgec.judging.settings import Answer
+from learnedgec.judging.records import Answer
 from learnedgec.judging.study import Study
 
 Result = dict[str, Any]

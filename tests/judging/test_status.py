@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from studies import Make
 
-from learnedgec.judging.settings import Answer, Item, StudySettings
+from learnedgec.judging.records import Answer, Item, StudySettings
 from learnedgec.judging.status import (
     StudyStatus,
     agreement,

@@ -25,9 +25,8 @@ from learnedgec.errors import (
     LengthError,
     UnknownNameError,
 )
-from learnedgec.judging.settings import Answer, AnsweredError, Item, StudySettings
+from learnedgec.judging.records import Answer, AnsweredError, Item, StudySettings, counted
 from learnedgec.judging.study import Study
-from learnedgec.judging.tables import counted
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.judged import RankingPairs, read_ranked_pairs
 
