@@ -19,7 +19,7 @@ from learnedgec.applications.rerank import (
     vote,
 )
 from learnedgec.cli import flags, inputs, output
-from learnedgec.cli.edit_text import edit_cells
+from learnedgec.cli.tables import edit_cells
 from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.tables import Row

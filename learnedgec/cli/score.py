@@ -13,14 +13,16 @@ from typing import Any, Literal
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.conclusions import by_both
 from learnedgec.applications.corpus import CorpusScore, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
-from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_rows, edit_text
+from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
 from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier
+from learnedgec.edits.annotators import default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import CountsByType, PlansRequests, ShowsEdits
 from learnedgec.metrics.bound import BoundMetric, Inputs
@@ -78,14 +80,14 @@ def run_score(arguments: Sequence[str]) -> None:
         output.emit_text("".join(_plan(metric, texts) for metric in metrics), options)
         return
     if options.show == "attribution":
-        rows = attribution_rows(task, options.annotator)
+        rows = _attribution_rows(task, options.annotator)
         caption = "Contribution of each edit to the score."
         text = partial(attribution_text, rows, texts)
         _emit_rows("attribution", rows, task, options, caption=caption, text=text)
         return
     scores = score_metrics(metrics, texts)
     if options.show:
-        by_metric = {metric: edit_rows(metric, scores[metric.label]) for metric in metrics}
+        by_metric = {metric: _edit_rows(metric, scores[metric.label]) for metric in metrics}
         rows = [row for metric_rows in by_metric.values() for row in metric_rows]
 
         def as_text() -> str:
@@ -414,3 +416,48 @@ def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:
         cpus=options.cpus_per_worker,
         gpus=options.gpus_per_worker,
     )
+
+
+def _edit_rows(bound: BoundMetric, scores: Mapping[str, Score]) -> list[dict[str, Any]]:
+    """Return a row for each edit that a metric counts, by system."""
+    metric = bound.metric
+    assert isinstance(metric, ShowsEdits)
+    return [
+        {"system": system, "metric": bound.label, **row}
+        for system, score in scores.items()
+        for row in metric.edit_rows(score.statistics)
+    ]
+
+
+def _attribution_rows(task: inputs.Task, annotator: str | None) -> list[dict[str, Any]]:
+    """Attribute every system's edits, as ERRANT finds them; return a row per metric, system and edit.
+
+    Args:
+        task: the metrics, whose scores are attributed, and the sentences.
+        annotator: the annotator that extracts the edits.
+
+    Raises:
+        UnknownNameError, ModelError: the annotator is unknown or not installed.
+    """
+    references = task.inputs.references
+    # All systems are scored in one call.
+    names, numbers, sources, hypotheses = task.outputs()
+    references = references and references.select([n - 1 for n in numbers])
+    annotator = annotator or default_annotator()
+    settings: dict[str, Any] = {"annotator": annotator, "runtime": task.metrics[0].runtime}
+    return [
+        {"system": name, "metric": metric.label, "sentence": number}
+        | edit_cells(source, edit)
+        | dict(zip(WORTH, worth, strict=True))
+        for metric in task.metrics
+        for name, number, source, attribution in zip(
+            names,
+            numbers,
+            sources,
+            attribute_edits(metric, sources, hypotheses, references, **settings),
+            strict=True,
+        )
+        for edit, *worth in zip(
+            attribution.edits, *(getattr(attribution, name) for name in WORTH), strict=True
+        )
+    ]

@@ -1,18 +1,22 @@
-"""Tables for readers: on a terminal, in LaTeX, and the terms in them."""
+"""Results for readers: tables on a terminal and in LaTeX, their terms, and edits under their sentences."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from learnedgec.data.m2 import Edit
 from learnedgec.data.tables import Row, align, cell, columns_of, display_width
-from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.metrics.base import ShowsEdits
+from learnedgec.metrics.bound import BoundMetric, Inputs
+from learnedgec.metrics.scores import Score, is_sentinel, short_labels
 
 # A line does not break within a word, an interval or a p-value.
 _WORD = re.compile(r"(?:\[[^]]*\]|\bp [<≤=] |\S)+")
@@ -272,3 +276,103 @@ def explain_bold(meaning: str, metrics: Sequence[str]) -> str:
     if len(sentinels) == len(metrics):
         return ""
     return meaning + (f" None for the sentinels ({', '.join(sentinels)})." if sentinels else "")
+
+
+# -- edits under their sentences -------------------------------------------------------------------
+
+_SIGNS = {"matched": "=", "unmatched": "+", "missed": "-", "unchanged": " "}
+WORTH = ("add_one", "leave_one_out", "shapley", "standard_error")
+# Columns that an edit's line shows without their names.
+_PLACED = (
+    *("system", "metric", "sentence", "annotator", "edit"),
+    *("start", "end", "original", "correction", "type"),
+)
+
+
+def edit_text(
+    rows: Sequence[Row], bound: BoundMetric, scores: Mapping[str, Score], inputs: Inputs
+) -> str:
+    """Return the edits that a metric counts for a reader; sentences without any are left out.
+
+    Args:
+        rows: the metric's `edit_rows`.
+        bound: the metric.
+        scores: system -> its score.
+        inputs: the texts.
+    """
+    assert isinstance(bound.metric, ShowsEdits)
+    counted = bound.metric.counted
+
+    def heading(row: Row) -> str:
+        details = scores[row["system"]].sentence_details
+        counts = (f"{name} {details[name][row['sentence'] - 1]:g}" for name in counted)
+        return f"annotator {row['annotator']}  {'  '.join(counts)}"
+
+    def line(row: Row) -> str:
+        text = f"{_SIGNS[row['edit']]} {_change(row)}"
+        for name, value in row.items():
+            if name == "change":
+                text += f", {'helpful' if value > 0 else 'harmful' if value < 0 else 'none'}"
+            elif name not in _PLACED:
+                text += f"  {name} {value:.4f}" if isinstance(value, float) else f"  {name} {value}"
+        return text
+
+    legend = "= in system and gold   + in system only   - in gold only"
+    return _under_sentences(legend, rows, inputs, heading, line)
+
+
+def attribution_text(rows: Iterable[Row], inputs: Inputs) -> str:
+    """Return the contribution of each edit for a reader; sentences without edits are left out."""
+
+    def line(row: Row) -> str:
+        *values, deviation = (row[name] for name in WORTH)
+        error = f" ± {deviation:.4f}" if deviation else ""
+        return f"{'  '.join(f'{value:+.4f}' for value in values)}{error}  {_change(row)}"
+
+    legend = "before each edit: its add-one, leave-one-out and Shapley values"
+    return _under_sentences(legend, rows, inputs, itemgetter("metric"), line)
+
+
+def _under_sentences(
+    legend: str,
+    rows: Iterable[Row],
+    inputs: Inputs,
+    heading: Callable[[Row], str],
+    line: Callable[[Row], str],
+) -> str:
+    """Return a line for each edit, below its sentence with a heading."""
+    lines = [legend]
+    place = itemgetter("system", "metric", "sentence")
+    for (system, _, sentence), edits in groupby(rows, place):
+        first, *others = edits
+        lines += [
+            "",
+            f"{system} {sentence}  {heading(first)}",
+            f"  source      {inputs.sources[sentence - 1]}",
+            f"  hypothesis  {inputs.systems[system][sentence - 1]}",
+            *(f"  {line(row)}" for row in (first, *others)),
+        ]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
+    """Return the cells of a row that say where an edit is, and what it changes."""
+    return {
+        "start": edit.start,
+        "end": edit.end,
+        "original": " ".join(source.split()[edit.start : edit.end]),
+        "correction": edit.correction,
+        "type": edit.type,
+    }
+
+
+def _change(row: Row) -> str:
+    """Return an edit's place, change and type.
+
+    Example:
+        >>> _change({"start": 1, "end": 2, "original": "go", "correction": "", "type": "U:VERB"})
+        '1:2     go → ∅  [U:VERB]'
+    """
+    place = f"{row['start']}:{row['end']}"
+    line = f"{place:7} {row['original'] or '∅'} → {row['correction'] or '∅'}"
+    return line + (f"  [{row['type']}]" if row["type"] else "")
