@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib.util
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -248,15 +248,13 @@ def load_pretrained(
 
     place = folder = _folder(name)
     base = _adapted(place)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {} if pooling is None else {"classifier_pooling": pooling}
     adapted: Mapping[str, Sequence[int]] = {}
     if base is not None:
         folder = _folder(base)
         adapted = _adapter_shapes(place)
         labels = [adapted[head][0] for head in _HEADS if head in adapted]
         settings |= {"num_labels": labels[0]} if labels else {}
-    if pooling is not None:
-        settings["classifier_pooling"] = pooling
     if layer is not None:
         settings["num_hidden_layers"] = _count_layers(folder, layer)
     with quiet_transformers():
@@ -275,19 +273,21 @@ def load_pretrained(
                 hint="allow_pickle=True)",
                 flag="--allow-pickle)",
             ) from None
-    # Weights that a checkpoint lacks are random. Only the pooler of a bare encoder may be random, because
-    # only training reads it.
-    missing = sorted(
-        key
-        for key in set(loading["missing_keys"]) - adapted.keys()
-        if kind != "AutoModel" or "pooler" not in key
-    )
-    if missing:
+    _check_weights(place, kind, set(loading["missing_keys"]) - adapted.keys())
+    return model if base is None else _merge_adapter(model, place)
+
+
+def _check_weights(place: object, kind: str, missing: Iterable[str]) -> None:
+    """Raise `ModelError` if a checkpoint lacks weights, which are then random, that are read.
+
+    The pooler of a bare encoder may be random, because only training reads it.
+    """
+    lacking = sorted(key for key in missing if kind != "AutoModel" or "pooler" not in key)
+    if lacking:
         raise ModelError(
-            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            f"{place} lacks the weights {', '.join(lacking[:3])}{' …' if lacking[3:] else ''} that {kind} "
             "needs: it is another kind of model; name one that was trained for this."
         )
-    return model if base is None else _merge_adapter(model, place)
 
 
 def _count_layers(folder: Path, layer: int) -> int:

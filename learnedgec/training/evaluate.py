@@ -313,9 +313,6 @@ def judge_heads(
 ) -> Judgement:
     """Evaluate heads on the dev and the test part, and judge by the test part whether to trust them.
 
-    Each of them that has ratings or pairs in any part has a verdict; not to be testable is one, too. There is
-    none on heads for capitals: whoever counts changed letters orders their pairs without a mistake.
-
     Args:
         evaluator: the trained evaluator.
         start: the evaluator that was continued, if any.
@@ -328,20 +325,11 @@ def judge_heads(
         part: evaluate(evaluator, parts[part], heads=heads, runtime=runtime)
         for part in ("dev", "test")
     }
-    taught = {
-        head
-        for examples in parts.values()
-        for kind, head in examples.numbers
-        if kind in ("ratings", "pairs")
-    }
     verdicts: dict[str, Verdict] = {}
-    for head, config in evaluator.model.head_configs.items():
-        if (
-            head not in taught
-            or (heads is not None and head not in heads)
-            or config.reads == "capitals"
-        ):
+    for head in _judged_heads(evaluator, parts):
+        if heads is not None and head not in heads:
             continue
+        config = evaluator.model.head_configs[head]
         result = results["test"].get(head)
         doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
         if result is None or doubt:
@@ -366,6 +354,21 @@ def judge_heads(
             verdict = replace(verdict, sentence=verdict.sentence + blind)
         verdicts[head] = verdict
     return Judgement(results, verdicts)
+
+
+def _judged_heads(evaluator: Evaluator, parts: Mapping[str, Examples]) -> list[str]:
+    """Return the heads that get a verdict: all that have ratings or pairs in any part, but none for capitals.
+
+    Whoever counts changed letters orders the pairs of a head for capitals without a mistake.
+    """
+    taught = {
+        head
+        for examples in parts.values()
+        for kind, head in examples.numbers
+        if kind in ("ratings", "pairs")
+    }
+    configs = evaluator.model.head_configs.items()
+    return [head for head, config in configs if head in taught and config.reads != "capitals"]
 
 
 def _simple_baselines(texts: Sequence[Sequence[str]]) -> dict[str, Floats]:

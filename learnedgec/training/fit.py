@@ -137,10 +137,14 @@ def _train_seeds(
     runtime = Runtime(jobs=config.jobs, progress=progress and not alone)
     results = parallel_map(train_seed, seeds, "seeds", runtime, chunk_size=1)
     figures = {seed: result.results for seed, result in zip(seeds, results, strict=True)}
-    if config.average:
+    return replace(_write_joint(first, results), seeds=figures)
+
+
+def _write_joint(first: Run, results: Sequence[TrainingResult]) -> TrainingResult:
+    """Write the package of several seeds: their mean, or the one with the median dev score."""
+    if first.config.average:
         folders = [result.package for result in results]
-        mean = first.write(_mean(folders), [check_package(folder) for folder in folders])
-        return replace(mean, seeds=figures)
+        return first.write(_mean(folders), [check_package(folder) for folder in folders])
 
     def dev_score(result: TrainingResult) -> float:
         return fmean(main_figure(head)[1] or 0.0 for head in result.results["dev"].values())
@@ -148,7 +152,7 @@ def _train_seeds(
     median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
     with atomic_folder(first.package) as folder:
         shutil.copytree(median.package, folder, dirs_exist_ok=True)
-    return replace(median, package=first.package, seeds=figures)
+    return replace(median, package=first.package)
 
 
 def _train_seed(

@@ -45,6 +45,7 @@ from learnedgec.training.callbacks import (
 )
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import (
+    Judgement,
     Verdict,
     judge_heads,
     main_figure,
@@ -348,28 +349,10 @@ class Run:
             model: the best of the run, or the mean of several runs.
             averaged: the manifests of these runs' packages.
         """
-        module, config = self.module, self.config
+        module, config, continued = self.module, self.config, self.module.continued
         model = model.cpu().float().eval()
         weights = round_weights(model, config.bits)
-        device, about = self.trainer.strategy.root_device, f"evaluation of {config.name}"
-        evaluator = Evaluator(model.to(device), module.tokenizer, name=about)
-        # With float32, the results on a card are the same on every machine.
-        runtime = Runtime(
-            device=str(device),
-            dtype="float32",
-            progress=self.data.progress,
-            allow_pickle=config.model.allow_pickle,
-        )
-        start, learned = None, self.data.hashes()
-        if module.continued:
-            start = Evaluator.of(module.continued, runtime)
-            learned += module.continued.hashes
-        # An encoder with low-rank weights may be too large to be loaded a second time.
-        encoder = None if module.continued or model.config.lora else module.encoder_name
-        parts = self.data.load()
-        judgement = judge_heads(
-            evaluator, start, parts, heads=module.head_options, encoder=encoder, runtime=runtime
-        )
+        judgement = self._judge(model)
         results, verdicts = judgement.figures, judgement.verdicts
         write_package(
             self.package,
@@ -378,11 +361,11 @@ class Run:
             module.tokenizer,
             configuration=self._configuration(average=bool(averaged)),
             data=self.data.fingerprint(),
-            learned=learned,
+            learned=self.data.hashes() + (continued.hashes if continued else b""),
             results=results,
             seed=[member["seed"] for member in averaged] or config.seed_everything,
             encoder=module.encoder_name,
-            continued=module.continued.manifest if module.continued else None,
+            continued=continued.manifest if continued else None,
             averaged=averaged,
             verdicts=verdicts,
         )
@@ -397,6 +380,27 @@ class Run:
             seed=None if averaged else config.seed_everything,
             folder=None if averaged else self.folder,
             verdicts=verdicts,
+        )
+
+    def _judge(self, model: EvaluatorModel) -> Judgement:
+        """Evaluate a model's heads on the device of the training."""
+        module, config, device = self.module, self.config, self.trainer.strategy.root_device
+        about = f"evaluation of {config.name}"
+        # With float32, the results on a card are the same on every machine.
+        runtime = Runtime(
+            device=str(device),
+            dtype="float32",
+            progress=self.data.progress,
+            allow_pickle=config.model.allow_pickle,
+        )
+        return judge_heads(
+            Evaluator(model.to(device), module.tokenizer, name=about),
+            Evaluator.of(module.continued, runtime) if module.continued else None,
+            self.data.load(),
+            heads=module.head_options,
+            # An encoder with low-rank weights may be too large to be loaded a second time.
+            encoder=None if module.continued or model.config.lora else module.encoder_name,
+            runtime=runtime,
         )
 
     def _configuration(self, *, average: bool) -> str:

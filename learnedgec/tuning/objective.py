@@ -21,7 +21,7 @@ from learnedgec.analysis.meta.agreement import (
     select,
     without_ties,
 )
-from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError
 from learnedgec.metrics.base import Metric, Statistics
@@ -144,18 +144,7 @@ class Target:
         self.samples = np.arange(size)[None] if samples is None else samples
         self.draws = multiplicities(self.samples, size)
         if goal.of_sentences:
-            if not benchmark.rankings:
-                raise InputError(
-                    f"{benchmark.name} has no comparisons of outputs, which {goal.objective} needs; "
-                    "choose an objective on ratings such as grouped-kendall, one between systems such as "
-                    f"kendall, or a benchmark with rankings such as {goal.benchmarks[0]}."
-                )
-            comparisons = benchmark.comparisons()
-            pair = np.array([comparisons.first, comparisons.second])
-            if without or only:
-                involved = (pair == list(benchmark.systems).index(without or only)).any(axis=0)
-                comparisons = select(comparisons, involved if only else ~involved)
-            self.comparisons = comparisons
+            self.comparisons = self._comparisons(benchmark, without, only)
             return
         name = goal.human_on(benchmark)
         runs = 1000 if samples is None else 0
@@ -179,6 +168,21 @@ class Target:
                 hint=f"objective={fitting!r}.",
                 flag=f"--objective {fitting}.",
             )
+
+    def _comparisons(self, benchmark: Benchmark, without: str, only: str) -> Comparisons:
+        """Return the human comparisons that count, or raise `InputError`."""
+        if not benchmark.rankings:
+            raise InputError(
+                f"{benchmark.name} has no comparisons of outputs, which {self.goal.objective} needs; "
+                "choose an objective on ratings such as grouped-kendall, one between systems such as "
+                f"kendall, or a benchmark with rankings such as {self.goal.benchmarks[0]}."
+            )
+        comparisons = benchmark.comparisons()
+        if not (without or only):
+            return comparisons
+        pair = np.array([comparisons.first, comparisons.second])
+        involved = (pair == list(benchmark.systems).index(without or only)).any(axis=0)
+        return select(comparisons, involved if only else ~involved)
 
     @property
     def counted(self) -> Indices:

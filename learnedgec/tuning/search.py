@@ -400,9 +400,16 @@ def cross_validate(
             counted.append(np.intersect1d(test.counted, held_out))
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan), 0
+    return folds, *_mean_gain(gains, counted, plan, level)
+
+
+def _mean_gain(
+    gains: Sequence[Floats], counted: Sequence[Indices], plan: SearchPlan, level: float
+) -> tuple[Estimate, int]:
+    """Return the mean gain, from each fold's (1 + B,), and the number of sentences with judgements."""
     whole, resampled = np.split(np.array(gains), [1], axis=1)
     if plan.validation == "systems":
-        systems = resample(len(gains), resamples, plan.seed + 1)
+        systems = resample(len(gains), resampled.shape[1], plan.seed + 1)
         resampled = np.take_along_axis(resampled, systems.T, axis=0)
     with np.errstate(invalid="ignore"):
         means = np.nansum(resampled, axis=0) / (~np.isnan(resampled)).sum(axis=0)
@@ -412,7 +419,7 @@ def cross_validate(
     parts = [sentences] if plan.validation == "systems" else parts
     enough = sentences >= plan.sentences_needed
     bounds = interval_over_sentences(means, parts if enough else [], level)
-    return folds, Estimate(float(whole.mean()), *bounds), sentences
+    return Estimate(float(whole.mean()), *bounds), sentences
 
 
 def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:

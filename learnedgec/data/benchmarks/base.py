@@ -264,11 +264,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
             f"{root} has no judgements; at least one of {', '.join(JUDGEMENTS)} was expected."
         )
     sources = read_lines(root / "source.txt")
-    rankings: list[Ranking] = []
-    if (root / "rankings.csv").is_file():
-        rankings += read_pairs(root / "rankings.csv", len(sources))
-    if (root / "judgements.xml").is_file():
-        rankings += read_appraise(root / "judgements.xml")
+    rankings = _read_rankings(root, len(sources))
     ratings = _read_ratings(root / "ratings.csv", len(sources))
     scores = _read_scores(root / "scores.csv")
     judged: set[str] = set().union(
@@ -316,6 +312,16 @@ def half(benchmark: Benchmark, part: str) -> Benchmark:
     name = f"{benchmark.name}:{part}"
     # Scores of whole systems come from all judgements, so a half has none.
     return dataclasses.replace(benchmark.select(sentences=chosen), name=name, official={})
+
+
+def _read_rankings(root: Path, size: int) -> list[Ranking]:
+    """Return the rankings of a folder's files, which need not exist."""
+    rankings: list[Ranking] = []
+    if (root / "rankings.csv").is_file():
+        rankings += read_pairs(root / "rankings.csv", size)
+    if (root / "judgements.xml").is_file():
+        rankings += read_appraise(root / "judgements.xml")
+    return rankings
 
 
 def read_outputs(folder: Path, sources: Texts) -> dict[str, tuple[str, ...]]:

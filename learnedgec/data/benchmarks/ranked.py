@@ -222,14 +222,11 @@ def peet(part: str = "all") -> Benchmark:
 
     Source: the files of Vadehra and Poupart's PEET Scorer.
     """
-    outputs: list[str] = []
-    edited: list[str] = []
-    corrections: list[str] = []
-    for name in ("gecpd", "gector") if part == "all" else (part,):
-        parallel = load_parallel(f"peet:{name}")
-        outputs += parallel.sources
-        edited += [row[0].text for row in parallel.references]
-        corrections += read_lines(dataset_file("peet", "Dataset/BEA19/source_EC.txt"))
+    names = ("gecpd", "gector") if part == "all" else (part,)
+    files = [load_parallel(f"peet:{name}") for name in names]
+    outputs = [text for file in files for text in file.sources]
+    edited = [row[0].text for file in files for row in file.references]
+    corrections = read_lines(dataset_file("peet", "Dataset/BEA19/source_EC.txt")) * len(files)
     tokens = [(o.split(), e.split()) for o, e in zip(outputs, edited, strict=True)]
     changed = [number for number, (output, edit) in enumerate(tokens) if output != edit]
     effort = [1 - Levenshtein.distance(o, e) / (len(e) or 1) for o, e in tokens]

@@ -160,18 +160,9 @@ def of_ratings(name: str, ratings: Iterable[Rating], *, several: bool = False) -
         for system in rating.system.split(","):
             by_source.setdefault(rating.source, {}).setdefault(system, []).append(rating)
     names = sorted({system for systems in by_source.values() for system in systems})
-    notices = []
+    notices: list[str] = []
     if several:
-        before = _count(by_source)
-        by_source = {
-            source: {system: _means(rows) for system, rows in systems.items()}
-            for source, systems in by_source.items()
-        }
-        if again := before - _count(by_source):
-            notices.append(
-                f"{again:,} of {before:,} ratings are of an output that an earlier row rates; the mean of "
-                "such rows counts."
-            )
+        by_source, notices = _merged(by_source)
     complete = {
         source: {system: systems[system][0] for system in names}
         for source, systems in by_source.items()
@@ -191,9 +182,24 @@ def of_ratings(name: str, ratings: Iterable[Rating], *, several: bool = False) -
     return _of_columns(name, columns, notices=tuple(notices), rankings=rankings)
 
 
-def _count(by_source: Mapping[str, Mapping[str, Sequence[Rating]]]) -> int:
-    """Return how many ratings there are of all sources and systems."""
-    return sum(len(rows) for systems in by_source.values() for rows in systems.values())
+def _merged(
+    by_source: Mapping[str, Mapping[str, Sequence[Rating]]],
+) -> tuple[dict[str, dict[str, list[Rating]]], list[str]]:
+    """Return the mean ratings of each text of each source and system, and a notice if some had several."""
+    merged = {
+        source: {system: _means(rows) for system, rows in systems.items()}
+        for source, systems in by_source.items()
+    }
+    before, after = (
+        sum(len(rows) for systems in sources.values() for rows in systems.values())
+        for sources in (by_source, merged)
+    )
+    if before == after:
+        return merged, []
+    return merged, [
+        f"{before - after:,} of {before:,} ratings are of an output that an earlier row rates; the mean of "
+        "such rows counts."
+    ]
 
 
 def _means(rows: Iterable[Rating]) -> list[Rating]:
