@@ -132,7 +132,7 @@ def _emit_estimates(
     groups: Sequence[str],
     caption: str,
     metrics: Sequence[str] = (),
-    plot: Callable[[Any, str], list[Path]],
+    plot: Callable[[Any, str], list[Path]] | None = None,
 ) -> None:
     """Print rows whose values may be estimates, and with `--plot` write figures of the results.
 
@@ -149,7 +149,7 @@ def _emit_estimates(
         metrics=metrics,
         signatures=[result.signature for result in results],
     )
-    if options.plot:
+    if plot and options.plot:
         output.tell_written(plot(results, options.plot), options)
 
 
@@ -353,7 +353,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     about = "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems."
     parser = _parser("attack", about, _Attacks, "attacks")
     inputs.add_inputs(parser)
-    flags.add_evaluation(parser)
+    flags.add_evaluation(parser, plot=False)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, attack="conll14")
     metrics = flags.read_bound(options)
@@ -387,7 +387,6 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
         results,
         groups=("metric",),
         caption="How often metrics prefer attacks to honest systems' outputs",
-        plot=plotting.plot_attacks,
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures of robustness: scores with bounds, consistency by kind of variant, preferences for attacks."""
+"""Figures of robustness: consistency by kind of variant, and metrics beside each other."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from learnedgec.plotting import (
-    COLOURS,
     COLUMN,
-    GREY,
     add_legend,
     distances,
-    label_rows,
     look_of,
     new_figure,
     save_figures,
@@ -22,7 +19,7 @@ from learnedgec.plotting import (
     style,
 )
 from learnedgec.robustness.cases import Dimension
-from learnedgec.robustness.metrics import ALL, AttackResult, PreferenceGroup, PreferenceRobustness
+from learnedgec.robustness.metrics import PreferenceGroup, PreferenceRobustness
 from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness, VariantGroup
 from learnedgec.stats.resampling import Estimate
 from learnedgec.types import Array, Floats
@@ -39,7 +36,7 @@ _Series = Sequence[Sequence[Estimate]]
 
 
 def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> list[Path]:
-    """Write every system's F with its bounds, and P-CRS by kind of variant, for each set of cases and metric.
+    """Write every system's P-CRS by kind of variant, for each set of cases and metric.
 
     Returns:
         The files.
@@ -57,7 +54,6 @@ def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> lis
                 f"P-CRS, {rule}": [[g.consistent[rule] for g in entry.groups] for entry in entries]
                 for rule in CONSISTENCIES
             }
-            figures[f"{cases}.{metric}.bounds"] = _bounds(entries)
             figures[f"{cases}.{metric}.variants"] = _by_kind(panels, names, groups)
         return save_figures(figures, folder)
 
@@ -80,26 +76,6 @@ def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path
             figures[f"{cases}.metrics"] = _in_order(entries)
             figures[f"{cases}.preferences"] = _by_kind(panels, names, groups)
         return save_figures(figures, folder)
-
-
-def plot_attacks(results: Sequence[AttackResult], folder: str | Path) -> list[Path]:
-    """Write how often each metric prefers each attack to all honest systems; see `plot_systems`."""
-    with style():
-        return save_figures({"attacks": _attacks(results)}, folder)
-
-
-def _bounds(entries: Sequence[SystemRobustness]) -> Any:
-    """Draw each system's F on the originals between its bounds."""
-    figure, axis = new_figure(COLUMN, 0.75 + 0.25 * len(entries))
-    for row, entry in enumerate(entries):
-        bounds = [entry.lower.f.value, entry.upper.f.value]
-        axis.plot(bounds, (row, row), "|-", color=COLOURS[0], linewidth=1.5, markersize=8)
-        f = entry.original.f
-        axis.plot((f.low, f.high), (row, row), color=COLOURS[1], linewidth=4, alpha=0.35)
-        axis.plot(f.value, row, "o", color=COLOURS[1], markersize=4)
-    label_rows(axis, [entry.system for entry in entries])
-    axis.set_xlabel(f"{shorten(entries[0].metric, 34)}: originals, lower and upper bound")
-    return figure
 
 
 def _in_order(entries: Sequence[PreferenceRobustness]) -> Any:
@@ -153,25 +129,4 @@ def _by_kind(
     for axis, dimension in zip(axes[-1], dimensions, strict=True):
         axis.set_xlabel(_DIMENSIONS[dimension])
     add_legend(figure, axes[0][0])
-    return figure
-
-
-def _attacks(results: Sequence[AttackResult]) -> Any:
-    """Draw the share of pairs in which the attack is preferred, a group of bars for each metric."""
-    pooled = [result for result in results if result.honest == ALL]
-    metrics = list(dict.fromkeys(result.metric for result in pooled))
-    attacks = list(dict.fromkeys(result.attack for result in pooled))
-    figure, axis = new_figure(COLUMN, 0.9 + 0.16 * len(pooled))
-    height = 0.8 / len(attacks)
-    for number, attack in enumerate(attacks):
-        attack_results = [result for result in pooled if result.attack == attack]
-        shift = (number - (len(attacks) - 1) / 2) * height
-        rows = [metrics.index(result.metric) + shift for result in attack_results]
-        shares, reach = _with_distances([result.preferred for result in attack_results])
-        look = {"color": COLOURS[number % len(COLOURS)], "ecolor": GREY, "label": attack}
-        axis.barh(rows, shares, height=0.9 * height, xerr=reach, **look)
-    label_rows(axis, metrics)
-    axis.set_xlim(0, 1)
-    axis.set_xlabel("share of outputs preferred")
-    add_legend(figure, axis, title="attack on")
     return figure
