@@ -80,7 +80,8 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
         formats: the command's formats, the default first.
 
     Raises:
-        InputError: the file's folder does not exist, or its name is that of another format.
+        InputError: the file's folder does not exist, it is one of the inputs, or its name is that of another
+            format.
         OutputError: the file, or figures, could not be written.
         MissingDependencyError: figures were asked for, and what draws them is not installed.
     """
@@ -93,6 +94,13 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
                 f"({', '.join(formats)}); choose another name."
             )
     check_out(options.out)
+    for name in ("src", "hyp", "ref", "gold", "jsonl", "baseline"):
+        paths = options.get(name) or []
+        for path in [paths] if isinstance(paths, str) else paths:
+            if Path(path).resolve() == Path(options.out).resolve():
+                raise InputError(
+                    f"--out {options.out} is an input of this command; choose another path."
+                )
     if options.get("plot"):
         check_plotting(options.plot)
     return options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Container, Sequence
 from pathlib import Path
 
@@ -203,12 +204,20 @@ def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
 
     Raises:
         UnknownNameError, ConfigError: a name has one dash, such as ERRANT's `-hyp`, whose letters would be
-            short flags; or something follows `-h`, so that help would be printed instead.
+            short flags; or something follows `-h`, so that help would be printed instead; or an option with
+            several values is given twice, of which only the last ones would count.
     """
+    known = parser._option_string_actions
     for word in arguments:
         if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
             raise _unknown_option(word, parser)
-    check_help(arguments, parser._option_string_actions)
+    check_help(arguments, known)
+    several = [known[word].dest for word in arguments if word in known and known[word].nargs == "+"]
+    for name, times in Counter(several).items():
+        if times > 1:
+            raise ConfigError(
+                f"--{name.replace('_', '-')} was given {times} times; give it once, with all its values."
+            )
 
 
 def check_help(arguments: Sequence[str], known: Container[str] = ()) -> None:

@@ -13,6 +13,7 @@ from learnedgec.cli.main import main
 
 SHORT = {
     "SCORE": "score --src src.txt --metric gleu --ref good.txt --hyp",
+    "ONE": "score --src src.txt --ref good.txt --hyp good.txt",
     "STREAM": "score --src src.txt --hyp good.txt --metric length --stream",
     "COMPARE": "compare --src src.txt --hyp good.txt",
     "RERANK": "rerank --src src.txt --hyp good.txt",

@@ -96,7 +96,7 @@ def test_every_phase_shows_progress(train: Any, monkeypatch: pytest.MonkeyPatch)
     for phase in (
         "training steps: 1 of 2",
         "batches of the dev part: 1 of 1",
-        "evaluation of mine: 4 of 4",
+        "evaluation of mine (hypothesis): 4 of 4",
     ):
         assert f"{phase}, about" in err
     assert "evaluation of" not in train(f"{TRAIN} --trainer.max_epochs 1 --overwrite --quiet").err
