@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -289,6 +290,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         rankings=tuple(rankings),
         ratings=ratings,
         official=official,
+        notices=_repeats(rankings),
     ).exclude_own_references()
 
 
@@ -384,6 +386,18 @@ def _read_references(root: Path, sources: list[str]) -> References | None:
     return references
 
 
+def _repeats(rankings: Sequence[Ranking]) -> tuple[str, ...]:
+    """Return a notice of the comparisons that repeat one of the same annotator, if there are any."""
+    named = [r for r in rankings if r.annotator]
+    times = Counter((r.sentence, r.annotator, *sorted(r.ranks)) for r in named)
+    again = len(named) - len(times)
+    notice = (
+        f"{again:,} of {len(named):,} comparisons repeat one that the same annotator made of the same "
+        "outputs; all of them count."
+    )
+    return (notice,) if again else ()
+
+
 def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
     """Return each dimension's ratings of each system: the mean of several, and NaN if there is none."""
     if not file.is_file():
@@ -410,5 +424,8 @@ def _read_scores(file: Path) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for place, record in read_table(file, required=("system",)):
         for score, value in dimensions(record, place).items():
-            scores.setdefault(score, {})[record["system"]] = value
+            if scores.setdefault(score, {}).setdefault(record["system"], value) != value:
+                raise FormatError(
+                    f"{place}: an earlier line has another {score} of {record['system']!r}; keep one of them."
+                )
     return scores

@@ -169,6 +169,13 @@ def test_a_folder_with_everything(tmp_path: Path) -> None:
     assert read_benchmark(tmp_path).official == {"fluency": {"X": 3.25}, "meaning": {"X": 3.0}}
 
 
+def test_repeated_comparisons_of_an_annotator_are_noticed(tmp_path: Path) -> None:
+    rows = "id,better,worse,annotator\n0,X,Y,ann\n0,Y,X,ann\n0,X,Y,ben\n1,X,Y,ann\n"
+    assert read_benchmark(put_folder(tmp_path, {"rankings.csv": rows})).notices == (
+        "1 of 4 comparisons repeat one that the same annotator made of the same outputs; all of them count.",
+    )
+
+
 SCORES = {"scores.csv": "system,EW\nX,1\n"}
 
 
@@ -181,6 +188,11 @@ SCORES = {"scores.csv": "system,EW\nX,1\n"}
         ({"ratings.csv": "id,system\n0,X\n"}, FormatError, r"ratings\.csv:2: no rating"),
         ({"ratings.csv": "id,system,a\n0,X,\n"}, FormatError, r"ratings\.csv: no row has a rating"),
         ({"scores.csv": "system,EW\nX,high\n"}, FormatError, "'EW' must hold a number"),
+        (
+            {"scores.csv": "system,EW\nX,1\nX,2\n"},
+            FormatError,
+            "another EW of 'X'; keep one of them",
+        ),
         ({**SCORES, "systems/X.txt": "x\n"}, LengthError, "has 2 sentences but"),
         ({**SCORES, "ref0.txt": "r\n"}, LengthError, "ref0.txt has 1"),
     ],
