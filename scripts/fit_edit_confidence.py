@@ -35,8 +35,8 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import write_text
+from learnedgec.edits.annotator import RELEASED as ANNOTATOR
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import RELEASED as ANNOTATOR
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime

@@ -30,8 +30,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import ReferenceRows, as_references
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import available_annotator
+from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one

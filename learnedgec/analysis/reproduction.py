@@ -26,7 +26,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.sentences import load_cases
 from learnedgec.data.references import References
-from learnedgec.edits.annotators import USUAL
+from learnedgec.edits.annotator import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators import RATED
 from learnedgec.evaluators.packages import is_evaluator

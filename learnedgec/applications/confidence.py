@@ -31,8 +31,7 @@ from scipy.special import expit, logit
 from learnedgec.applications.safeguards import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import available_annotator
+from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.inference import (

@@ -24,8 +24,12 @@ from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, wr
 from learnedgec.data.references import References
 from learnedgec.data.tables import Row
 from learnedgec.data.text import write_lines
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import available_annotator, default_annotator, describe_annotator
+from learnedgec.edits.annotator import (
+    available_annotator,
+    default_annotator,
+    describe_annotator,
+    extract_edits,
+)
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one

@@ -25,7 +25,7 @@ from learnedgec.data.configuration import (
     with_configurations,
     wrong_value,
 )
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import ConfigError, InputError, needs
 from learnedgec.evaluators import RATED, RELEASES
 from learnedgec.metrics.base import Reannotates

@@ -21,8 +21,7 @@ from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
 from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
-from learnedgec.edits.annotator import Tier
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import CountsByType, PlansRequests, ShowsEdits
 from learnedgec.metrics.bound import BoundMetric, Inputs

@@ -1,6 +1,17 @@
-"""ERRANT's edits: parse two sentences with a spaCy pipeline, align them, and extract typed edits.
+"""Annotators by name, and the edits that they find between two sentences.
 
-`learnedgec.edits.annotators` describes the names of annotators.
+The name of an annotator is one of
+
+    en-ewt-sm         the pipeline that is part of learnedgec, in `checkpoints/`
+    en_core_web_sm    any installed spaCy package
+    a directory       a pipeline that `spacy.load` reads
+    plain             no pipeline, for any language that separates words by spaces
+    another name      an annotator of an installed package
+
+A pipeline has tags, parts of speech, lemmas and dependencies, with which `learnedgec.edits.parsing` extracts
+edits as ERRANT does. A package adds an annotator under the entry point group `learnedgec.annotators` (name ->
+`module:value`, an `Annotator`). The name is then valid wherever an annotator is named, as in
+`errant(annotator='czech')`.
 
 The `errant` package compares tokens, finds an alignment in a table of costs, merges edits and types them.
 `learnedgec.edits.parsing` fills its table faster and passes it plain Python tokens instead of spaCy's, whose
@@ -12,25 +23,186 @@ Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, lru_cache, partial
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
-from learnedgec.edits.annotators import (
-    ANNOTATORS,
-    BLOCK,
-    find_annotator,
-    registered_annotator,
-)
-from learnedgec.errors import InputError
+from learnedgec.data.text import read_json
+from learnedgec.edits.alignment import PlainAnnotator
+from learnedgec.errors import FormatError, InputError, SetupWarning, UnknownNameError
+from learnedgec.runtime.files import file_digest, folder_state, local_path, lookup_folders
+from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Texts
+
+# USUAL is the pipeline of most published scores, and RELEASED is part of learnedgec.
+USUAL, RELEASED = "en_core_web_sm", "en-ewt-sm"
+
+# The number of sentences parsed together: enough to keep matrices busy, few enough to keep processes busy.
+BLOCK = 256
+
+
+# -- annotators by name ----------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Annotator(Protocol):
+    """Finds the edits between sentences; it loads models when it is first used.
+
+    Attributes:
+        version: version for signatures; it changes whenever edits do.
+    """
+
+    version: str
+
+    def annotate(
+        self, pairs: Sequence[tuple[str, str]], *, types: bool
+    ) -> Sequence[Sequence[Edit]]:
+        """Return the edits of each source and target from left to right; empty if their tokens are equal.
+
+        Args:
+            pairs: distinct pairs; spaces separate the tokens that spans count.
+            types: whether edits need a type; otherwise `""` is enough.
+        """
+
+
+def _plugged(plugin: Plugin) -> Annotator:
+    """Return the annotator of a plug-in."""
+    return plugin.load_value(Annotator)  # type: ignore[type-abstract]
+
+
+ANNOTATORS: Registry[Annotator] = Registry(
+    "annotator", "learnedgec.annotators", {"plain": PlainAnnotator()}, _plugged
+)
+
+
+def available_annotator() -> str:
+    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`, for edits on which no score depends."""
+    return RELEASED if _package_folder(USUAL) is None else USUAL
+
+
+def default_annotator() -> str:
+    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`, with one warning in a process."""
+    annotator = available_annotator()
+    if annotator != USUAL:
+        _warn_of_other_edits()
+    return annotator
+
+
+@cache
+def _warn_of_other_edits() -> None:
+    warnings.warn(
+        f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}, and "
+        f"scores differ from published ones; run: python -m spacy download {USUAL} (or name an annotator).",
+        SetupWarning,
+        stacklevel=3,
+    )
+
+
+def registered_annotator(name: str) -> Annotator | None:
+    """Return the annotator of this name if it is not a spaCy pipeline, else `None`.
+
+    `plain` is always learnedgec's. A pipeline takes precedence over a plug-in of the same name.
+
+    Raises:
+        PluginError: the annotator belongs to another installed package and cannot be loaded.
+    """
+    if name in ANNOTATORS and (name in ANNOTATORS.builtin or _find_pipeline(name) is None):
+        return ANNOTATORS.find(name)
+    return None
+
+
+def _find_pipeline(name: str) -> Path | None:
+    """Return the directory of the spaCy pipeline with this name, or `None` if there is none."""
+    named = (str(folder / name) for folder in lookup_folders())
+    for place in map(local_path, (name, *named)):
+        if place is not None and _is_pipeline(place):
+            return place
+    return _package_folder(name)
+
+
+def find_annotator(name: str) -> Path:
+    """Return the directory of the spaCy pipeline with this name.
+
+    Directories take precedence, then names in the folders of evaluators, then installed packages.
+
+    Raises:
+        InputError: the annotator is not a pipeline.
+        UnknownNameError: no annotator has this name.
+    """
+    if name in ANNOTATORS.builtin:
+        raise InputError(
+            f"the annotator {name} parses nothing, which is needed here; name a spaCy pipeline such as "
+            f"{RELEASED}."
+        )
+    folder = _find_pipeline(name)
+    if folder is None:
+        hint = (
+            f"An annotator is {RELEASED}, plain, a spaCy package such as {USUAL}, or a directory."
+        )
+        raise UnknownNameError("annotator", name, {RELEASED, *ANNOTATORS} - {name}, hint=hint)
+    return folder
+
+
+def _is_pipeline(path: Path) -> bool:
+    """Return whether `spacy.load` can read the directory."""
+    return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
+
+
+def _package_folder(name: str) -> Path | None:
+    """Return the directory of an installed spaCy package's pipeline, without importing it."""
+    if not name.isidentifier():
+        return None
+    spec = importlib.util.find_spec(name)
+    for place in (spec and spec.submodule_search_locations) or ():
+        for path in (Path(place), *sorted(Path(place).glob(f"{name}-*"))):
+            if _is_pipeline(path):
+                return path
+    return None
+
+
+@lru_cache(maxsize=16)
+def _description(path: Path, state: object) -> str:
+    """Return the version and the SHA-256 of a pipeline."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(path).as_posix()} {file_digest(file)}\n".encode())
+    try:
+        release = read_json(path / "meta.json")["version"]
+    except (FormatError, KeyError, TypeError):
+        release = "unknown"
+    return f"{release} (sha256 {digest.hexdigest()[:12]})"
+
+
+def describe_annotator(name: str) -> dict[str, str]:
+    """Return what edits depend on: version and SHA-256 of the pipeline, and versions of tools.
+
+    Raises:
+        UnknownNameError: there is no such annotator.
+        PluginError: the annotator belongs to another installed package and cannot be loaded.
+    """
+    if (plugin := registered_annotator(name)) is not None:
+        return {"annotator-version": plugin.version}
+    path = find_annotator(name)
+    return {
+        "annotator-version": _description(path, folder_state(path)),
+        "errant": version("errant"),
+        "spacy": version("spacy"),
+    }
+
+
+# -- their edits -----------------------------------------------------------------------------------
 
 # The number of pairs whose edits a bound runtime remembers, unless one call has more.
 _MAX_REMEMBERED = 100_000

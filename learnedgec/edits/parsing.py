@@ -4,7 +4,7 @@
 are parsed. It passes `errant` plain Python tokens (`Token`) instead of spaCy's, whose attributes are slow to
 access.
 
-An alignment is a cheapest path (`learnedgec.edits.annotators`), on which a substitution costs up to 2,
+An alignment is a cheapest path (`learnedgec.edits.alignment`), on which a substitution costs up to 2,
 depending on lemma, part of speech and characters. Two things make it faster: the costs of all substitutions
 are computed at once, and reordering is searched for only where it is possible. Tokens that both sentences
 share at their ends are aligned directly. Unlike in ERRANT, no edit joins more than 600 neighbouring changes
@@ -28,7 +28,8 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.annotators import BLOCK, alignment_tables, break_long_runs, find_annotator
+from learnedgec.edits.alignment import alignment_tables, break_long_runs
+from learnedgec.edits.annotator import BLOCK, find_annotator
 from learnedgec.errors import ModelError
 from learnedgec.runtime.files import folder_state
 from learnedgec.types import Floats, Mask

@@ -20,8 +20,7 @@ from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import available_annotator
+from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError, InputWarning, warn_of_inputs
 from learnedgec.judging.records import RANKED, Answer, Judgement, StudySettings, comparisons
 from learnedgec.judging.sampling import Cells, Group, count_wins, draw_single, group_equal, spread

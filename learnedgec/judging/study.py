@@ -36,7 +36,7 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging.asking import Questions, load_edits, write_study
 from learnedgec.judging.records import (

@@ -22,8 +22,12 @@ from scipy.special import expit
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import edits_of_targets, extract_edits
-from learnedgec.edits.annotators import default_annotator, describe_annotator
+from learnedgec.edits.annotator import (
+    default_annotator,
+    describe_annotator,
+    edits_of_targets,
+    extract_edits,
+)
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.tokenisation import Unit, characters_apart
 from learnedgec.errors import ParameterError

@@ -19,8 +19,14 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import Tier, at_tier, check_types, edits_of_targets, extract_edits
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import (
+    Tier,
+    at_tier,
+    check_types,
+    describe_annotator,
+    edits_of_targets,
+    extract_edits,
+)
 from learnedgec.edits.max_match import max_match, reference_edits
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric, Statistics

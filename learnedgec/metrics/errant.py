@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import Inputs
 from learnedgec.metrics.edit_overlap import (
@@ -67,7 +66,7 @@ class Errant(TypedOverlap):
         annotator: the spaCy pipeline: `en-ewt-sm` (included in learnedgec), an installed package or a
             directory; or `plain`, which is language-independent: it extracts edits by tokens and
             characters, with the types `M`, `R` and `U` (it finds 94.6 % of ERRANT's 1,209 edits in 437
-            pairs of BEA-19 dev; see `learnedgec.edits.annotators`); or an annotator of another package (entry
+            pairs of BEA-19 dev; see `learnedgec.edits.alignment`); or an annotator of another package (entry
             points `learnedgec.annotators`). The default is `en_core_web_sm` if it is installed, else
             `en-ewt-sm`.
         tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.

@@ -15,8 +15,7 @@ from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import describe_annotator, extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.chat import (

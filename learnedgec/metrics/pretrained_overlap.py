@@ -27,7 +27,7 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.base import Metric, Statistics, need_model

@@ -32,7 +32,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.tables import plain
-from learnedgec.edits.annotators import available_annotator
+from learnedgec.edits.annotator import available_annotator
 from learnedgec.errors import UnknownNameError, collected
 from learnedgec.metrics.base import ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs

@@ -32,7 +32,7 @@ import numpy as np
 from learnedgec.data.catalog.sentences import Case, Pair
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import check_lengths
-from learnedgec.edits.annotators import RELEASED
+from learnedgec.edits.annotator import RELEASED
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime

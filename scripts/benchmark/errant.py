@@ -24,7 +24,7 @@ from measuring import Stopwatch, make_table
 from rich.console import Console
 
 from learnedgec.data.text import read_lines
-from learnedgec.edits.annotators import RELEASED, find_annotator
+from learnedgec.edits.annotator import RELEASED, find_annotator
 
 ROOT = Path(__file__).resolve().parents[2]
 

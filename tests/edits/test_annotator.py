@@ -10,9 +10,9 @@ from embedded import Sample
 
 from learnedgec.data.m2 import Edit
 from learnedgec.edits import annotator, parsing
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import (
+from learnedgec.edits.annotator import (
     describe_annotator,
+    extract_edits,
     find_annotator,
 )
 from learnedgec.errors import ModelError, UnknownNameError
@@ -178,7 +178,7 @@ def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
 def test_an_annotator_that_is_missing_is_not_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learnedgec.edits.annotators.lookup_folders", lambda: [tmp_path])
+    monkeypatch.setattr("learnedgec.edits.annotator.lookup_folders", lambda: [tmp_path])
     with pytest.raises(UnknownNameError, match="no annotator is named 'en-ewt-sm'; known: plain"):
         find_annotator(NAME)
     for name in ("config.cfg", "meta.json"):

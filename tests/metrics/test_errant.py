@@ -14,7 +14,7 @@ from embedded import Sample
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.data.references import References
-from learnedgec.edits import annotators
+from learnedgec.edits import annotator
 from learnedgec.edits.annotator import TIERS, extract_edits
 from learnedgec.errors import InputError, TextWarning
 from learnedgec.metrics.errant import Errant
@@ -165,8 +165,8 @@ def test_tables_by_type() -> None:
 def test_the_default_annotator_is_decided_when_the_metric_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("learnedgec.edits.annotators.USUAL", "no_such_package")
-    annotators._warn_of_other_edits.cache_clear()
+    monkeypatch.setattr("learnedgec.edits.annotator.USUAL", "no_such_package")
+    annotator._warn_of_other_edits.cache_clear()
     with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
         metric = load_metric("senterrant")
     # Every warning is an error here, and a process warns once.

@@ -18,7 +18,7 @@ import tiny
 from embedded import SAMPLE_FOLDER
 from training_files import training_data
 
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import PluginError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import (

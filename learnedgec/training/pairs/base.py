@@ -23,7 +23,7 @@ from learnedgec._version import __version__
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.data.text import iterate_jsonl, read_json, write_json, write_jsonl
-from learnedgec.edits.annotators import describe_annotator
+from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.runtime.files import PathLike, file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin

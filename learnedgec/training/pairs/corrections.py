@@ -17,8 +17,7 @@ from jsonargparse.typing import PositiveInt
 from learnedgec.data.catalog.parallel import Correction, load_corrections, load_parallel
 from learnedgec.data.catalog.sentences import TreebankWord, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest

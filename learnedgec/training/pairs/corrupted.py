@@ -37,8 +37,7 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_corrections, load_parallel
 from learnedgec.data.catalog.sentences import Labelled, load_labelled, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, T, check_shares, warn_of_few

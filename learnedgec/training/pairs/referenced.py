@@ -18,8 +18,7 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import default_annotator
+from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import was_checked
 from learnedgec.metrics.base import Metric, PretrainedMetric

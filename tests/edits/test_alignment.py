@@ -10,8 +10,7 @@ from embedded import Sample
 
 from learnedgec.data.catalog import load_parallel
 from learnedgec.data.m2 import apply_edits
-from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.annotators import describe_annotator, find_annotator
+from learnedgec.edits.annotator import describe_annotator, extract_edits, find_annotator
 from learnedgec.errors import InputError, PluginError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 

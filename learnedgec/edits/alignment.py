@@ -1,41 +1,21 @@
-"""Annotators by name: spaCy pipelines for English, `plain`, and those of other packages.
+"""Alignment of two sentences in ERRANT's way, and its edits without a parse: the annotator `plain`.
 
-The name of an annotator is one of
-
-    en-ewt-sm         the pipeline that is part of learnedgec, in `checkpoints/`
-    en_core_web_sm    any installed spaCy package
-    a directory       a pipeline that `spacy.load` reads
-    plain             no pipeline, for any language that separates words by spaces
-    another name      an annotator of an installed package
-
-A pipeline has tags, parts of speech, lemmas and dependencies, with which `learnedgec.edits.parsing` extracts
-edits as ERRANT does. A package adds an annotator under the entry point group `learnedgec.annotators` (name ->
-`module:value`, an `Annotator`). The name is then valid wherever an annotator is named, as in
-`errant(annotator='czech')`.
+An alignment is a cheapest path through a table of costs, of which `learnedgec.edits.parsing` uses the same
+functions with costs that depend on lemma and part of speech.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import re
 import unicodedata
-import warnings
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from importlib.metadata import version
 from itertools import combinations, groupby
-from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 
 from learnedgec.data.m2 import Edit
-from learnedgec.data.text import read_json
-from learnedgec.errors import FormatError, InputError, SetupWarning, UnknownNameError
-from learnedgec.runtime.files import file_digest, folder_state, local_path, lookup_folders
-from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.types import Floats
 
 Step: TypeAlias = tuple[str, int, int, int, int]
@@ -160,12 +140,6 @@ def _reordered(
     return 0
 
 
-# USUAL is the pipeline of most published scores, and RELEASED is part of learnedgec.
-USUAL, RELEASED = "en_core_web_sm", "en-ewt-sm"
-
-# The number of sentences parsed together: enough to keep matrices busy, few enough to keep processes busy.
-BLOCK = 256
-
 # A substitution costs 0.5 to 1.7, which is less than a deletion and an insertion. With these costs, edits are
 # similar to ERRANT's on BEA-19.
 _UNLIKE, _CHARACTERS = 0.5, 1.2
@@ -173,31 +147,10 @@ _UNLIKE, _CHARACTERS = 0.5, 1.2
 _ALIKE = 0.75
 
 
-@runtime_checkable
-class Annotator(Protocol):
-    """Finds the edits between sentences; it loads models when it is first used.
-
-    Attributes:
-        version: version for signatures; it changes whenever edits do.
-    """
-
-    version: str
-
-    def annotate(
-        self, pairs: Sequence[tuple[str, str]], *, types: bool
-    ) -> Sequence[Sequence[Edit]]:
-        """Return the edits of each source and target from left to right; empty if their tokens are equal.
-
-        Args:
-            pairs: distinct pairs; spaces separate the tokens that spans count.
-            types: whether edits need a type; otherwise `""` is enough.
-        """
-
-
 class PlainAnnotator:
     """ERRANT's alignment and merging without a parse, with the types `M`, `R` and `U`.
 
-    Tokens are aligned at the smallest cost (`learnedgec.edits.annotators`). A substitution costs
+    Tokens are aligned at the smallest cost. A substitution costs
     `0.5 + 1.2·d`, where d is the share of characters that differ (normalised insertions and deletions), and 0
     if only the case differs. Neighbouring steps that are not matches become edits as in ERRANT. Tokens that
     differ only in spaces, hyphens and apostrophes form one edit. So does a change of case with the
@@ -314,132 +267,3 @@ def _are_alike(word: str, other: str) -> bool:
     from rapidfuzz.distance import Indel
 
     return bool(Indel.normalized_similarity(word, other) > _ALIKE)
-
-
-def _plugged(plugin: Plugin) -> Annotator:
-    """Return the annotator of a plug-in."""
-    return plugin.load_value(Annotator)  # type: ignore[type-abstract]
-
-
-ANNOTATORS: Registry[Annotator] = Registry(
-    "annotator", "learnedgec.annotators", {"plain": PlainAnnotator()}, _plugged
-)
-
-
-# -- annotators by name ----------------------------------------------------------------------
-
-
-def available_annotator() -> str:
-    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`, for edits on which no score depends."""
-    return RELEASED if _package_folder(USUAL) is None else USUAL
-
-
-def default_annotator() -> str:
-    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`, with one warning in a process."""
-    annotator = available_annotator()
-    if annotator != USUAL:
-        _warn_of_other_edits()
-    return annotator
-
-
-@cache
-def _warn_of_other_edits() -> None:
-    warnings.warn(
-        f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}, and "
-        f"scores differ from published ones; run: python -m spacy download {USUAL} (or name an annotator).",
-        SetupWarning,
-        stacklevel=3,
-    )
-
-
-def registered_annotator(name: str) -> Annotator | None:
-    """Return the annotator of this name if it is not a spaCy pipeline, else `None`.
-
-    `plain` is always learnedgec's. A pipeline takes precedence over a plug-in of the same name.
-
-    Raises:
-        PluginError: the annotator belongs to another installed package and cannot be loaded.
-    """
-    if name in ANNOTATORS and (name in ANNOTATORS.builtin or _find_pipeline(name) is None):
-        return ANNOTATORS.find(name)
-    return None
-
-
-def _find_pipeline(name: str) -> Path | None:
-    """Return the directory of the spaCy pipeline with this name, or `None` if there is none."""
-    named = (str(folder / name) for folder in lookup_folders())
-    for place in map(local_path, (name, *named)):
-        if place is not None and _is_pipeline(place):
-            return place
-    return _package_folder(name)
-
-
-def find_annotator(name: str) -> Path:
-    """Return the directory of the spaCy pipeline with this name.
-
-    Directories take precedence, then names in the folders of evaluators, then installed packages.
-
-    Raises:
-        InputError: the annotator is not a pipeline.
-        UnknownNameError: no annotator has this name.
-    """
-    if name in ANNOTATORS.builtin:
-        raise InputError(
-            f"the annotator {name} parses nothing, which is needed here; name a spaCy pipeline such as "
-            f"{RELEASED}."
-        )
-    folder = _find_pipeline(name)
-    if folder is None:
-        hint = (
-            f"An annotator is {RELEASED}, plain, a spaCy package such as {USUAL}, or a directory."
-        )
-        raise UnknownNameError("annotator", name, {RELEASED, *ANNOTATORS} - {name}, hint=hint)
-    return folder
-
-
-def _is_pipeline(path: Path) -> bool:
-    """Return whether `spacy.load` can read the directory."""
-    return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
-
-
-def _package_folder(name: str) -> Path | None:
-    """Return the directory of an installed spaCy package's pipeline, without importing it."""
-    if not name.isidentifier():
-        return None
-    spec = importlib.util.find_spec(name)
-    for place in (spec and spec.submodule_search_locations) or ():
-        for path in (Path(place), *sorted(Path(place).glob(f"{name}-*"))):
-            if _is_pipeline(path):
-                return path
-    return None
-
-
-@lru_cache(maxsize=16)
-def _description(path: Path, state: object) -> str:
-    """Return the version and the SHA-256 of a pipeline."""
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
-        if file.is_file():
-            digest.update(f"{file.relative_to(path).as_posix()} {file_digest(file)}\n".encode())
-    try:
-        release = read_json(path / "meta.json")["version"]
-    except (FormatError, KeyError, TypeError):
-        release = "unknown"
-    return f"{release} (sha256 {digest.hexdigest()[:12]})"
-
-
-def describe_annotator(name: str) -> dict[str, str]:
-    """Return what edits depend on: version and SHA-256 of the pipeline, and versions of tools.
-
-    Raises:
-        UnknownNameError: there is no such annotator.
-        PluginError: the annotator belongs to another installed package and cannot be loaded.
-    """
-    if (plugin := registered_annotator(name)) is not None:
-        return {"annotator-version": plugin.version}
-    path = find_annotator(name)
-    return {
-        "annotator-version": _description(path, folder_state(path)),
-        "errant": version("errant"),
-        "spacy": version("spacy"),
-    }
