@@ -156,11 +156,8 @@ def run_evaluators_push(arguments: Sequence[str]) -> None:
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
     parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
-    parser.add_argument("--message", type=str, help="commit message")
     options = parser.parse_args(arguments)
-    pushed = push_evaluator(
-        options.name, options.repository, private=options.private, message=options.message
-    )
+    pushed = push_evaluator(options.name, options.repository, private=options.private)
     write_text("-", f"{pushed}\n")
 
 

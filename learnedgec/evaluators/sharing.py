@@ -24,9 +24,7 @@ from learnedgec.runtime.files import PathLike, atomic_folder, lookup_folders
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 
 
-def push_evaluator(
-    name: str, repository: str, *, private: bool = False, message: str | None = None
-) -> str:
+def push_evaluator(name: str, repository: str, *, private: bool = False) -> str:
     """Upload an evaluator to a hub, and return its name there with the new commit.
 
     The package is checked first. All other files in the repository are deleted, though not from its history;
@@ -36,7 +34,6 @@ def push_evaluator(
         name: name or directory of the evaluator.
         repository: `org/name`, or `org/name@branch` for a branch that exists.
         private: make a new repository private.
-        message: the commit message.
 
     Returns:
         `org/name@commit`.
@@ -60,7 +57,7 @@ def push_evaluator(
             folder_path=package,
             allow_patterns=[*manifest["files"], MANIFEST],
             revision=branch,
-            commit_message=message or f"{manifest['name']}, an evaluator by learnedgec",
+            commit_message=f"{manifest['name']}, an evaluator by learnedgec",
             delete_patterns="*",
         )
     return f"{repository_id}@{commit.oid}"

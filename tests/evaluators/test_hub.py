@@ -195,13 +195,14 @@ def test_pushed_and_pulled_it_is_the_same(
     heads = {"quality": HeadConfig("hypothesis", 0.2, 1.5)}
     package = tiny.save_evaluator(tmp_path / "mine", heads=heads, datasets=("tmu-gfm", "gug:train"))
     hub.put("org/mine", {"old.bin": b"of another package", ".gitattributes": b"kept"})
-    assert main(["evaluators", "push", str(package), "org/mine", "--message", "Mine"]) == 0
+    assert main(["evaluators", "push", str(package), "org/mine"]) == 0
     pushed = capsys.readouterr().out.strip()
     assert pushed == f"org/mine@{hub.branches['org/mine']['main']}"
     uploaded = hub.commits["org/mine"][pushed.partition("@")[2]]
     assert uploaded.keys() == {file.name for file in package.iterdir()} | {".gitattributes"}
     assert uploaded["model.safetensors"] == (package / "model.safetensors").read_bytes()
-    assert hub.messages == ["Mine"]
+    name = json.loads((package / "manifest.json").read_text())["name"]
+    assert hub.messages == [f"{name}, an evaluator by learnedgec"]
 
     digest = open_package(str(package)).digest
     assert main(["evaluators", "pull", pushed, "--out", str(tmp_path / "here")]) == 0
