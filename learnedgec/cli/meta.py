@@ -27,7 +27,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.scores import short_labels
-from learnedgec.plotting.scores import plot_evaluation
+from learnedgec.plotting.figures import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks
 from learnedgec.stats.significance import format_p_value, is_significant, sentences_needed

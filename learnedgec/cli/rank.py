@@ -22,7 +22,7 @@ from learnedgec.analysis.ranking import (
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
-from learnedgec.plotting.scores import plot_ranking
+from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
 
 

@@ -25,7 +25,7 @@ from learnedgec.data.tables import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
-from learnedgec.plotting import robustness as plotting
+from learnedgec.plotting import figures
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
 from learnedgec.robustness.metrics import (
     ALL,
@@ -264,7 +264,7 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
         results,
         groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of systems' corrections",
-        plot=plotting.plot_systems,
+        plot=figures.plot_systems,
     )
 
 
@@ -326,7 +326,7 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
         groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
         caption="Robustness of metrics' preference for the correction",
         metrics=[metric.label for metric in metrics],
-        plot=plotting.plot_preferences,
+        plot=figures.plot_preferences,
     )
 
 

@@ -210,7 +210,7 @@ def build_sweep_parser() -> argparse.ArgumentParser:
 def run_sweep(arguments: Sequence[str]) -> None:
     """Run `sweep`."""
     check_help(arguments, ["--data.columns"])
-    from learnedgec.plotting.scores import plot_sweep
+    from learnedgec.plotting.figures import plot_sweep
     from learnedgec.tuning.sweep import SweepPlan, sweep
 
     parser = build_sweep_parser()

@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
-from learnedgec.plotting.scores import plot_tuning
+from learnedgec.plotting.figures import plot_tuning
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate
 from learnedgec.tuning.objective import Goal

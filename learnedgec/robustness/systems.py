@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,6 @@ from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats, Indices
 
 Consistency: TypeAlias = Literal["official", "edits"]
-CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.errors import MissingDependencyError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.plotting import check_plotting, style
-from learnedgec.plotting import scores as figures
-from learnedgec.plotting.scores import plot_evaluation, plot_ranking
+from learnedgec.plotting import check_plotting, figures, style
+from learnedgec.plotting.figures import plot_evaluation, plot_ranking
 from learnedgec.scoring import bind_one
 
 pytest.importorskip("matplotlib")
