@@ -5,7 +5,7 @@ pairs of all systems, references (and, for PT-M2, edits) are scored together:
 
 1. Texts become token numbers. Texts with equal tokens are one sentence, so that their scores are
    equal to the last digit, and a pair of sentences is scored once however often it occurs.
-2. Pairs are cut into parts whose sentences' token states fit `runtime.states_mb`. Pairs that share a
+2. Pairs are cut into parts whose sentences' token states fit a gibibyte of memory. Pairs that share a
    sentence stay together, so that no sentence is encoded twice unless a part alone is too large.
 3. In each part every sentence is encoded once, in batches of similar length; then the pairs are scored from
    these states, also in batches; then the states are freed.
@@ -44,7 +44,8 @@ from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
 TextPair = tuple[str, str]
 
-_MEBIBYTE = 2**20
+# The largest size of the encoder states in memory at a time.
+_STATES_BYTES = 2**30
 
 _FLOAT32_BYTES = 4
 
@@ -147,7 +148,7 @@ def encode_in_parts(
     read: Ints,
     runtime: Runtime,
 ) -> Iterator[EncodedPart]:
-    """Yield pairs in parts whose sentences' token states fit `runtime.states_mb`, with these states.
+    """Yield pairs in parts whose sentences' token states fit `_STATES_BYTES`, with these states.
 
     Args:
         encode: function from a batch of sentences to their token states.
@@ -158,7 +159,7 @@ def encode_in_parts(
         runtime: how to run.
     """
     lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
-    bound = runtime.states_mb * _MEBIBYTE // (_FLOAT32_BYTES * model.config.hidden_size)
+    bound = _STATES_BYTES // (_FLOAT32_BYTES * model.config.hidden_size)
     for pairs in _parts(read[:, 0], read[:, -1], lengths, bound):
         distinct, rows = np.unique(read[pairs], return_inverse=True)
         inputs = [sentences[number] for number in distinct]

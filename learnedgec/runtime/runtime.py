@@ -44,7 +44,6 @@ class Runtime:
         jobs: number of processes for work outside the encoder (M2, ERRANT); 0 means one per core.
         progress: show progress bars on stderr.
         allow_pickle: load weights that exist only as a pickle; a pickle can run code.
-        states_mb: maximum size in MiB of the encoder states in memory at a time.
         cache_dir: folder for the cache, which holds the statistics of systems and evaluators' outputs for
             each sentence; `None` disables it.
         tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
@@ -64,14 +63,13 @@ class Runtime:
     jobs: int = 1
     progress: bool = False
     allow_pickle: bool = False
-    states_mb: int = 1024
     cache_dir: str | None = None
     tokenise: Literal["none", "spacy"] = "none"
     opened: dict[tuple[Any, ...], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.batch_tokens < 1 or self.states_mb < 1:
-            raise ConfigError("batch_tokens and states_mb must be at least 1.")
+        if self.batch_tokens < 1:
+            raise ConfigError("batch_tokens must be at least 1.")
         if not _DEVICE.fullmatch(self.device):
             raise ConfigError(
                 f"device is {self.device!r}; auto, cpu, cuda, cuda:1 or mps was expected."

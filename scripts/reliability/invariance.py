@@ -117,7 +117,7 @@ def attempt(metric: Metric, rows: Rows, way: str, seed: int, folder: Path) -> No
     else:
         batch_tokens = random.choice((1, 64, 20_000))
         runtime = {
-            "batch": replace(plain, batch_tokens=batch_tokens, states_mb=1),
+            "batch": replace(plain, batch_tokens=batch_tokens),
             "cache": replace(plain, cache_dir=str(folder)),
             "jobs": replace(plain, jobs=2),
         }[way]

@@ -161,8 +161,8 @@ def test_scores_do_not_depend_on_the_memory_bound(
     assert everything == len({tuple(tokenizer(text)["input_ids"]) for text in texts})
     rows.clear()
     held.clear()
-    monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", bound)
-    bounded = metric.score(sample.sources, systems, sample.references, runtime=Runtime(states_mb=1))
+    monkeypatch.setattr("learnedgec.metrics.similarity._STATES_BYTES", bound)
+    bounded = metric.score(sample.sources, systems, sample.references)
     assert len(held) > 3
     assert max(held) <= bound
     # A sentence and its references fit the larger bound, so nothing is encoded twice.
