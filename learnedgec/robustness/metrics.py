@@ -300,29 +300,27 @@ def evaluate_attacks(
     inputs = as_inputs(metrics, sources, {**attacks, **honest}, references, runtime)
     scores = score_metrics(metrics, inputs)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
-    results = []
-    for label, by_system in scores.items():
-        values = [by_system[name].value for name in honest]
-        for attack in attacks:
-            attacked = by_system[attack]
-            signs = [outcomes(attacked.sentences, by_system[name].sentences) for name in honest]
-            pairs = [
-                (name, [sign], value)
-                for name, sign, value in zip(honest, signs, values, strict=True)
-            ]
-            results += [
-                AttackResult(
-                    metric=label,
-                    attack=attack,
-                    honest=name,
-                    count=len(rows) * len(sources),
-                    preferred=bootstrap.mean((np.stack(rows) > 0).mean(axis=0)),
-                    ties=bootstrap.mean((np.stack(rows) == 0).mean(axis=0)),
-                    attack_score=attacked.value,
-                    honest_score=value,
-                    rank=1 + sum(value > attacked.value for value in values),
-                    signature=attacked.signature,
-                )
-                for name, rows, value in [(ALL, signs, float(np.mean(values))), *pairs]
-            ]
-    return results
+    groups = {ALL: list(honest)} | {name: [name] for name in honest}
+    return [
+        AttackResult(
+            metric=label,
+            attack=attack,
+            honest=group,
+            count=signs.size,
+            preferred=bootstrap.mean((signs > 0).mean(axis=0)),
+            ties=bootstrap.mean((signs == 0).mean(axis=0)),
+            attack_score=by_system[attack].value,
+            honest_score=float(np.mean([by_system[name].value for name in names])),
+            rank=1 + sum(by_system[name].value > by_system[attack].value for name in honest),
+            signature=by_system[attack].signature,
+        )
+        for label, by_system in scores.items()
+        for attack in attacks
+        for group, names in groups.items()
+        for signs in [_signs(by_system[attack], [by_system[name] for name in names])]
+    ]
+
+
+def _signs(attacked: Score, honest: Sequence[Score]) -> Floats:
+    """Return whether an attack scores above (1), as much as (0) or below (-1) each system, (S, N)."""
+    return np.stack([outcomes(attacked.sentences, score.sentences) for score in honest])
