@@ -25,7 +25,7 @@ _NAMES = {
     "data.text": ["read_jsonl", "read_lines", "write_jsonl", "write_lines"],
     "edits.tokenisation": ["tokenise"],
     "evaluators.evaluator": ["Evaluator"],
-    "evaluators.sharing": ["pull_evaluator", "push_evaluator"],
+    "evaluators.locations": ["pull_evaluator", "push_evaluator"],
     "judging.records": ["Answer", "StudySettings"],
     "judging.study": ["Study"],
     "metrics.base": ["Metric", "Statistics"],

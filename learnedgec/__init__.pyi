@@ -33,8 +33,8 @@ from learnedgec.data.text import write_lines as write_lines
 from learnedgec.edits.tokenisation import tokenise as tokenise
 from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
-from learnedgec.evaluators.sharing import pull_evaluator as pull_evaluator
-from learnedgec.evaluators.sharing import push_evaluator as push_evaluator
+from learnedgec.evaluators.locations import pull_evaluator as pull_evaluator
+from learnedgec.evaluators.locations import push_evaluator as push_evaluator
 from learnedgec.judging.records import Answer as Answer
 from learnedgec.judging.records import StudySettings as StudySettings
 from learnedgec.judging.study import Study as Study

@@ -37,7 +37,7 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
-from learnedgec.evaluators.packages import open_package
+from learnedgec.evaluators.locations import open_package
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import SENTINELS
 from learnedgec.runtime.files import key_of

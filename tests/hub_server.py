@@ -149,9 +149,8 @@ def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     # Old versions of transformers have a copy.
     monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(cache), raising=False)
-    for place in ("learnedgec.evaluators.hub", "learnedgec.evaluators.sharing"):
-        client = HfApi(endpoint=server.url, token=server.token)
-        monkeypatch.setattr(f"{place}.hub", lambda client=client: client)
+    client = HfApi(endpoint=server.url, token=server.token)
+    monkeypatch.setattr("learnedgec.evaluators.locations.hub", lambda: client)
     try:
         yield server
     finally:

@@ -29,7 +29,7 @@ from learnedgec.data.references import References
 from learnedgec.edits.annotator import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators import RATED
-from learnedgec.evaluators.packages import is_evaluator
+from learnedgec.evaluators.locations import is_evaluator
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
 from learnedgec.runtime.files import included_folder, key_of

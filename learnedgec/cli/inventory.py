@@ -25,18 +25,22 @@ from learnedgec.data.references import References
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import DataError, InputError, ParameterError, PluginError
 from learnedgec.evaluators import RELEASES
+from learnedgec.evaluators.locations import (
+    fetch_released,
+    find_evaluator,
+    list_evaluators,
+    open_package,
+    pull_evaluator,
+    push_evaluator,
+)
 from learnedgec.evaluators.packages import (
     CARD,
     check_package,
-    find_evaluator,
-    list_evaluators,
     manifest_datasets,
     manifest_licence,
     manifest_tools,
-    open_package,
     output_names,
 )
-from learnedgec.evaluators.sharing import fetch_released, pull_evaluator, push_evaluator
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file

@@ -32,7 +32,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
-from learnedgec.evaluators.packages import is_evaluator
+from learnedgec.evaluators.locations import is_evaluator
 from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import write_report

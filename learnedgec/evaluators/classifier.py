@@ -20,7 +20,8 @@ from learnedgec.evaluators.loading import (
     load_tokenizer,
     locate,
 )
-from learnedgec.evaluators.packages import Package, find_evaluator, find_package
+from learnedgec.evaluators.locations import find_evaluator, find_package
+from learnedgec.evaluators.packages import Package
 from learnedgec.evaluators.precision import Precision, model_precision
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime

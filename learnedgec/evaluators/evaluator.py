@@ -33,18 +33,16 @@ from learnedgec.evaluators.inference import (
     run,
 )
 from learnedgec.evaluators.loading import Uninitialised, quiet_transformers, torch_device
-from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
-from learnedgec.evaluators.packages import (
-    MODEL_TYPE,
-    Package,
+from learnedgec.evaluators.locations import (
+    copy_package,
     fetch_package,
-    open_folder,
     open_package,
-    output_names,
+    push_evaluator,
 )
+from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
+from learnedgec.evaluators.packages import MODEL_TYPE, Package, open_folder, output_names
 from learnedgec.evaluators.packages import HeadConfig as HeadConfig
 from learnedgec.evaluators.precision import Precision, evaluator_precision, read_weights
-from learnedgec.evaluators.sharing import copy_package, push_evaluator
 from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats

@@ -1,4 +1,4 @@
-"""Evaluator packages on disk: find them by name and check their integrity, without importing torch.
+"""Evaluator packages on disk: their files, their manifests and what a metric reads, without importing torch.
 
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
@@ -14,29 +14,25 @@ The manifest lists every file that scores depend on: configuration, weights and 
 not contain other files, because a library might read them; hidden files (`.name`) are ignored. The model
 card may be edited, because no score depends on it.
 
-A package may also be a repository on a hub (`hub`), named by `org/name@revision` in place of a directory.
+`locations` finds packages by name, here and on a hub.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from learnedgec.data.text import read_json
-from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
-from learnedgec.evaluators import RELEASES, release_files
-from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
+from learnedgec.errors import FormatError, ModelError, PackageError
 from learnedgec.runtime.files import (
     file_digest,
     files_digest,
     folder_state,
     local_path,
-    lookup_folders,
 )
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
@@ -293,24 +289,6 @@ class Package:
         return dict((self.config.get("sums") or {}).get(output, {}))
 
 
-def open_package(name: str) -> Package:
-    """Return a package, given by directory, name or hub ID, after checking its files.
-
-    It is read again only if one of its files changes.
-
-    Raises:
-        UnknownNameError: no evaluator has this name.
-        PackageError: see `check_package`.
-    """
-    return open_folder(find_evaluator(name), name)
-
-
-def find_package(name: str) -> Package | None:
-    """Return the package that a directory, name or hub ID denotes; `None` if there is none."""
-    path = _local_package(name) or (fetch_package(name) if _is_hub_package(name) else None)
-    return None if path is None else open_folder(path, name)
-
-
 def open_folder(path: Path, name: str) -> Package:
     """Return the package in a folder, which was found by a name; see `open_package`."""
     return replace(_open(path, folder_state(path)), name=name)
@@ -399,100 +377,3 @@ def manifest_licence(manifest: Mapping[str, Any]) -> str:
 def is_package(path: Path) -> bool:
     """Return whether a directory looks like an evaluator package."""
     return local_path(str(path / MANIFEST)) is not None
-
-
-def is_evaluator(name: str) -> bool:
-    """Return whether a model's name is that of an evaluator package: a directory, a name or a hub ID."""
-    return _local_package(name) is not None or _is_hub_package(name)
-
-
-def _local_package(name: str) -> Path | None:
-    """Return the directory of a package, given by directory or by name; `None` if there is none."""
-    path = local_path(name)
-    if path is not None and is_package(path):
-        return path
-    if not name or os.path.basename(name) != name:  # noqa: PTH119 - a Path would drop a last slash
-        return None
-    return next(filter(is_package, _places(name)), None)
-
-
-def _places(name: str) -> Iterator[Path]:
-    """Yield the folders that may hold the package of this name."""
-    for folder in lookup_folders():
-        yield folder / name
-    if name in RELEASES:
-        # The catalog takes time to import.
-        from learnedgec.data.catalog.files import local_folder
-
-        yield local_folder(release_files(name)) / "checkpoints" / name
-
-
-def _is_hub_package(name: str) -> bool:
-    """Return whether a name is that of a package on the hub; `False` if the hub cannot be reached."""
-    if not is_hub_name(name):
-        return False
-    try:
-        cached = cached_file(name, "config.json")
-        config = read_json(cached or fetch_files(name, ["config.json"]) / "config.json")
-    except (FormatError, ModelError):
-        return False
-    return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
-
-
-def fetch_package(name: str, *, fresh: bool = False) -> Path:
-    """Return the local folder of a package on the hub; missing files are downloaded.
-
-    Args:
-        name: a hub ID, `org/name` or `org/name@revision`.
-        fresh: ask the hub for the current version of `org/name`, even if the cache has one.
-
-    Raises:
-        ModelError: the repository does not exist or holds no package, or the hub cannot be reached.
-        PackageError: its manifest is damaged.
-    """
-    cached = None if fresh else cached_file(name, MANIFEST)
-    folder = cached.parent if cached else fetch_files(name, [MANIFEST])
-    # No other file of the repository is taken.
-    files = read_manifest(folder / MANIFEST)["files"]
-    if absent := [file for file in files if not (folder / file).exists()]:
-        # The folder is named by the commit.
-        fetch_files(f"{split_revision(name)[0]}@{folder.name}", absent)
-    return folder
-
-
-def list_evaluators() -> dict[str, Path]:
-    """Return every evaluator that can be loaded by name, with its directory."""
-    evaluators: dict[str, Path] = {}
-    for folder in lookup_folders():
-        for manifest in sorted(folder.glob(f"*/{MANIFEST}")):
-            evaluators.setdefault(manifest.parent.name, manifest.parent)
-    for name in RELEASES.keys() - evaluators.keys():
-        if place := next(filter(is_package, _places(name)), None):
-            evaluators[name] = place
-    return evaluators
-
-
-def find_evaluator(name: str) -> Path:
-    """Return the directory of an evaluator, given by directory, name or hub ID.
-
-    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, learnedgec's own evaluators and fetched
-    ones; `org/name@revision` in the local cache of the hub and then on the hub.
-
-    Raises:
-        UnknownNameError: no evaluator has this name; the message suggests the nearest name.
-        ModelError: the package of a hub ID is unavailable, or a released evaluator was not fetched.
-    """
-    if path := _local_package(name):
-        return path
-    if is_hub_name(name):
-        return fetch_package(name)
-    if name in RELEASES:
-        raise ModelError(
-            f"the evaluator {name} ({RELEASES[name]}) is not installed; run: learnedgec evaluators fetch "
-            f"{name}. The metrics impara and preference work without it."
-        )
-    hint = (
-        f"Train it (`learnedgec train --config …`), give a package's directory, which holds a {MANIFEST}, or "
-        "name its folder in LEARNEDGEC_EVALUATORS."
-    )
-    raise UnknownNameError("evaluator", name, list_evaluators(), hint=hint)

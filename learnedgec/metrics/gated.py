@@ -23,7 +23,7 @@ from learnedgec.evaluators import RATED, RELEASED
 from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.evaluators.packages import open_package
+from learnedgec.evaluators.locations import open_package
 from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.metrics.registry import load_metric

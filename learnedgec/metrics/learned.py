@@ -20,12 +20,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import ModelError, ParameterError, needs, warn_once
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.classifier import MAX_LENGTH, Predictor, PublishedClassifier
-from learnedgec.evaluators.packages import (
-    EVALUATOR,
-    Package,
-    open_package,
-    output_metric,
-)
+from learnedgec.evaluators.locations import open_package
+from learnedgec.evaluators.packages import EVALUATOR, Package, output_metric
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import output_metrics
 from learnedgec.runtime.runtime import Runtime

@@ -35,13 +35,8 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.evaluators.packages import (
-    EVALUATOR,
-    list_evaluators,
-    open_package,
-    output_metric,
-    output_names,
-)
+from learnedgec.evaluators.locations import list_evaluators, open_package
+from learnedgec.evaluators.packages import EVALUATOR, output_metric, output_names
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.tuned import list_tuned, read_tuned

@@ -18,6 +18,7 @@ from learnedgec.errors import ConfigError, ModelError
 from learnedgec.evaluators import RELEASES
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
+from learnedgec.evaluators.locations import is_evaluator, list_evaluators, open_package
 from learnedgec.evaluators.lora import (
     encoder_layers,
     freeze_layers,
@@ -25,13 +26,7 @@ from learnedgec.evaluators.lora import (
     keep_layers,
     remove_lora,
 )
-from learnedgec.evaluators.packages import (
-    Package,
-    is_evaluator,
-    list_evaluators,
-    manifest_tools,
-    open_package,
-)
+from learnedgec.evaluators.packages import Package, manifest_tools
 from learnedgec.runtime.runtime import Runtime
 
 

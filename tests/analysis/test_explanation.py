@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit
 
 from learnedgec.data.text import write_json
-from learnedgec.evaluators.packages import find_evaluator
+from learnedgec.evaluators.locations import find_evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.overview import (
     ScoreReference,

@@ -13,10 +13,11 @@ import tiny
 
 from learnedgec.errors import PackageError
 from learnedgec.evaluators import evaluator as evaluator_module
-from learnedgec.evaluators import inference, packages
+from learnedgec.evaluators import inference, locations, packages
 from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.packages import Package, open_package
+from learnedgec.evaluators.locations import open_package
+from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.gated import Some
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
@@ -101,7 +102,7 @@ def test_a_score_lists_no_folder_and_reads_no_file_again(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("this was known")
 
-    monkeypatch.setattr(packages, "list_evaluators", refuse)
+    monkeypatch.setattr(locations, "list_evaluators", refuse)
     monkeypatch.setattr(packages, "check_package", refuse)
     again = metric.score(SOURCES, HYPOTHESES)
     assert again.sentences.tolist() == expected.sentences.tolist()

@@ -28,12 +28,8 @@ from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.inference import TruncationWarning
-from learnedgec.evaluators.packages import (
-    check_package,
-    find_evaluator,
-    list_evaluators,
-    open_package,
-)
+from learnedgec.evaluators.locations import find_evaluator, list_evaluators, open_package
+from learnedgec.evaluators.packages import check_package
 from learnedgec.evaluators.precision import unpack
 from learnedgec.metrics.gated import Preference, Some
 from learnedgec.runtime.runtime import Runtime

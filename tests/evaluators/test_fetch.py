@@ -12,7 +12,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
-from learnedgec.evaluators import RELEASES, Release, packages, sharing
+from learnedgec.evaluators import RELEASES, Release, locations, packages
 from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -54,7 +54,7 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
     release: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        packages.find_evaluator("free")
+        locations.find_evaluator("free")
     assert str(caught.value) == (
         "the evaluator free (1 MB, for research only) is not installed; run: learnedgec evaluators fetch "
         "free. The metrics impara and preference work without it."
@@ -72,10 +72,10 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
         licence, *_, digest = printed.err.splitlines()
         sha256 = RELEASES["free"].sha256
         assert licence == f"free: 1 MB, for research only; LicenseRef-own-data; sha256:{sha256}."
-        assert f"sha256:{packages.open_package('free').digest} in their signatures" in digest
+        assert f"sha256:{locations.open_package('free').digest} in their signatures" in digest
         release.clear()
-    assert packages.find_evaluator("free") == place
-    assert packages.list_evaluators()["free"] == place
+    assert locations.find_evaluator("free") == place
+    assert locations.list_evaluators()["free"] == place
 
 
 @pytest.mark.parametrize("file", [packages.MANIFEST, "config.json", packages.CARD])
@@ -84,12 +84,12 @@ def test_files_that_are_not_those_of_the_release_are_refused(
 ) -> None:
     release[file] += b" "
     with pytest.raises(DataError, match=f"checkpoints/free/{file} was downloaded but is not"):
-        sharing.fetch_released("free")
+        locations.fetch_released("free")
 
 
 def test_names_of_releases_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'open-mpnet'"):
-        sharing.fetch_released("open-mpnett")
+        locations.fetch_released("open-mpnett")
     assert main(["evaluators", "fetch"]) == 2
     assert "give any of joint-mpnet-3, open-mpnet" in capsys.readouterr().err
 
