@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
+from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric
@@ -22,6 +24,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig, Pooling
 from learnedgec.evaluators.lora import checkpoint_layers, encoder_layers, is_lora
 from learnedgec.training.batches import Encoding
+from learnedgec.training.callbacks import ANEW
 from learnedgec.training.objectives import HeadOptions, Objective, find_objective
 from learnedgec.training.start import Lora, start_model
 
@@ -141,6 +144,7 @@ class EvaluatorModule(lightning.LightningModule):
             gate=gate,
         )
         self.model = self.start.model
+        self.frozen = {name for name, w in self.named_parameters() if not w.requires_grad}
         self.encoder_name, self.continued = self.start.encoder, self.start.continued
         self.tokenizer = self.start.tokenizer
         if gradient_checkpointing:
@@ -328,8 +332,32 @@ class EvaluatorModule(lightning.LightningModule):
             "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
         }
 
+    @cached_property
+    def _frozen_digest(self) -> str:
+        """The SHA-256 of the frozen weights."""
+        digest = hashlib.sha256()
+        for name, weight in self.named_parameters():
+            if name in self.frozen:
+                content = weight.detach().cpu().contiguous().flatten().view(torch.uint8)
+                digest.update(content.numpy().data)
+        return digest.hexdigest()
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Save the random state."""
+        """Save the random state, and leave out frozen weights, which a resumed run has from its encoder.
+
+        Averaged weights, which differ from them in rounding, and those of strategies that divide the weights
+        are saved whole.
+        """
+        divided = type(self.trainer.strategy) not in (SingleDeviceStrategy, DDPStrategy)
+        if self.frozen and not divided and "current_model_state" not in checkpoint:
+            frozen = {
+                name
+                for name, weight in self.named_parameters()
+                if name in self.frozen and not weight.requires_grad
+            }
+            weights = checkpoint["state_dict"].items()
+            checkpoint["state_dict"] = {name: w for name, w in weights if name not in frozen}
+            checkpoint["frozen"] = self._frozen_digest
         # Dropout after a resume must continue, not repeat.
         checkpoint["generators"] = {
             "cpu": torch.get_rng_state(),
@@ -337,7 +365,19 @@ class EvaluatorModule(lightning.LightningModule):
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Read the random state of a checkpoint, which is set when training begins."""
+        """Read the random state of a checkpoint, which is set when training begins, and add frozen weights.
+
+        Raises:
+            ConfigError: the encoder has other weights than when the checkpoint was written.
+        """
+        if "frozen" in checkpoint:
+            if checkpoint["frozen"] != self._frozen_digest:
+                raise ConfigError(
+                    f"resume: the weights of {self.encoder_name}, which the run leaves as they are, have "
+                    "changed since; start again with ",
+                    **ANEW,
+                )
+            checkpoint["state_dict"] = self.state_dict() | checkpoint["state_dict"]
         self._generators = checkpoint.get("generators")
 
     def on_train_batch_start(self, batch: Any, index: int) -> None:

@@ -335,7 +335,9 @@ class Run:
         # The file may be an earlier run's.
         if not self.best_checkpoint.best_model_path or not best.exists():
             raise ConfigError(_NOT_EVALUATED)
-        self.module.load_state_dict(read_checkpoint(best)["state_dict"])
+        state = read_checkpoint(best)
+        self.module.on_load_checkpoint(state)
+        self.module.load_state_dict(state["state_dict"])
         result = self.write(self.module.model)
         write_json(self.finished, self._end())
         return result

@@ -20,8 +20,9 @@ from training_files import arguments, trained, training_data
 
 from learnedgec.cli.train import _rows
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.errors import UnknownNameError
+from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.lora import is_lora
 from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training import fit
@@ -189,7 +190,7 @@ def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: s
     return arguments(folder, data, *words, **model)
 
 
-def test_a_run_with_low_rank_weights_continues_to_the_bit(
+def test_checkpoints_leave_frozen_weights_out_and_continue_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = tiny.save_evaluator(tmp_path / "start", width=128)
@@ -219,6 +220,10 @@ def test_a_run_with_low_rank_weights_continues_to_the_bit(
     with pytest.raises(MemoryError):
         low_rank_run("killed")
     monkeypatch.setattr(EvaluatorModule, "training_step", step)
+    kept = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=True)["state_dict"]
+    parameters = {name for name in kept if name.startswith("model.")}
+    assert parameters
+    assert all(is_lora(name) or name.startswith("model.heads.meaning.") for name in parameters)
     notices.clear()
     resumed = low_rank_run("killed", "--resume")
     assert "The run is resumed after step 2." in notices
@@ -226,6 +231,13 @@ def test_a_run_with_low_rank_weights_continues_to_the_bit(
     assert first.keys() == second.keys()
     for name, tensor in first.items():
         assert torch.equal(tensor, second[name]), name
+    # Another evaluator has taken the place of the one that the run left as it is.
+    (tmp_path / "runs" / "whole" / "finished.json").unlink()
+    tiny.save_evaluator(tmp_path / "start", width=128, seed=9)
+    with pytest.raises(
+        ConfigError, match=r"resume: the weights of .* have changed since; start again"
+    ):
+        low_rank_run("whole", "--resume")
 
 
 def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
