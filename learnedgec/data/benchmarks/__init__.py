@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -142,18 +142,26 @@ def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmar
     if head == "jfleg":
         return jfleg(name.partition(":")[2])
     entry = REGISTRY.find(head)
-    option_of = {value: key for key, values in entry.options.items() for value in values}
+    return entry.load(**_read_words(head, words, entry.options))
+
+
+def _read_words(
+    head: str, words: Sequence[str], options: Mapping[str, tuple[str, ...]]
+) -> dict[str, str]:
+    """Return the options of a benchmark that the words after its name choose."""
+    option_of = {value: key for key, values in options.items() for value in values}
     chosen: dict[str, str] = {}
     for word in words:
         option = option_of.get(word.lower())
         if option is None:
             raise UnknownNameError(f"word of the benchmark {head}", word, option_of)
         if option in chosen:
+            name = ":".join([head, *words])
             raise InputError(
                 f"{name!r} gives both {chosen[option]!r} and {word!r}; write one of them."
             )
         chosen[option] = word.lower()
-    return entry.load(**chosen)
+    return chosen
 
 
 def expand_benchmarks(names: list[str]) -> list[str]:
