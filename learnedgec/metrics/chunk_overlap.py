@@ -67,6 +67,18 @@ class Chunk(NamedTuple):
         """The larger number of tokens, of the source or the target, for each target."""
         return [max(self.end - self.start, len(text)) for text in self.texts]
 
+    def record(self, tokens: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
+        """Return the chunk as records list it, with its class for each reference."""
+        correction, *corrections = map(" ".join, self.texts)
+        return {
+            "start": self.start,
+            "end": self.end,
+            "original": " ".join(tokens[self.start : self.end]),
+            "correction": correction,
+            "references": corrections,
+            "counts": classes,
+        }
+
 
 def shared_chunks(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> Iterator[Chunk]:
     """Yield the chunks of a source and its targets, from left to right.
@@ -296,17 +308,7 @@ class ChunkOverlap(ChoosingMetric):
                     other for other, edited in zip(others, chunk.changed[1:], strict=True) if edited
                 ]
                 gold[:, number] += sum(changed), len(changed)
-                correction, *corrections = map(" ".join, chunk.texts)
-                chunks.append(
-                    {
-                        "start": chunk.start,
-                        "end": chunk.end,
-                        "original": " ".join(tokens[chunk.start : chunk.end]),
-                        "correction": correction,
-                        "references": corrections,
-                        "counts": kinds,
-                    }
-                )
+                chunks.append(chunk.record(tokens, kinds))
             annotators = [reference.annotator for reference in row]
             records.append({"annotators": annotators, "chunks": chunks})
         arrays: dict[str, Array] = {
