@@ -152,14 +152,7 @@ class Target:
         human = human_scores(benchmark, name, self.draws, runs=runs, seed=seed, runtime=runtime)
         self.people = human.scores[None] if samples is None else human.resampled
         if goal.of_segments:
-            if human.ratings is None:
-                raise InputError(
-                    f"{benchmark.name} has no ratings of outputs, which {goal.objective} needs; choose "
-                    "sentence-accuracy, an objective between systems such as kendall, or a benchmark with "
-                    f"ratings such as {goal.benchmarks[0]}."
-                )
-            used = [s == only if only else s != without for s in benchmark.systems]
-            self.ratings = np.where(np.array(used)[:, None], human.ratings, np.nan)
+            self.ratings = self._ratings(benchmark, human.ratings, without, only)
         elif len(benchmark.systems) < 3:
             fitting = "sentence-accuracy" if benchmark.rankings else "segment-kendall"
             raise InputError(
@@ -183,6 +176,19 @@ class Target:
         pair = np.array([comparisons.first, comparisons.second])
         involved = (pair == list(benchmark.systems).index(without or only)).any(axis=0)
         return select(comparisons, involved if only else ~involved)
+
+    def _ratings(
+        self, benchmark: Benchmark, ratings: Floats | None, without: str, only: str
+    ) -> Floats:
+        """Return the human ratings, with NaN for those that do not count, or raise `InputError`."""
+        if ratings is None:
+            raise InputError(
+                f"{benchmark.name} has no ratings of outputs, which {self.goal.objective} needs; choose "
+                "sentence-accuracy, an objective between systems such as kendall, or a benchmark with "
+                f"ratings such as {self.goal.benchmarks[0]}."
+            )
+        used = [s == only if only else s != without for s in benchmark.systems]
+        return np.where(np.array(used)[:, None], ratings, np.nan)
 
     @property
     def counted(self) -> Indices:
