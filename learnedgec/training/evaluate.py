@@ -326,9 +326,7 @@ def judge_heads(
         for part in ("dev", "test")
     }
     verdicts: dict[str, Verdict] = {}
-    for head in _judged_heads(evaluator, parts):
-        if heads is not None and head not in heads:
-            continue
+    for head in _judged_heads(evaluator, parts, heads):
         config = evaluator.model.head_configs[head]
         result = results["test"].get(head)
         doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
@@ -356,8 +354,10 @@ def judge_heads(
     return Judgement(results, verdicts)
 
 
-def _judged_heads(evaluator: Evaluator, parts: Mapping[str, Examples]) -> list[str]:
-    """Return the heads that get a verdict: all that have ratings or pairs in any part, but none for capitals.
+def _judged_heads(
+    evaluator: Evaluator, parts: Mapping[str, Examples], heads: Collection[str] | None
+) -> list[str]:
+    """Return the trained heads that have ratings or pairs in any part, except for those for capitals.
 
     Whoever counts changed letters orders the pairs of a head for capitals without a mistake.
     """
@@ -365,7 +365,7 @@ def _judged_heads(evaluator: Evaluator, parts: Mapping[str, Examples]) -> list[s
         head
         for examples in parts.values()
         for kind, head in examples.numbers
-        if kind in ("ratings", "pairs")
+        if kind in ("ratings", "pairs") and (heads is None or head in heads)
     }
     configs = evaluator.model.head_configs.items()
     return [head for head, config in configs if head in taught and config.reads != "capitals"]
