@@ -143,6 +143,11 @@ def _check(
             measures |= dict.fromkeys(measures_of(chosen, human))
             for aggregation in options.aggregation or ():
                 check_aggregation(aggregation, len(chosen.systems))
+    if options.tests and options.show != "tests" and options.format != "json":
+        raise InputError(
+            "--tests adds tests to the JSON, and this output has none; give --format json, or --show tests "
+            "for a table of them."
+        )
     for name in options.measure or ():
         if name not in ("all", *measures):
             raise UnknownNameError(f"measure of {listed(list(benchmarks))}", name, measures)
@@ -201,11 +206,13 @@ def _emit(
     if options.show == "measures":
         level, over = f"{100 * options.confidence:g}%", options.interval
         measures = _measures(options.measure, entries)
+        # Measures of comparisons or single outputs have intervals over sentences alone.
+        kinds = "over systems, else over sentences" if over == "systems" else "over sentences"
         table_rows = rows_of(partial(_wide, measures=measures, over=over))
         asked = {metric.label for metric in metrics}
         table = {
-            "title": f"Agreement with people [{level} interval over {over}]",
-            "caption": f"Agreement of metrics with human judgements, with {level} intervals over {over}.",
+            "title": f"Agreement with people [{level} interval {kinds}]",
+            "caption": f"Agreement of metrics with human judgements, with {level} intervals {kinds}.",
             "table_rows": table_rows,
             "latex_rows": [row for row in table_rows if not asked or row["metric"] in asked],
         }
@@ -213,8 +220,8 @@ def _emit(
         marks = [*filter(None, best), *marks]
     elif options.show == "tests":
         shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
+        table["title"] = "Tests of pairs of metrics [two-sided p-values after Holm's correction]"
         table["table_rows"] = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
-        table["notes"] = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     output.emit(
         rows,
         options,
@@ -299,7 +306,10 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     ]
     if rivals:
         best_name = short[leader.metric]
-        conclusion += f" {count:,} {estimate.unit} cannot tell {best_name} from {listed(rivals)}."
+        test = "PERM-SYS" if measure == "pearson" else "PERM-INPUT"
+        conclusion += (
+            f" By {test}, {count:,} {estimate.unit} cannot tell {best_name} from {listed(rivals)}."
+        )
     return f"{where}: by {measure_name(measure)}, {conclusion}"
 
 

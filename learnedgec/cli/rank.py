@@ -85,13 +85,17 @@ def run_rank(arguments: Sequence[str]) -> None:
         conclusions=list(
             filter(
                 None,
-                [leaders(rankings, undecided), *(text.partition(". ")[0] + "." for text in advice)],
+                [
+                    *(rankings[0].too_few or [leaders(rankings, undecided)]),
+                    *(text.partition(". ")[0] + "." for text in advice),
+                ],
             )
         ),
         notes=[*advice, _legend(rankings[0], options)],
         signatures=[ranking.signature for ranking in rankings],
     )
-    output.notice(*rankings[0].too_few)
+    if options.format in ("csv", "tsv"):
+        output.notice(*rankings[0].too_few)
 
 
 def _guidance(task: inputs.Task, rankings: Mapping[BoundMetric, SystemRanking]) -> list[str]:

@@ -17,7 +17,7 @@ from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
 from learnedgec.cli.report import counts, page
 from learnedgec.data.benchmarks import load_benchmark
-from learnedgec.evaluators import packages
+from learnedgec.evaluators import locations
 from learnedgec.runtime.runtime import Runtime
 
 HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
@@ -206,7 +206,7 @@ def test_a_run_that_is_stopped_writes_nothing_and_goes_on(
 def test_it_says_what_to_fetch(
     papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(packages, "_places", lambda _: iter(()))
+    monkeypatch.setattr(locations, "_places", lambda _: iter(()))
     some = "some(weights=(1, 1, 1))"
     papers(
         mine=f'1,SOME,a,0.9,"{some}",sample,EW,mean pearson,,\n'

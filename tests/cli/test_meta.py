@@ -103,7 +103,10 @@ def test_a_metric_below_chance_is_not_called_the_best(run: Any) -> None:
     said = "mine, EW: by sentence accuracy, no metric is better than the best sentinel, {} 0."
     assert any(said.format(sentinel) in out for sentinel in ("random", "length"))
     cells = r"gleu 0\.163 \[0\.13, 0\.20\] and ensemble 0\.163 \[0\.13, 0\.20\]"
-    assert re.search(rf"; the nearest: {cells}\. 313 comparisons cannot tell gleu from m2 \(p", out)
+    assert re.search(
+        rf"; the nearest: {cells}\. By PERM-INPUT, 313 comparisons cannot tell gleu from m2 \(p",
+        out,
+    )
     # Two metrics that agree equally are both the best.
     out = " ".join(run(f"meta --benchmark sample {command}").out.split())
     cell = r"0\.837 \[[^]]*\]"
