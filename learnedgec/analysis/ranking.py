@@ -232,7 +232,7 @@ class SystemRanking:
 
     def __repr__(self) -> str:
         names = [self.systems[number] for number in self.order]
-        return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, order={names})"
+        return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, best_first={names})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON; systems, and rows and columns of matrices, run from best to worst.
@@ -344,7 +344,7 @@ def rank(
     Example:
         >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
         >>> rank("length", ["a", "b"], systems)
-        SystemRanking(metric='length', by='mean', order=['long', 'short'])
+        SystemRanking(metric='length', by='mean', best_first=['long', 'short'])
     """
     bound = bind_one(metric, runtime)
     inputs = checked_inputs([bound], sources, systems, references, runtime)
