@@ -98,7 +98,9 @@ def as_named(metric: object, argument: str = "metric") -> NamedMetric:
         return NamedMetric(metric)
     if isinstance(metric, str):
         return read_name(metric)
-    raise InputError(f"{argument} is {metric!r}; {_EXPECTED} was expected.")
+    raise InputError(
+        f"{argument} is {metric!r}; one metric, or its name such as 'gleu', was expected."
+    )
 
 
 def shared_statistics(

@@ -24,7 +24,7 @@ from learnedgec.data.sentences import suffix
 from learnedgec.data.tables import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.edits.tokenisation import tokenise
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.plotting import figures
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
 from learnedgec.robustness.metrics import (
@@ -356,8 +356,12 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser, plot=False)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, attack="conll14")
-    metrics = flags.read_bound(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
+    known = ("conll14", "bea19-dev")
+    if name and name not in known and not Path(name).exists():
+        hint = "The path of a file of attacks is also accepted."
+        raise UnknownNameError("attack", name, known, hint=hint)
+    metrics = flags.read_bound(options)
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":
         names = ("src", "ref", "gold", "jsonl")
@@ -371,9 +375,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     else:
         sources, honest, references = inputs.read_inputs(options, metrics).inputs
     attacks: Mapping[str, Sequence[str]] = (
-        load_outputs(f"attack:{name}")
-        if name in ("conll14", "bea19-dev")
-        else inputs.read_systems(options.attack)
+        load_outputs(f"attack:{name}") if name in known else inputs.read_systems(options.attack)
     )
     resampling = flags.read_resampling(options)
     results = evaluate_attacks(

@@ -117,7 +117,7 @@ def test_a_metric_without_references_gets_rows_without_any(monkeypatch: pytest.M
         ("glue", UnknownNameError, "did you mean 'gleu'?"),
         (None, InputError, "metric is None; a metric's name such as 'gleu', a metric, or a list"),
         (3, InputError, "metric is 3; a metric's name"),
-        (["gleu", 3], InputError, r"metric\[1\] is 3; a metric's name"),
+        (["gleu", 3], InputError, r"metric\[1\] is 3; one metric, or its name"),
         ([], InputError, "metric is an empty list; give at least one"),
         (Gleu, InputError, r"metric is .*; a metric's name"),
         ({"gleu"}, InputError, "metric is of type set; a metric's name"),
