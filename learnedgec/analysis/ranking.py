@@ -329,8 +329,8 @@ def rank(
         baseline: the system with which each other one is compared, as by `learnedgec.compare`; by default,
             all pairs are compared.
         by: the aggregation of sentences to one score.
-        significance: the test of two systems that differ on more than `FEW` sentences; other pairs are tested
-            by permutation. For more than `FEW` sentences, permutation needs corpus scores (`mean`).
+        significance: the test of two systems that differ on more than 30 sentences (`FEW`); other pairs are
+            tested by permutation. For more sentences, permutation needs corpus scores (`mean`).
         resamples: number of bootstrap resamples of the sentences, and of permutations; by default 1,000, or
             more if with so many comparisons no difference could be significant (`enough_resamples`).
         level: the level of intervals; differences are tested at 1 − `level`.

@@ -45,7 +45,7 @@ class Runtime:
         progress: show progress bars on stderr.
         allow_pickle: load weights that exist only as a pickle; a pickle can run code.
         cache_dir: folder for the cache, which holds the statistics of systems and evaluators' outputs for
-            each sentence; `None` disables it.
+            each sentence; there is none by default.
         tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
             (`learnedgec.tokenise`); `none` splits at spaces, which is right for tokenised text.
         opened: the objects that names stand for in a bound runtime. In one that is not bound, it is `None`,

@@ -17,11 +17,10 @@ MIN_SENTENCES = 6
 
 def check_resampling(resamples: int | None, level: float) -> None:
     """Raise `InputError` unless there is a resample, or the default number, and a level between 0 and 1."""
-    if (resamples is not None and resamples < 1) or not 0 < level < 1:
-        raise InputError(
-            f"resamples is {resamples} and level {level:g}; give at least one resample and a level "
-            "between 0 and 1."
-        )
+    if resamples is not None and resamples < 1:
+        raise InputError(f"resamples is {resamples}; give 1 or more.")
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; give a number between 0 and 1, such as 0.95.")
 
 
 def interval(
@@ -101,7 +100,7 @@ def interval_over_sentences(
 ) -> tuple[float, float]:
     """Return the interval of a number by bootstrap over sentences, which may be few.
 
-    Percentiles are `widened` for at most `FEW` sentences.
+    Percentiles are `widened` for at most 30 sentences (`FEW`).
 
     Args:
         values: (B,), the number on each resample.

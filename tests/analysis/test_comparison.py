@@ -129,7 +129,7 @@ def test_bad_input() -> None:
         compare_systems(metric, statistics, "C")
     with pytest.raises(InputError, match="no system beside"):
         compare_systems(metric, {"A": statistics["A"]}, "A")
-    with pytest.raises(InputError, match="at least one resample"):
+    with pytest.raises(InputError, match="resamples is 0; give 1 or more"):
         compare_systems(metric, statistics, "A", resamples=0)
 
 
