@@ -426,15 +426,9 @@ def _draw_estimates(
     axis: Any, places: Array, estimates: Sequence[Estimate], number: int, **look: Any
 ) -> None:
     """Draw the estimates of one series with their intervals; the number decides colour and marker."""
-    values, reach = _with_distances(estimates)
-    look = look_of(number) | {"markersize": 3.5, "linewidth": 0.9} | look
-    axis.errorbar(places, values, yerr=reach, **look)
-
-
-def _with_distances(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Return the values of estimates, (N,), and the distances to the ends of their intervals, (2, N)."""
     values, low, high = np.array([(e.value, e.low, e.high) for e in estimates]).T
-    return values, distances(values, low, high)
+    look = look_of(number) | {"markersize": 3.5, "linewidth": 0.9} | look
+    axis.errorbar(places, values, yerr=distances(values, low, high), **look)
 
 
 def _by_kind(
