@@ -227,7 +227,6 @@ def interval_over_groups(
     groups: Sequence[Hashable],
     *,
     resamples: int = 1000,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """Return the 95 % interval of a statistic of rows that are dependent within groups, which are many.
 
@@ -235,7 +234,6 @@ def interval_over_groups(
         statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
         groups: the group of each row, such as its source.
         resamples: number of resamples.
-        seed: seed of the random generator.
 
     Returns:
         The interval. It is too narrow with fewer than six groups (.87 for .95 with four), and NaN with fewer
@@ -250,7 +248,7 @@ def interval_over_groups(
     count = len(set(groups))
     if count < 2:
         return float("nan"), float("nan")
-    values = [statistic(rows) for rows in resample_groups(groups, resamples, seed)]
+    values = [statistic(rows) for rows in resample_groups(groups, resamples)]
     return interval(np.array(values, dtype=float), widened(0.95, count))
 
 
