@@ -86,7 +86,7 @@ def test_a_result_can_be_looked_at() -> None:
     assert [row["chosen"] for row in lists.to_dict()["sentences"]] == [2, 1]
     assert lists.texts == result.texts
     assert repr(rerank("length", sources, systems)).startswith("Reranking(by='length', chosen={")
-    with pytest.raises(InputError, match="a metric's name such as 'gleu'"):
+    with pytest.raises(InputError, match="or its name such as 'gleu'"):
         rerank(sources, systems, "mbr(gleu)")  # type: ignore[arg-type]
 
 
