@@ -10,6 +10,7 @@ from learnedgec.analysis.aggregation import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.scores import is_sentinel
 from learnedgec.runtime.runtime import Runtime
@@ -81,6 +82,19 @@ class BaselineComparison:
             f"BaselineComparison({self.metric}: {self.system} {self.score:.4f}, {self.baseline} "
             f"{self.baseline_score:.4f}, {self.difference:+.4f}{interval}, {self.p})"
         )
+
+    def _repr_html_(self) -> str:
+        row = {
+            "metric": self.metric,
+            "system": self.system,
+            "score": self.score,
+            self.baseline: self.baseline_score,
+            "difference": self.difference,
+            "low": self.difference_bounds[0],
+            "high": self.difference_bounds[1],
+            "p": self.p,
+        }
+        return as_html([row], note=self.sentence)
 
     @property
     def significant(self) -> bool:

@@ -31,6 +31,7 @@ from scipy.special import expit, logit
 from learnedgec.applications.safeguards import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.tables import as_html
 from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
@@ -85,6 +86,20 @@ class JudgedEdits:
     def __repr__(self) -> str:
         number = sum(map(len, self.edits))
         return f"JudgedEdits(sentences={len(self.sources):,}, edits={number:,})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "sentence": number,
+                "original": " ".join(source.split()[edit.start : edit.end]),
+                "correction": edit.correction,
+                "type": edit.type,
+                "confidence": confidence,
+            }
+            for number, (source, row) in enumerate(zip(self.sources, self.edits, strict=True))
+            for edit, confidence in row
+        ]
+        return as_html(rows)
 
     def texts(self, threshold: float) -> list[str]:
         """Return each source with its `sure` edits applied.

@@ -25,6 +25,7 @@ from learnedgec.data.sentences import (
     shared_words,
     words_of,
 )
+from learnedgec.data.tables import as_html
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.files import PathLike
@@ -192,6 +193,13 @@ class References(Sequence[tuple[Reference, ...]]):
         total = sum(map(len, self.rows))
         edits = ", with gold edits" if total and self.annotated else ""
         return f"References(sentences={len(self):,}, references={total:,}{edits})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"sentence": number, **{str(r.annotator): r.text for r in row}}
+            for number, row in enumerate(self.rows)
+        ]
+        return as_html(rows)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -18,7 +18,7 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
-from learnedgec.data.tables import plain
+from learnedgec.data.tables import as_html, plain
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric
@@ -232,6 +232,11 @@ class TuningResult:
                 f"{gain_cell(self._against_given(benchmark).gain)}"
             )
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
+
+    def _repr_html_(self) -> str:
+        return as_html(
+            self.rows(), caption=self.name, note=" ".join([*self.conclusions, *self.notices])
+        )
 
 
 def _about_gain(gain: Estimate, judgements: str, sentences: int, needed: int, similar: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from embedded import Sample
 
 import learnedgec
 from learnedgec import Edit, References, load_benchmark
@@ -74,4 +75,11 @@ def test_what_is_printed_fits_a_screen(name: str) -> None:
 
 def test_a_long_table_says_how_many_rows_are_left_out() -> None:
     assert repr(scores()).endswith("\n… 20 more rows.")
-    assert "<small>… 20 more rows.</small>" in scores()._repr_html_()
+    assert "<small>… 980 more rows.</small>" in judged()._repr_html_()
+
+
+def test_notebooks_show_tables(sample: Sample) -> None:
+    assert '<td style="text-align: left">goes</td>' in judged()._repr_html_()
+    assert "R:VERB:SVA" in judged()._repr_html_()
+    assert "<th>0</th><th>1</th>" in sample.references._repr_html_()
+    assert comparison()._repr_html_().count("<td") == 8

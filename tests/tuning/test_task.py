@@ -57,6 +57,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     assert lines[0] == f"{tuned.name}: {tuned.metric.label}"
     assert lines[3:] == [f"  {sentence}" for sentence in tuned.conclusions]
     assert "expect no gain" in lines[3]
+    assert tuned._repr_html_().count("<tr>") == 7
 
 
 def test_a_benchmark_may_be_an_object_and_nothing_need_be_written() -> None:

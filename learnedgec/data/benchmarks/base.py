@@ -17,7 +17,7 @@ from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
 from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
-from learnedgec.data.tables import read_table
+from learnedgec.data.tables import as_html, read_table
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.files import PathLike
@@ -110,6 +110,20 @@ class Benchmark:
         parts += [f"{len(self.rankings):,} rankings"] if self.rankings else []
         parts += [f"ratings of {', '.join(self.ratings)}"] if self.ratings else []
         return f"Benchmark({self.name!r}: {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "system": system,
+                **{score: values.get(system) for score, values in self.official.items()},
+                **{
+                    dimension: float(np.nanmean(columns[system])) if system in columns else None
+                    for dimension, columns in self.ratings.items()
+                },
+            }
+            for system in self.systems
+        ]
+        return as_html(rows, caption=repr(self), note=" ".join(self.notices))
 
     def select(
         self, systems: Iterable[str] | None = None, sentences: Iterable[int] | None = None
