@@ -19,7 +19,7 @@ from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.cli.output import add_output_flags, first_time, notice
 from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.data.configuration import (
-    check_dashes,
+    check_arguments,
     unknown_argument,
     unknown_key,
     with_configurations,
@@ -79,7 +79,7 @@ class _Parser(ArgumentParser):
         if "--help-all" in args:
             self.common, args = (), ["--help"]
         try:
-            check_dashes(args, self)
+            check_arguments(args, self)
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
             if unknown := unknown_key(str(error), self) or unknown_argument(str(error), self):

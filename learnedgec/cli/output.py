@@ -97,7 +97,8 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
     for name in ("src", "hyp", "ref", "gold", "jsonl", "baseline"):
         paths = options.get(name) or []
         for path in [paths] if isinstance(paths, str) else paths:
-            if Path(path).resolve() == Path(options.out).resolve():
+            # As an input, - is standard input.
+            if options.out != "-" and Path(path).resolve() == Path(options.out).resolve():
                 raise InputError(
                     f"--out {options.out} is an input of this command; choose another path."
                 )

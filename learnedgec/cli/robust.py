@@ -358,7 +358,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     flags.require(options, attack="conll14")
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     known = ("conll14", "bea19-dev")
-    if name and name not in known and not Path(name).exists():
+    if name and name not in (*known, "-") and not Path(name).exists():
         hint = "The path of a file of attacks is also accepted."
         raise UnknownNameError("attack", name, known, hint=hint)
     metrics = flags.read_bound(options)

@@ -199,21 +199,25 @@ _ADVICE = {
 }
 
 
-def check_dashes(arguments: Sequence[str], parser: ArgumentParser) -> None:
+def check_arguments(arguments: Sequence[str], parser: ArgumentParser) -> None:
     """Raise for arguments that the parser would understand otherwise than the user.
 
     Raises:
         UnknownNameError, ConfigError: a name has one dash, such as ERRANT's `-hyp`, whose letters would be
             short flags; or something follows `-h`, so that help would be printed instead; or an option with
-            several values is given twice, of which only the last ones would count.
+            several values is given twice, so that its first values would be lost.
     """
     known = parser._option_string_actions
     for word in arguments:
         if re.fullmatch(r"-[A-Za-z][A-Za-z_-]+", word):
             raise _unknown_option(word, parser)
     check_help(arguments, known)
-    several = [known[word].dest for word in arguments if word in known and known[word].nargs == "+"]
-    for name, times in Counter(several).items():
+    given = Counter(
+        known[flag].dest
+        for flag in (word.partition("=")[0] for word in arguments)
+        if flag in known and known[flag].nargs == "+"
+    )
+    for name, times in given.items():
         if times > 1:
             raise ConfigError(
                 f"--{name.replace('_', '-')} was given {times} times; give it once, with all its values."

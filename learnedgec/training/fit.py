@@ -25,7 +25,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
 from learnedgec.data.configuration import (
-    check_dashes,
+    check_arguments,
     unknown_argument,
     unknown_key,
     with_configurations,
@@ -268,7 +268,7 @@ class _ParsedRun(LightningCLI):
             write_text("-", _help(parser))
             raise SystemExit(0)
         try:
-            check_dashes(args, parser)
+            check_arguments(args, parser)
             super().parse_arguments(parser, args)
         except ArgumentError as error:
             if unknown := unknown_key(str(error), parser) or unknown_argument(str(error), parser):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,13 @@ def test_a_table_scores_as_its_texts_do(run: Any, form: str) -> None:
     one = called.replace("[strong, weak]", "weak")
     (row,) = run(f"score --table {table} --columns '{one}' --metric gleu --format csv").rows
     assert (row["system"], row["score"]) == ("weak", texts.rows[0]["baseline_score"])
+
+
+def test_an_output_may_come_from_standard_input(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(Path("good.txt").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    command = f"score {REFERENCE} --metric gleu --format csv --hyp"
+    assert run(f"{command} -").out.replace("stdin", "good") == run(f"{command} good.txt").out
 
 
 def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
