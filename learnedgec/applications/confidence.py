@@ -58,8 +58,8 @@ _ARTICLES = {"a", "an", "the"}
 # moved and was misspelt.
 _MOVED_WORD = 80
 
-# What an edit changes alone in `likelihood` never took it across a threshold from which the log-odds without
-# that were farther away than this (docs/lab/edit-confidence.md).
+# The head `likelihood` never moved an edit across a threshold if the log-odds without this head were farther
+# than this from that of the threshold (docs/lab/edit-confidence.md).
 _DECIDED = 1.5
 
 # Edits with at most this many tokens between them may need each other.
@@ -246,9 +246,9 @@ def edit_confidence(
         sources: N sources.
         hypotheses: N hypotheses.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
-        threshold: the one for which the confidences are needed, if there is a single one, for half of the
-            work: edits that all but `likelihood` puts far above or below it are not read alone, and their
-            confidence lacks that part.
+        threshold: the only threshold that matters, if there is one, which saves about a third of the texts:
+            an edit that is far above or below it without the head `likelihood` is not read by this head, so
+            its confidence is rougher.
         runtime: how to run; by default in bfloat16 where the hardware has it, else in float32.
 
     Raises:
@@ -278,8 +278,8 @@ def edit_confidence(
     rest: Sequence[Sequence[Edit]] = edits
     # The first head reads each text once, and the other one each edit alone.
     for head, weight in fitted["heads"].items():
-        said = edit_contributions(evaluator, [head], sources, rest, runtime=runtime)[:, 0]
-        log_odds[unsure] += weight * said
+        contributions = edit_contributions(evaluator, [head], sources, rest, runtime=runtime)[:, 0]
+        log_odds[unsure] += weight * contributions
         if threshold is not None:
             unsure = np.abs(log_odds - logit(threshold)) <= _DECIDED
             numbers = iter(unsure)

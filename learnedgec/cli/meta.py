@@ -20,7 +20,13 @@ from learnedgec.analysis.meta.evaluation import (
     check_references,
     evaluate,
 )
-from learnedgec.analysis.meta.measures import Measurement, Protocol, measure_name, measures_of
+from learnedgec.analysis.meta.measures import (
+    Measurement,
+    Protocol,
+    measure_name,
+    measures_of,
+    swapped_unit,
+)
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
@@ -48,6 +54,9 @@ _P_VALUES = {
     "perm_systems_adjusted": "PERM-SYS",
     "williams_adjusted": "Williams",
 }
+
+# The tests of the best metric, by the unit whose scores they swap.
+_TESTS = {"systems": "PERM-SYS", "sentences": "PERM-INPUT"}
 
 _Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
 
@@ -306,7 +315,7 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     ]
     if rivals:
         best_name = short[leader.metric]
-        test = "PERM-SYS" if measure == "pearson" else "PERM-INPUT"
+        test = _TESTS[swapped_unit(measure)]
         conclusion += (
             f" By {test}, {count:,} {estimate.unit} cannot tell {best_name} from {listed(rivals)}."
         )

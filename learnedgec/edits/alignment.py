@@ -1,7 +1,7 @@
 """Alignment of two sentences in ERRANT's way, and its edits without a parse: the annotator `plain`.
 
-An alignment is a cheapest path through a table of costs, of which `learnedgec.edits.parsing` uses the same
-functions with costs that depend on lemma and part of speech.
+An alignment is a cheapest path through a table of costs. `learnedgec.edits.parsing` uses the functions here
+with costs that depend on lemma and part of speech.
 """
 
 from __future__ import annotations

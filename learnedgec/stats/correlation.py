@@ -104,12 +104,12 @@ def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -
         >>> partial("pearson", human, np.array([1.0, 3.0, 2.0, 4.0]), np.array([0.0, 1.0, 1.0, 0.0]))
         array(0.8)
     """
-    metric_signs = correlate(kind, human, metric)
+    human_metric = correlate(kind, human, metric)
     human_control = correlate(kind, human, control)
     metric_control = correlate(kind, metric, control)
     left = (1 - human_control**2) * (1 - metric_control**2)
     return quotient(
-        metric_signs - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
+        human_metric - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
     )
 
 

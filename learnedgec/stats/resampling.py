@@ -228,7 +228,7 @@ def interval_over_groups(
     *,
     resamples: int = 1000,
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a statistic of rows that are dependent within groups, which are many.
+    """Return the 95 % interval of a statistic of rows that are dependent within groups.
 
     Args:
         statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.

@@ -65,6 +65,7 @@ from learnedgec.stats.resampling import (
 )
 from learnedgec.stats.significance import (
     FEW,
+    Swapped,
     holm,
     quotient,
     sign_flips,
@@ -470,6 +471,11 @@ def find_leader(
     return Leader(best, sentinel, dict(zip(rivals, holm(np.array(tests)).tolist(), strict=True)))
 
 
+def swapped_unit(measure: str) -> Swapped:
+    """Return the unit whose scores the test of a leader swaps: a system for a correlation of systems."""
+    return "systems" if measure == "pearson" else "sentences"
+
+
 def _difference(shared: JudgedBenchmark, measure: str, first: Floats, second: Floats) -> float:
     """Return the p-value of the difference of two metrics by a measure."""
     count, seed = shared.protocol.resamples, shared.protocol.seed
@@ -486,7 +492,7 @@ def _difference(shared: JudgedBenchmark, measure: str, first: Floats, second: Fl
         qualities(shared)[measure],
         first,
         second,
-        swapped="systems" if measure == "pearson" else "sentences",
+        swapped=swapped_unit(measure),
         count=count,
         seed=seed,
     )
