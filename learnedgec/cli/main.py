@@ -76,7 +76,6 @@ _MODULES = {
     "data": "inventory",
     "evaluators": "inventory",
     "filter": "edits",
-    "judge": "serve",
     "metrics": "inventory",
     "reproduce": "report",
     "rerank": "edits",

@@ -25,7 +25,7 @@ from typing import Any
 
 from trial import Trial, main
 
-from learnedgec.cli.serve import listen, serve_until_stopped
+from learnedgec.cli.server import listen, serve_until_stopped
 from learnedgec.judging.page import application
 from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import Study

@@ -9,7 +9,7 @@ import uvicorn
 from chromium import expect, open_browser
 
 from learnedgec.applications.serve import application
-from learnedgec.cli.serve import listen
+from learnedgec.cli.server import listen
 
 
 def test_the_example_of_the_documentation_runs_as_it_stands() -> None:

@@ -18,7 +18,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.applications.serve import application
-from learnedgec.cli.serve import listen
+from learnedgec.cli.server import listen
 from learnedgec.errors import ConfigError, InputError, ModelError
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric

@@ -39,7 +39,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
                         body = {"answer": {"ranks": [1, 2]}}
                         item = client.post(f"{path}/items/{item['number']}", json=body).json()
 
-        monkeypatch.setattr("learnedgec.cli.serve.serve_until_stopped", served)
+        monkeypatch.setattr("learnedgec.cli.judge.serve_until_stopped", served)
         code = main(["judge", *words])
         said = capsys.readouterr()
         assert code == 0, said.err

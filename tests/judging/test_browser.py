@@ -12,7 +12,7 @@ import uvicorn
 from chromium import Axe, Browser, BrowserContext, Page, expect, open_browser
 from studies import Make
 
-from learnedgec.cli.serve import listen
+from learnedgec.cli.server import listen
 from learnedgec.judging.page import application
 from learnedgec.judging.study import Study
 

@@ -21,7 +21,7 @@ from failing_metrics import Deadly
 from learnedgec.applications.corpus import score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import Corpus
-from learnedgec.cli.serve import listen
+from learnedgec.cli.server import listen
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import score
