@@ -10,7 +10,6 @@ from learnedgec.analysis.aggregation import sentence_intervals
 from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.data.tables import as_html
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.scores import is_sentinel
 from learnedgec.runtime.runtime import Runtime
@@ -22,6 +21,7 @@ from learnedgec.stats.significance import (
     is_significant,
     sentences_needed,
 )
+from learnedgec.table import Table
 from learnedgec.types import Floats
 
 
@@ -94,7 +94,7 @@ class BaselineComparison:
             "high": self.difference_bounds[1],
             "p": self.p,
         }
-        return as_html([row], note=self.sentence)
+        return Table.of([row], note=self.sentence).html()
 
     @property
     def significant(self) -> bool:

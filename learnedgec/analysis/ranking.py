@@ -25,7 +25,6 @@ from learnedgec.analysis.aggregation import (
 )
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import NamedMetric, checked_inputs, warn_of_doubts
@@ -47,6 +46,7 @@ from learnedgec.stats.significance import (
     win_shares,
 )
 from learnedgec.stats.skills import MODEL
+from learnedgec.table import Row, Table, plain
 from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ class SystemRanking:
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return as_frame(self._rows())
+        return Table.of(self._rows()).to_frame()
 
     def _rows(self) -> list[Row]:
         cluster, ranges, beats = self.cluster, self.ranges, self.better.sum(axis=1)
@@ -301,7 +301,8 @@ class SystemRanking:
         ]
 
     def _repr_html_(self) -> str:
-        return as_html(self._rows(), f"{self.metric} by {self.by}", self.signature)
+        caption = f"{self.metric} by {self.by}"
+        return Table.of(self._rows(), caption=caption, note=self.signature).html()
 
 
 def rank(

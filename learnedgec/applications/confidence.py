@@ -31,7 +31,6 @@ from scipy.special import expit, logit
 from learnedgec.applications.safeguards import is_correction
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.sentences import Sentences, as_sentences
-from learnedgec.data.tables import as_html
 from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
@@ -44,6 +43,7 @@ from learnedgec.evaluators.inference import (
 from learnedgec.evaluators.precision import evaluator_precision
 from learnedgec.metrics.bound import checked_inputs
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.table import Table
 from learnedgec.types import Floats, Texts
 
 WEIGHTS = "edit_confidence.json"
@@ -99,7 +99,7 @@ class JudgedEdits:
             for number, (source, row) in enumerate(zip(self.sources, self.edits, strict=True))
             for edit, confidence in row
         ]
-        return as_html(rows)
+        return Table.of(rows).html()
 
     def texts(self, threshold: float) -> list[str]:
         """Return each source with its `sure` edits applied.

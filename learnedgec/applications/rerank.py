@@ -27,7 +27,6 @@ from learnedgec.data.sentences import (
     as_sentences,
     as_systems,
 )
-from learnedgec.data.tables import Row, as_frame, as_html, plain
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
@@ -37,6 +36,7 @@ from learnedgec.metrics.bound import NamedMetric, checked_inputs
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
+from learnedgec.table import Row, Table, plain
 from learnedgec.types import Floats, Indices, Texts
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Reranking:
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return as_frame(self.rows())
+        return Table.of(self.rows()).to_frame()
 
     def _name(self, place: int) -> str | int:
         if place < 0:
@@ -177,7 +177,7 @@ class Reranking:
         ]
 
     def _repr_html_(self) -> str:
-        return as_html(self.rows(), note=self.by)
+        return Table.of(self.rows(), note=self.by).html()
 
 
 def as_candidates(systems: Systems | Candidates, sources: Texts) -> list[list[str]]:

@@ -25,6 +25,7 @@ from learnedgec.stats.significance import (
     too_few_resamples,
     too_few_sentences,
 )
+from learnedgec.table import Bold
 
 
 @dataclass
@@ -350,7 +351,7 @@ def _table_rows(result: _Comparisons, alone: bool) -> list[dict[str, Any]]:
         bounded = not np.isnan(row.difference_bounds[0])
         cells = {
             "system": row.system,
-            "score": tables.Bold(row.score) if better else row.score,
+            "score": Bold(row.score) if better else row.score,
             "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
             "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
             "p": row.p.removeprefix("p ").removeprefix("= "),

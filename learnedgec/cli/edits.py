@@ -22,7 +22,6 @@ from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import edit_cells
 from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
 from learnedgec.data.references import References
-from learnedgec.data.tables import Row
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import (
     available_annotator,
@@ -33,6 +32,7 @@ from learnedgec.edits.annotator import (
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
+from learnedgec.table import Row
 from learnedgec.types import Texts
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from learnedgec.cli import flags, output
-from learnedgec.cli.tables import format_table
 from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.catalog import OUTPUTS, PARALLEL, load_outputs, load_parallel
@@ -47,6 +46,7 @@ from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.runtime import track
+from learnedgec.table import Table
 
 _Entry = TypeVar("_Entry")
 
@@ -280,7 +280,7 @@ def _agreement(card: MetricCard) -> list[str]:
     ]
     return [
         f"Agreement of {rows[0]['metric']} with people, with 95 % intervals (r and ρ: over systems):",
-        format_table(columns),
+        Table.of(columns).text(),
     ]
 
 

@@ -12,11 +12,11 @@ from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.cli.server import address_of, listen, serve_until_stopped
-from learnedgec.data.tables import Row, plain
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
 from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import OWNER, Study
+from learnedgec.table import Row, Table, plain
 
 _NEW = ("src", "hyp", "ref", "gold", "jsonl")
 _NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
@@ -199,7 +199,7 @@ def _print_status(study: Study, options: Namespace) -> None:
         (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
         ("Raters", status.raters),
     ]
-    text = "\n".join(f"{title}\n{tables.format_table(rows)}" for title, rows in parts if rows)
+    text = "\n".join(f"{title}\n{Table.of(rows).text()}" for title, rows in parts if rows)
     terms = tables.explain_terms([row for _, rows in parts for row in rows], ())
     shown = SimpleNamespace(out="-", notes=options.notes, quiet=options.quiet)
     output.emit_text(text, shown, notes=terms)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 import sys
@@ -15,14 +13,14 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from learnedgec.cli.tables import explain_terms, format_table, latex_table, wrapped
+from learnedgec.cli.tables import explain_terms
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.tables import Row, columns_of, plain
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.scores import short_labels
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
+from learnedgec.table import Row, Table, plain, wrapped
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
@@ -227,9 +225,8 @@ def emit(
         table_rows = [{key: row[key] for key in row if key not in hidden} for row in table_rows]
     signatures = list(dict.fromkeys(signatures))
     if options.format == "table":
-        table = format_table(
-            table_rows, None if wide else _columns(options), groups=groups, metrics=metrics
-        )
+        shown = Table.of(table_rows, groups=groups, short=short_labels(metrics))
+        table = shown.text(None if wide else _columns(options))
         if getattr(options, "notes", None) is not None:
             notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
         text = "\n".join(filter(None, [title, table])) + _wrapped_lines(conclusions, options)
@@ -243,10 +240,13 @@ def emit(
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     elif options.format == "latex":
         cells = table_rows if latex_rows is None else latex_rows
-        text = latex_table(cells, caption or title, short_labels(metrics), groups)
+        paper = Table.of(
+            cells, caption=caption or title, groups=groups, short=short_labels(metrics)
+        )
+        text = paper.latex()
         text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
     else:
-        text = _separated(rows, "," if options.format == "csv" else "\t")
+        text = Table.of(rows).separated("," if options.format == "csv" else "\t")
     emit_text(text, options)
 
 
@@ -288,11 +288,3 @@ def _wrapped_lines(sentences: Iterable[str], options: Any) -> str:
     """Return each sentence on lines of its own, which fit the width that `_columns` returns."""
     width = min(_columns(options), _WIDTH)
     return "".join(f"{line}\n" for text in sentences for line in wrapped(text, width))
-
-
-def _separated(rows: Sequence[Row], delimiter: str) -> str:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, columns_of(rows), delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plain(rows))
-    return buffer.getvalue()

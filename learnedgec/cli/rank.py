@@ -24,6 +24,7 @@ from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.scores import is_sentinel, short_labels
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
+from learnedgec.table import Bold
 
 
 @dataclass
@@ -137,7 +138,7 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
     best = ranking.best if base is None else np.flatnonzero(ranking.better[:, base])
     for number, row in zip(ranking.order, rows, strict=True):
         if number in best and not is_sentinel(ranking.metric):
-            row["score"] = tables.Bold(row["score"])
+            row["score"] = Bold(row["score"])
         if base is not None:
             p = ranking.p(number, base).removeprefix("p ").removeprefix("= ")
             row["p"] = "–" if number == base else p

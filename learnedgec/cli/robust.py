@@ -21,7 +21,6 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import CASES, Case, Pair, load_cases, write_cases
 from learnedgec.data.references import References
 from learnedgec.data.sentences import suffix
-from learnedgec.data.tables import Row
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError, UnknownNameError
@@ -37,6 +36,7 @@ from learnedgec.robustness.perturbation import ACTIONS, Action, Procedure, pertu
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.scoring import contamination
 from learnedgec.stats.resampling import Estimate
+from learnedgec.table import Row
 
 
 def _parser(command: str, about: str, kind: type, title: str) -> ArgumentParser:

@@ -20,7 +20,6 @@ from learnedgec.applications.corpus.reading import Corpus, open_lines, open_reco
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
 from learnedgec.data.sentences import suffix
-from learnedgec.data.tables import Row
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import CountsByType, PlansRequests, ShowsEdits
@@ -28,6 +27,7 @@ from learnedgec.metrics.bound import BoundMetric, Inputs
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.scores import Score, Scores, is_sentinel, short_labels
 from learnedgec.scoring import score_metrics
+from learnedgec.table import Row
 
 _SAME = "all systems score the same"
 

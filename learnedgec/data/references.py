@@ -25,10 +25,10 @@ from learnedgec.data.sentences import (
     shared_words,
     words_of,
 )
-from learnedgec.data.tables import as_html
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.files import PathLike
+from learnedgec.table import Table
 from learnedgec.types import Texts
 
 
@@ -199,7 +199,7 @@ class References(Sequence[tuple[Reference, ...]]):
             {"sentence": number, **{str(r.annotator): r.text for r in row}}
             for number, row in enumerate(self.rows)
         ]
-        return as_html(rows)
+        return Table.of(rows).html()
 
     def __len__(self) -> int:
         return len(self.rows)

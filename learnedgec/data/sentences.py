@@ -15,10 +15,11 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-from learnedgec.data.tables import check_columns, check_required, is_named, plain, read_table
+from learnedgec.data.tables import check_columns, check_required, is_named, read_table
 from learnedgec.data.text import check_sentence, iterate_jsonl
 from learnedgec.errors import DataError, FormatError, InputError
 from learnedgec.runtime.files import PathLike
+from learnedgec.table import plain
 
 if TYPE_CHECKING:
     import datasets

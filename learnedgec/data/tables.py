@@ -1,4 +1,4 @@
-"""Tables in files, and rows as text, HTML or a data frame.
+"""Tables in files.
 
 A table has a header, and rows whose cells are separated by commas, semicolons or tabs. One set of rules holds
 for every table. Names of columns are unique, and columns without a name, such as the
@@ -9,168 +9,17 @@ quoting, they belong to the text (`_has_plain_marks`). Where semicolons separate
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
 import os
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from learnedgec.data.text import open_text
-from learnedgec.errors import FormatError, InputWarning, needs, warn_of_inputs
+from learnedgec.errors import FormatError, InputWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike
-
-if TYPE_CHECKING:
-    import pandas
-
-Row: TypeAlias = Mapping[str, Any]
-
-
-def columns_of(rows: Sequence[Row]) -> list[str]:
-    """Return every column, in order of first appearance."""
-    return list(dict.fromkeys(chain.from_iterable(rows)))
-
-
-def plain(value: Any) -> Any:
-    """Return a value for JSON: NumPy's numbers and arrays become Python's, NaN becomes `None`."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def cell(value: Any) -> str:
-    """Return one value as text for a reader: numbers with four decimals, and nothing for an absent value."""
-    if value is None:
-        return ""
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):
-        return f"{value:.4f}" if math.isfinite(value) else "–"
-    return str(value)
-
-
-def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
-    """Return the rows as a pandas data frame.
-
-    Raises:
-        MissingDependencyError: pandas is not installed.
-    """
-    with needs("pandas", "a data frame"):
-        import pandas
-    return pandas.DataFrame(list(rows), columns=columns_of(rows))
-
-
-# The number of rows that a notebook or a prompt shows of a longer table.
-_VISIBLE_ROWS = 20
-
-
-def _visible(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Return the rows that fit a screen, and a note on how many others there are."""
-    others = len(rows) - _VISIBLE_ROWS
-    return (rows[:_VISIBLE_ROWS], f"… {others:,} more rows.") if others > 0 else (rows, "")
-
-
-def as_text(rows: Sequence[Row]) -> str:
-    """Return the first rows as a table for a prompt, with numbers right-aligned.
-
-    Example:
-        >>> print(as_text([{"system": "ours", "F": 0.5}, {"system": "theirs", "F": 0.25}]))
-        system       F
-        ours    0.5000
-        theirs  0.2500
-    """
-    names = columns_of(rows)
-    rows, note = _visible(rows)
-    left = [any(isinstance(row.get(name), str) for row in rows) for name in names]
-    lines = [names, *([cell(row.get(name)) for name in names] for row in rows)]
-    return "\n".join([*align(lines, left), *filter(None, [note])])
-
-
-def align(
-    lines: Sequence[Sequence[str]],
-    left: Sequence[bool],
-    widths: Sequence[int] | None = None,
-    gap: int = 2,
-    above: int = 0,
-) -> list[str]:
-    """Return the lines of a table.
-
-    Args:
-        lines: the cells of each line.
-        left: for each column, whether its cells are left-aligned.
-        widths: the width of each column; by default, that of its widest cell.
-        gap: number of spaces between columns.
-        above: number of lines above a horizontal rule; 0 for no rule.
-
-    Example:
-        >>> align([["system", "F"], ["ours", "0.5000"]], [True, False])
-        ['system       F', 'ours    0.5000']
-    """
-    cell_widths = [[display_width(text) for text in cells] for cells in lines]
-    widths = widths or [max(column) for column in zip(*cell_widths, strict=True)]
-    table = []
-    for cells, sizes in zip(lines, cell_widths, strict=True):
-        padded = []
-        for text, size, width, is_left in zip(cells, sizes, widths, left, strict=True):
-            spaces = " " * (width - size)
-            padded.append(text + spaces if is_left else spaces + text)
-        table.append((" " * gap).join(padded).rstrip())
-    if above:
-        table.insert(above, "─" * (sum(widths) + gap * (len(widths) - 1)))
-    return table
-
-
-def display_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes.
-
-    Example:
-        >>> display_width("F₁"), display_width("系统")
-        (2, 4)
-    """
-    if text.isascii():
-        return len(text)
-    wide = sum(map("WF".count, map(unicodedata.east_asian_width, text)))
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
-
-
-def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
-    """Return the first rows as an HTML table for notebooks, with numbers right-aligned and a note below.
-
-    Args:
-        rows: all rows of the table, as column -> value.
-        caption: caption of the table; none if empty.
-        note: text below the table; none if empty.
-
-    Example:
-        >>> as_html([{"F": 0.5}])
-        '<table><thead><tr><th>F</th></tr></thead><tbody><tr><td>0.5000</td></tr></tbody></table>'
-    """
-    names = columns_of(rows)
-    rows, more = _visible(rows)
-    note = " ".join(filter(None, [more, note]))
-    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(_data(row.get(name)) for name in names) + "</tr>" for row in rows
-    )
-    below = f"<small>{html.escape(note)}</small>" if note else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
-
-
-def _data(value: Any) -> str:
-    style = ' style="text-align: left"' if isinstance(value, str) else ""
-    return f"<td{style}>{html.escape(cell(value))}</td>"
-
 
 NO_RANK = -1
 """The rank that Appraise and others write if a judge left it blank."""

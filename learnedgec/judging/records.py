@@ -20,10 +20,11 @@ from typing import Any, Literal, get_args
 import yaml
 
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.tables import Row, read_table
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.judging.sampling import Group
+from learnedgec.table import Row
 from learnedgec.types import Texts
 
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from learnedgec.analysis.ranking import clusters
-from learnedgec.data.tables import Row
 from learnedgec.errors import needs
 from learnedgec.judging.records import Judgement, StudySettings, comparisons, counted, rating_rows
 from learnedgec.judging.sampling import count_wins
@@ -26,6 +25,7 @@ from learnedgec.stats.significance import (
     significant,
 )
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
+from learnedgec.table import Row
 from learnedgec.types import Floats
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from learnedgec.data.tables import Row, as_frame, as_html, as_text, plain
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.table import Row, Table, plain
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Score:
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return as_frame(self._sentence_rows())
+        return Table.of(self._sentence_rows()).to_frame()
 
     def _sentence_rows(self) -> list[Row]:
         return [
@@ -134,7 +134,7 @@ class Score:
 
     def _repr_html_(self) -> str:
         row = {"score": self.value, **self.details, "sentences": len(self.sentences)}
-        return as_html([row], note=self.signature or self.metric)
+        return Table.of([row], note=self.signature or self.metric).html()
 
 
 Entry = TypeVar("Entry", bound="Score | Scores[Any]")
@@ -180,7 +180,7 @@ class Scores(dict[str, Entry]):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return as_frame(self._rows())
+        return Table.of(self._rows()).to_frame()
 
     def _rows(self) -> list[Row]:
         tables = {name: entry for name, entry in self.items() if isinstance(entry, Scores)}
@@ -196,10 +196,10 @@ class Scores(dict[str, Entry]):
         ]
 
     def __repr__(self) -> str:
-        return as_text(self._rows())
+        return repr(Table.of(self._rows()))
 
     def _repr_html_(self) -> str:
-        return as_html(self._rows())
+        return Table.of(self._rows()).html()
 
 
 SENTINELS = ("edit-count", "length", "constant", "random")

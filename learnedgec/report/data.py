@@ -31,7 +31,6 @@ from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.data.tables import plain
 from learnedgec.edits.annotator import available_annotator
 from learnedgec.errors import UnknownNameError, collected
 from learnedgec.metrics.base import ShowsEdits, Statistics
@@ -41,6 +40,7 @@ from learnedgec.metrics.scores import Score, is_sentinel, short_labels
 from learnedgec.report import overview, sentences
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, bind_one, shared_statistics
+from learnedgec.table import plain
 from learnedgec.types import Floats
 
 # The number of misjudged outputs that a report lists.

@@ -25,7 +25,6 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.registry import DATASETS, materials, of_dataset
 from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.sentences import changed_sentences
-from learnedgec.data.tables import plain
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import manifest_tools
@@ -34,6 +33,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.files import included_folder
 from learnedgec.stats.correlation import kendall, spearman
+from learnedgec.table import plain
 from learnedgec.types import Floats, Indices, Texts
 
 

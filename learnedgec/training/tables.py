@@ -22,11 +22,11 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from learnedgec.data.configuration import OTHER_KEYS
 from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
-from learnedgec.data.tables import plain
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, key_of
+from learnedgec.table import plain
 from learnedgec.training import fit
 from learnedgec.training.data import TrainingData, divided_columns
 from learnedgec.training.module import EvaluatorModule

@@ -18,7 +18,6 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
-from learnedgec.data.tables import as_html, plain
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric
@@ -32,6 +31,7 @@ from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
 from learnedgec.stats.resampling import MIN_SENTENCES, Estimate
+from learnedgec.table import Table, plain
 from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
     Comparison,
@@ -234,9 +234,8 @@ class TuningResult:
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
 
     def _repr_html_(self) -> str:
-        return as_html(
-            self.rows(), caption=self.name, note=" ".join([*self.conclusions, *self.notices])
-        )
+        note = " ".join([*self.conclusions, *self.notices])
+        return Table.of(self.rows(), caption=self.name, note=note).html()
 
 
 def _about_gain(gain: Estimate, judgements: str, sentences: int, needed: int, similar: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learnedgec.cli.output import notice
-from learnedgec.cli.tables import format_table
+from learnedgec.table import Table
 
 INPUT = "--src embedded/source.txt --hyp embedded/systems --quiet"
 LONG = "m2(beta=2.0, ignore_whitespace_casing=True)"
@@ -47,25 +47,25 @@ def test_no_table_is_wider_than_asked_for() -> None:
         {"metric": name, **{f"long_name_{n}": f"0.{n}00 [-1.00, 1.00]" for n in range(9)}}
         for name in ("gleu", "m2")
     ]
-    lines = format_table(rows, 60).splitlines()
+    lines = Table.of(rows).text(60).splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.startswith(" gleu") for line in lines) > 1
     text = " ".join(" ".join(lines).split())
     assert text.count("[-1.00, 1.00]") == 2 * 9
     for number in range(9):
         assert text.count(f"0.{number}00") == 2
-    assert format_table(rows).count("\n") == 4
+    assert Table.of(rows).text().count("\n") == 4
 
 
 def test_letters_that_take_two_columns_keep_the_table_in_order() -> None:
     rows = [{"first": "系统 一", "n": 1, "name": "a 系统"}, {"first": "m2", "n": 2, "name": "é"}]
-    assert format_table(rows).splitlines() == [
+    assert Table.of(rows).text().splitlines() == [
         " first     n   name",
         " ────────────────────",
         " 系统 一   1   a 系统",
         " m2        2   é",
     ]
-    assert format_table(rows, 16).splitlines() == [
+    assert Table.of(rows).text(16).splitlines() == [
         " first  n  name",
         " ──────────────",
         " 系统   1  a",

@@ -18,7 +18,6 @@ import numpy as np
 from learnedgec._version import __version__
 from learnedgec.applications.corpus.reading import Corpus, CorpusBlock
 from learnedgec.data.references import Reference, References
-from learnedgec.data.tables import plain
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, check_choice, collected
 from learnedgec.metrics.base import Statistics
@@ -26,6 +25,7 @@ from learnedgec.metrics.bound import BoundMetric, checked_inputs
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
+from learnedgec.table import plain
 from learnedgec.types import Array
 
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]

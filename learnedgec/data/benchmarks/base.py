@@ -17,10 +17,11 @@ from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
 from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
-from learnedgec.data.tables import as_html, read_table
+from learnedgec.data.tables import read_table
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.files import PathLike
+from learnedgec.table import Table
 from learnedgec.types import Floats, Indices, Texts
 
 
@@ -123,7 +124,7 @@ class Benchmark:
             }
             for system in self.systems
         ]
-        return as_html(rows, caption=repr(self), note=" ".join(self.notices))
+        return Table.of(rows, caption=repr(self), note=" ".join(self.notices)).html()
 
     def select(
         self, systems: Iterable[str] | None = None, sentences: Iterable[int] | None = None
