@@ -76,7 +76,7 @@ def start_model(
 
     New weights, those of heads and of low rank, begin alike whatever the seed; seeds differ in the order of
     the data and in dropout. Heads that begin apart teach the encoder different directions, so the mean of
-    their runs' weights is too small: that of docs/lab/joint-mpnet-4.md has .4 of their spread.
+    their runs' weights is too small: it had .4 of their spread (docs/lab/tried.md).
 
     Args:
         heads: the heads that it is to train.

@@ -7,7 +7,7 @@ order, and in brackets that of the pairs whose sides are equally far from the so
 counts a head in standard deviations of its differences over all pairs where its part begins with `+`, so that
 `preference +edits=1` gives both the same share. Outputs of further evaluators are named with their evaluator,
 such as `joint-mini/residual`. No pair is CoNLL-2014 text, but joint-mpnet-3 learned from gmeg:wiki.
-docs/lab/joint-mpnet-4.md and docs/lab/joint-mpnet-5.md have tables.
+docs/lab/tried.md has what came of it.
 """
 
 from __future__ import annotations
