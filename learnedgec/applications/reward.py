@@ -29,7 +29,7 @@ from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.metrics.base import Gated
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
-from learnedgec.metrics.counts import EditCount
+from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
-from learnedgec.metrics.gated import kept_shares
+from learnedgec.metrics.gate import kept_shares
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.types import Floats, Texts

@@ -38,7 +38,7 @@ from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.types import Array, Floats, Indices, Texts
 
 if TYPE_CHECKING:
-    from learnedgec.metrics.similarity import BertScore
+    from learnedgec.metrics.bertscore import BertScore
 
 # -- chunks -----------------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ class ChunkOverlap(ChoosingMetric):
 
     @property
     def _similarity(self) -> BertScore:
-        from learnedgec.metrics.similarity import BertScore
+        from learnedgec.metrics.bertscore import BertScore
 
         return BertScore(encoder=self.encoder, layer=self.layer)
 

@@ -1,114 +1,34 @@
-"""GLEU, n-gram overlap with references that penalises n-grams kept from the source, and GREEN."""
+"""GLEU: n-gram overlap with references, which penalises n-grams that are wrongly kept from the source."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.edits.tokenisation import Unit, units
+from learnedgec.edits.tokenisation import Unit
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import ResampledMetric, Statistics
-from learnedgec.metrics.reference_choice import count_references, first_best, real_references
+from learnedgec.metrics.ngrams import (
+    RESAMPLES_AT_ONCE,
+    SENTENCES_AT_ONCE,
+    ngram_counts,
+    resampled_totals,
+)
+from learnedgec.metrics.reference_choice import count_references, real_references
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.resampling import multiplicities
-from learnedgec.types import Array, Floats, Indices, Ints, Texts
+from learnedgec.types import Array, Floats, Indices, Texts
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
-
-# The numbers of sentences counted or picked, and of resamples summed, at a time bound memory.
-_SENTENCES_AT_ONCE = 10_000
-
-_RESAMPLES_AT_ONCE = 500
-
-
-# -- n-grams --------------------------------------------------------------------------------------
-
-
-class _NgramCounts(NamedTuple):
-    """The n-gram counts of P pairs of a sentence and one of its references.
-
-    A count is that of one n-gram in one text: row p of the matrices belongs to pair p, and each column to an
-    n-gram. For texts a and b, `a.minimum(b)` counts the n-grams that both have.
-
-    Attributes:
-        rows: the sentence of each pair, int (P,).
-        columns: the number of the reference among those of its sentence, int (P,).
-        orders: for each order, the counts in source, reference and hypothesis, int (P, n-grams) each.
-    """
-
-    rows: Ints
-    columns: Ints
-    orders: Iterator[tuple[csr_array, csr_array, csr_array]]
-
-
-def _ngram_counts(
-    sources: Texts, hypotheses: Texts, references: References, unit: Unit, n: int
-) -> Iterator[_NgramCounts]:
-    """Count the n-grams of the orders 1 to n, for some sentences at a time."""
-    sentences = enumerate(zip(sources, hypotheses, references, strict=True))
-    while some := list(islice(sentences, _SENTENCES_AT_ONCE)):
-        numbers: dict[str, int] = {}
-        pairs = [
-            (row, column, *(numbers.setdefault(text, len(numbers)) for text in texts))
-            for row, (source, hypothesis, choices) in some
-            for column, choice in enumerate(choices)
-            for texts in [(source, choice.text, hypothesis)]
-        ]
-        rows, columns, s, r, h = np.array(pairs, dtype=np.int64).T
-        tables = _ngram_tables(list(numbers), unit, n)
-        yield _NgramCounts(rows, columns, ((table[s], table[r], table[h]) for table in tables))
-
-
-def _ngram_tables(texts: Texts, unit: Unit, n: int) -> Iterator[csr_array]:
-    """Yield, for each order, the number of times that each text has each n-gram, int (texts, n-grams)."""
-    from scipy.sparse import csr_array
-
-    tokens = [units(text, unit) for text in texts]
-    numbers: dict[str, int] = {}
-    flat = np.array(
-        [numbers.setdefault(token, len(numbers)) for words in tokens for token in words], dtype=int
-    )
-    sizes = np.array([len(words) for words in tokens], dtype=int)
-    owner = np.repeat(np.arange(len(texts)), sizes)
-    # The number of tokens of the same text from each token on.
-    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(flat))
-    grams, places = flat, np.arange(len(flat))
-    for order in range(1, n + 1):
-        if order > 1:
-            # An n-gram is its first n − 1 tokens, which have a number already, and its last one.
-            inside = left[places] >= order
-            grams, places = grams[inside], places[inside]
-            pairs = grams * len(numbers) + flat[places + order - 1]
-            grams = np.unique(pairs, return_inverse=True)[1]
-        ones = np.ones(len(grams), dtype=np.int64)
-        shape = len(texts), int(grams.max(initial=0)) + 1
-        yield csr_array((ones, (owner[places], grams)), shape=shape)
-
-
-def resampled_totals(values: Ints, samples: Indices) -> Ints:
-    """Return the sums of int (N, …) over each row of int (B, M) sentence numbers, int (B, …)."""
-    flat = values.reshape(len(values), -1).astype(np.float64)
-    totals = []
-    for start in range(0, len(samples), _RESAMPLES_AT_ONCE):
-        part = samples[start : start + _RESAMPLES_AT_ONCE]
-        totals.append(multiplicities(part, len(values)) @ flat)
-    stacked = np.rint(np.concatenate(totals)).astype(np.int64)
-    return stacked.reshape(len(samples), *values.shape[1:])
-
-
-# -- GLEU -----------------------------------------------------------------------------------------
 
 
 # Sentences differ in their number of references. The cache keeps the picks for up to 64 such numbers.
@@ -205,7 +125,7 @@ class Gleu(ResampledMetric):
         """
         denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
-        for rows, columns, orders in _ngram_counts(
+        for rows, columns, orders in ngram_counts(
             sources, hypotheses, references, self.unit, self.n
         ):
             for order, (source, reference, hypothesis) in enumerate(orders, 1):
@@ -310,11 +230,11 @@ class Gleu(ResampledMetric):
                 difference = numerators[:, column] - numerators[:, 0]
                 difference = np.where((counts == count)[:, None], difference, 0).astype(dtype)
                 difference = np.ascontiguousarray(difference.T)
-                for begin in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
-                    sentences = slice(begin, begin + _SENTENCES_AT_ONCE)
+                for begin in range(0, samples.shape[1], SENTENCES_AT_ONCE):
+                    sentences = slice(begin, begin + SENTENCES_AT_ONCE)
                     chosen = (picks[:, sentences] == column).astype(dtype)
-                    for start in range(0, len(samples), _RESAMPLES_AT_ONCE):
-                        resamples = slice(start, start + _RESAMPLES_AT_ONCE)
+                    for start in range(0, len(samples), RESAMPLES_AT_ONCE):
+                        resamples = slice(start, start + RESAMPLES_AT_ONCE)
                         changes = difference.take(samples[resamples, sentences].T, axis=1)
                         totals[:, :, resamples] += chosen @ changes
         # Few iterations at once stay in the processor's cache.
@@ -330,122 +250,3 @@ def _gleu(denominators: Array, numerators: Array) -> Floats:
     # Two square roots take less time than four logarithms.
     precision = np.sqrt(np.sqrt(np.prod(shares[1:], axis=0)))
     return np.where(zero, 0.0, np.exp(np.minimum(0.0, 1.0 - shares[0])) * precision)
-
-
-@dataclass(frozen=True)
-class Green(ResampledMetric):
-    """GREEN: F-score over the n-grams that were rightly kept, deleted and inserted.
-
-    An n-gram occurs s times in the source, r times in the reference and h times in the hypothesis. TP counts
-    how often it is rightly kept, `min(s, r, h)`, deleted, `max(s − max(r, h), 0)`, and inserted,
-    `max(min(r, h) − s, 0)`. FP counts how often it is wrongly deleted, `max(min(s, r) − h, 0)`, and inserted,
-    `max(h − max(s, r), 0)`. FN counts how often it is not deleted, `max(min(s, h) − r, 0)`, and not inserted,
-    `max(r − max(s, h), 0)`. All are summed over the n-grams of an order. P = TP/(TP+FP), and 1 if both are 0;
-    R = TP/(TP+FN), and 0 if both are 0. The score is `F = 1/(α/P̄ + (1−α)/R̄)`, α = 1/(β²+1), with the
-    geometric means P̄ and R̄ over the orders 1 to n.
-
-    Each sentence uses the reference with the best own F over orders 1 to n. F over orders 1 to n−1, and so
-    on, decides between equals, and then the first wins. The corpus score sums the counts of these references.
-
-    Equal to the official `green` and `sgreen`, which print percentages and use β = 1 by default; the default
-    here is 2, as in meta-evaluations on SEEDA.
-
-    Source: Koyama et al., "n-gram F-score for Evaluating Grammatical Error Correction" (INLG 2024).
-
-    Attributes:
-        n: the longest n-gram.
-        beta: weight of recall.
-        unit: whether n-grams consist of tokens, or of characters with the spaces between tokens.
-
-    Example:
-        >>> from learnedgec import References, load_metric
-        >>> references = References.from_texts(["She goes to school ."])
-        >>> score = load_metric("green").score(["She go to school ."], ["She goes to school ."], references)
-        >>> score.value
-        1.0
-    """
-
-    name: ClassVar[str] = "green"
-    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta"})
-    n: int = 4
-    beta: float = 2.0
-    unit: Unit = "word"
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or not self.beta >= 0:
-            raise ParameterError(f"{self}: n must be at least 1 and beta at least 0.")
-
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
-    ) -> Statistics:
-        """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
-        counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
-        for rows, columns, orders in _ngram_counts(
-            sources, hypotheses, references, self.unit, self.n
-        ):
-            for number, (source, reference, hypothesis) in enumerate(orders):
-                in_both = source.minimum(reference)
-                s, r, h, sr, sh, rh, srh = (
-                    table.sum(axis=1)
-                    for table in (
-                        *(source, reference, hypothesis, in_both),
-                        source.minimum(hypothesis),
-                        reference.minimum(hypothesis),
-                        in_both.minimum(hypothesis),
-                    )
-                )
-                # The regions of the docstring, by inclusion and exclusion.
-                counts[rows, columns, number] = np.stack(
-                    [s - sr - sh + rh + srh, h + sr - sh - rh, r + sh - sr - rh], axis=1
-                )
-        return Statistics({"counts": counts, "references": count_references(references)})
-
-    def aggregate_many(self, statistics: Statistics, samples: Indices) -> Floats:
-        """Return F of each resample, over the summed counts of each sentence's best reference."""
-        totals = resampled_totals(self._chosen(statistics), samples)
-        return self._scores(totals)[2][:, -1]
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the geometric means of precision and recall."""
-        precision, recall, _ = self._scores(self._chosen(statistics).sum(axis=0))
-        return {"precision": float(precision[-1]), "recall": float(recall[-1])}
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return F of each sentence's best reference."""
-        return self._scores(self._chosen(statistics))[2][:, -1]
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return precision, recall and the number of the reference in use."""
-        precision, recall, _ = self._scores(self._chosen(statistics))
-        return {
-            "precision": precision[:, -1],
-            "recall": recall[:, -1],
-            "reference": self._choice(statistics),
-        }
-
-    def _scores(self, counts: Ints) -> tuple[Floats, Floats, Floats]:
-        """Return the means of P and R, and F, over the orders up to each order, (…, n) from (…, n, 3)."""
-        right, over, under = (counts[..., region].astype(np.float64) for region in range(3))
-        precision = np.where(right + over > 0, right / np.maximum(right + over, 1), 1.0)
-        recall = np.where(right + under > 0, right / np.maximum(right + under, 1), 0.0)
-        orders = np.arange(1, self.n + 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            precision, recall = (
-                np.exp(np.log(values).cumsum(axis=-1) / orders) for values in (precision, recall)
-            )
-            alpha = 1 / (self.beta**2 + 1)
-            scores = 1 / (alpha / precision + (1 - alpha) / recall)
-        return precision, recall, np.where((precision == 0) | (recall == 0), 0.0, scores)
-
-    def _choice(self, statistics: Statistics) -> Indices:
-        """Return the number of each sentence's best reference."""
-        scores = self._scores(statistics["counts"])[2]
-        # F over all orders decides, then over fewer; the first of equal references wins.
-        return first_best(
-            list(np.moveaxis(scores, -1, 0))[::-1], real_references(statistics, "counts")
-        )
-
-    def _chosen(self, statistics: Statistics) -> Ints:
-        """Return the counts against each sentence's best reference, int (N, n, 3)."""
-        counts: Ints = statistics["counts"]
-        return counts[np.arange(len(counts)), self._choice(statistics)]

@@ -30,11 +30,14 @@ from learnedgec.data.references import References
 from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.packages import Package
+from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.base import Metric, Statistics, need_model
-from learnedgec.metrics.edit_overlap import M2, EditCounts, EditOverlap, Record, overlap_statistics
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric, read_name
-from learnedgec.metrics.similarity import BartScore, BertScore, Similarity, TextPair
+from learnedgec.metrics.similarity import Similarity, TextPair
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Indices, Texts
 

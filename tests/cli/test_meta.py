@@ -15,7 +15,7 @@ from learnedgec.analysis.meta.agreement import judged
 from learnedgec.analysis.meta.measures import ALL_MEASURES, measures_of
 from learnedgec.cli import flags
 from learnedgec.data.benchmarks import load_benchmark
-from learnedgec.metrics.gleu import Green
+from learnedgec.metrics.green import Green
 
 SAMPLE = "meta --benchmark sample --resamples 20 --window 3"
 

@@ -9,7 +9,7 @@ import pytest
 
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import M2
+from learnedgec.metrics.m2 import M2
 
 INPUT = "--hyp embedded/systems --gold embedded/gold.m2 --resamples 150"
 

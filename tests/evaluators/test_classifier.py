@@ -18,8 +18,8 @@ from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.locations import open_package
 from learnedgec.evaluators.packages import Package
-from learnedgec.metrics.gated import Some
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
 
 SOURCES = ["He go home .", "She have a dog ."]

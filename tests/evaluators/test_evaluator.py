@@ -31,7 +31,8 @@ from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.locations import find_evaluator, list_evaluators, open_package
 from learnedgec.evaluators.packages import check_package
 from learnedgec.evaluators.precision import unpack
-from learnedgec.metrics.gated import Preference, Some
+from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
 
 SOURCES = ["He go home .", "She have a dog ."]

@@ -25,8 +25,9 @@ from learnedgec.evaluators.locations import (
     push_evaluator,
 )
 from learnedgec.evaluators.packages import check_package
-from learnedgec.metrics.gated import Impara, Some
+from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
 
 SOURCES = ["He go home .", "She have a dog ."]

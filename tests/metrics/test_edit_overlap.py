@@ -18,8 +18,9 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import M2, overlap_statistics
+from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.m2 import M2
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 

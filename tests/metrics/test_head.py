@@ -15,9 +15,9 @@ from learnedgec.errors import BadNameError, ConfigError, InputWarning, ModelErro
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package
-from learnedgec.metrics.gated import Some
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import short_labels
+from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
 from learnedgec.training.package import model_card
 from learnedgec.tuning.space import read_space

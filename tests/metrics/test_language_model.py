@@ -15,13 +15,9 @@ from tiny_causal import save_causal
 from learnedgec.data.catalog import load_ratings
 from learnedgec.errors import InputError
 from learnedgec.metrics.asano import Asano
-from learnedgec.metrics.language_models import (
-    Likelihood,
-    Scribendi,
-    as_written,
-    token_scores,
-    token_sort_ratio,
-)
+from learnedgec.metrics.language_models import token_scores
+from learnedgec.metrics.likelihood import Likelihood, as_written
+from learnedgec.metrics.scribendi import Scribendi, token_sort_ratio
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 

@@ -22,8 +22,9 @@ from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.gated import Impara, Some
+from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.scoring import bind_one, score
 
@@ -158,7 +159,7 @@ def test_thresholds_and_activations_share_the_models_work(
 
 
 def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
-    from learnedgec.metrics.gated import Preference
+    from learnedgec.metrics.preference import Preference
 
     sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
     evaluator = Evaluator.load(str(tiny_preference))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from learnedgec import References, rank, score
 from learnedgec.errors import TextWarning
 from learnedgec.metrics import gleu
-from learnedgec.metrics.gleu import Gleu, Green
+from learnedgec.metrics.gleu import Gleu
+from learnedgec.metrics.green import Green
 
 
 def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:

@@ -21,9 +21,10 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.similarity import BertScore, Similarity
+from learnedgec.metrics.similarity import Similarity
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_named, bind_one

@@ -29,9 +29,9 @@ from transformers import (
 
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.metrics.gated import Some
-from learnedgec.metrics.learned import Classifier, detokenise
+from learnedgec.metrics.classifier import Classifier, detokenise
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
 
 WITH_PICKLES = Runtime(allow_pickle=True)

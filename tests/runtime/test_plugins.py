@@ -71,7 +71,7 @@ METRIC = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from learnedgec.metrics.counts import Length
+from learnedgec.metrics.sentinels import Length
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.locations import open_package
-from learnedgec.metrics.counts import Length
+from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.objectives import Difference, Targets
 from learnedgec.training.pairs import (

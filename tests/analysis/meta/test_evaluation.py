@@ -25,8 +25,8 @@ from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.errors import InputError
-from learnedgec.metrics.counts import Length
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import correlate, pearson

@@ -1,0 +1,141 @@
+"""IMPARA: the estimated quality of a hypothesis that is similar enough to its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from learnedgec.data.references import References
+from learnedgec.evaluators import RELEASED
+from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
+from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.metrics.base import Statistics, need_model
+from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
+from learnedgec.metrics.learned import OutputSum
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats, Texts
+
+# The threshold of the paper, for the cosine of an encoder.
+_PAPER_THRESHOLD = 0.9
+
+# The largest raw output of a rejected hypothesis; to four digits, its sigmoid is 0.
+_LOWEST_QUALITY = -10.0
+
+
+@dataclass(frozen=True)
+class Impara(GatedMetric):
+    """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
+
+    `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
+    paper similarity is cos(v(source), v(hypothesis)), where v is the mean over all tokens of a pretrained
+    encoder's last states. With an evaluator package it is, unless that was trained as in the paper
+    (`model.gate: cosine`), the share of common trigrams of characters (`character_similarities`), which
+    rejects more unrelated texts and fewer corrections. The quality estimator was trained on pairs of partly
+    corrected sentences to tell which side has more impact (`learnedgec.training.pairs.corrections`). The
+    system score is the mean over sentences.
+
+    Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
+    2022). IMPARA-GED, which has no gate, is a `classifier`.
+
+    SEEDA's tables use the raw output, `activation='none'`. A rejected hypothesis then scores at most −10, and
+    every other one at least −10. Only where an encoder measures the similarity, as in the paper, a rejected
+    hypothesis gets 0, as in the authors' code: accepted ones with a negative output score lower than that, so
+    do not rank single hypotheses by it.
+
+    Attributes:
+        quality: an evaluator package with the output `quality`, such as the released `open-mpnet`, or a
+            directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
+            read at up to 128 tokens.
+        similarity: the encoder for the similarity, not fine-tuned, or `characters`. The default is what the
+            package was trained for: `characters`, the encoder that it was trained from (`model.gate: cosine`,
+            as in the paper), or no gate; and `bert-base-cased`, as in the paper, for a sequence classifier.
+        threshold: θ; −1 accepts everything. The default is 0.25 for characters, the paper's 0.9 for an
+            encoder, and −1 for a package without a gate.
+        activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("impara(threshold=0.8)").label
+        'impara[open-mpnet](threshold=0.8)'
+    """
+
+    name: ClassVar[str] = "impara"
+    evaluator_parameter: ClassVar[str] = "quality"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
+    per_sentence: ClassVar[tuple[str, ...]] = ("quality", "similarity")
+    means: ClassVar[tuple[str, ...]] = ("similarity",)
+    quality: str = RELEASED
+    similarity: str | None = None
+    threshold: float | None = None
+    activation: Literal["sigmoid", "none"] = "sigmoid"
+
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
+    ) -> Statistics:
+        """Return `quality`, the raw output, and `similarity`, both float64 (N,).
+
+        `characters`, bool (N,), is whether the similarity is that of characters, and `threshold`, float64
+        (N,), the default of the parameter `threshold`.
+        """
+        runtime = runtime.bound()
+        quality = self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+        encoder, threshold = self.gate(runtime)
+        if encoder == CHARACTERS:
+            similarity = character_similarities(sources, hypotheses)
+        else:
+            similarity = _encoder_similarities(encoder, sources, hypotheses, runtime)
+        return Statistics(
+            {
+                **quality,
+                "similarity": similarity,
+                "characters": np.full(len(sources), encoder == CHARACTERS),
+                "threshold": np.full(len(sources), threshold),
+            }
+        )
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the activated quality; rejected hypotheses score 0 or at most −10 (see the class)."""
+        quality, accepted = statistics["quality"], self.accepted(statistics)
+        if self.activation == "sigmoid":
+            return np.where(accepted, expit(quality), 0.0)
+        bounded = self.bounded(quality, statistics, _LOWEST_QUALITY)
+        return np.where(statistics["characters"], bounded, np.where(accepted, quality, 0.0))
+
+    def output_sums(self, runtime: Runtime) -> list[OutputSum]:
+        """Return the quality estimator with its output."""
+        return [OutputSum(runtime.open(find_predictor, self.quality), {"quality": 1.0})]
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless both models are available."""
+        super().check(runtime)
+        if (encoder := self.gate(runtime)[0]) != CHARACTERS:
+            need_model(self, "similarity", encoder)
+
+    def gate(self, runtime: Runtime) -> tuple[str, float]:
+        """Return the similarity and the default of `threshold`, which the package's own gate decides."""
+        similarity = self.similarity
+        if not similarity:
+            predictor = self.predictor(runtime)
+            gate = predictor.gate
+            if gate == "none":
+                return CHARACTERS, OPEN
+            similarity = predictor.encoder if gate == "cosine" else CHARACTERS
+        return similarity, GATE if similarity == CHARACTERS else _PAPER_THRESHOLD
+
+
+def _encoder_similarities(
+    encoder: str, sources: Texts, hypotheses: Texts, runtime: Runtime
+) -> Floats:
+    """Return the cosine of each hypothesis's vector with that of its source, float64 (N,)."""
+    similarities = np.ones(len(sources))
+    # The similarity of an unchanged output is 1, so it need not be encoded.
+    rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+    texts = [side[row] for side in (sources, hypotheses) for row in rows]
+    vectors = sentence_vectors(
+        encoder, texts, runtime, max_length=MAX_LENGTH, description="impara: similarity"
+    )
+    similarities[rows] = cosines(vectors[: len(rows)], vectors[len(rows) :])
+    return similarities
