@@ -38,11 +38,11 @@ from learnedgec.evaluators.locations import push_evaluator as push_evaluator
 from learnedgec.judging.records import Answer as Answer
 from learnedgec.judging.records import StudySettings as StudySettings
 from learnedgec.judging.study import Study as Study
-from learnedgec.metrics.base import Metric as Metric
-from learnedgec.metrics.base import Statistics as Statistics
+from learnedgec.metrics.contract import Metric as Metric
+from learnedgec.metrics.contract import Score as Score
+from learnedgec.metrics.contract import Scores as Scores
+from learnedgec.metrics.contract import Statistics as Statistics
 from learnedgec.metrics.registry import load_metric as load_metric
-from learnedgec.metrics.scores import Score as Score
-from learnedgec.metrics.scores import Scores as Scores
 from learnedgec.report.data import build_benchmark_report as build_benchmark_report
 from learnedgec.report.data import build_report as build_report
 from learnedgec.report.page import write_report as write_report

@@ -21,10 +21,10 @@ from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric, checked_inputs, named_systems
+from learnedgec.metrics.bound import BoundMetric, NamedMetric, checked_inputs
+from learnedgec.metrics.contract import Metric, Score, Scores
+from learnedgec.metrics.inputs import Inputs, named_systems
 from learnedgec.metrics.registry import read_name
-from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.tuned import tuned_on
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts

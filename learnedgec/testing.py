@@ -26,9 +26,8 @@ from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, LearnedgecError, LengthError, TextWarning
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric, Score, Scores
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
-from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.runtime import Runtime
 
 # Scores in float32 agree to this between different batches of an encoder.

@@ -38,8 +38,8 @@ from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
 from learnedgec.evaluators.locations import open_package
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.scores import SENTINELS
+from learnedgec.metrics.contract import Metric
+from learnedgec.metrics.sentinels import SENTINELS
 from learnedgec.runtime.files import key_of
 from learnedgec.scoring import bind_one, score
 

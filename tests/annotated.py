@@ -9,7 +9,7 @@ from typing import Protocol
 from learnedgec.data.m2 import AnnotatedSentence, Edit, read_m2
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import EditRows
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 
 
 @dataclass(frozen=True)

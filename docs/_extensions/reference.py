@@ -31,8 +31,8 @@ from sphinx.application import Sphinx
 
 import learnedgec
 from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import metric_class
 
 __all__ = ["setup"]

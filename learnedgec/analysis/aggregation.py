@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.stats.resampling import intervals, multiplicities, widened
 from learnedgec.stats.significance import (
     FEW,

@@ -11,7 +11,7 @@ from learnedgec.analysis.ranking import SystemRanking, describe_p_value, rank
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.scores import is_sentinel
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric
 from learnedgec.stats.significance import (

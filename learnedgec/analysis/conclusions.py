@@ -11,8 +11,9 @@ import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
-from learnedgec.metrics.bound import BoundMetric, Inputs
-from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.correlation import ranks
 from learnedgec.stats.significance import describe_test, is_significant, significant
 from learnedgec.types import Floats

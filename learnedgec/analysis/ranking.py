@@ -26,8 +26,8 @@ from learnedgec.analysis.aggregation import (
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.bound import NamedMetric, checked_inputs, warn_of_doubts
+from learnedgec.metrics.bound import NamedMetric, checked_inputs
+from learnedgec.metrics.contract import Statistics, warn_of_doubts
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
 from learnedgec.stats.resampling import check_resampling, resample

@@ -31,8 +31,8 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError, check_choice
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import NamedMetric, checked_inputs
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one

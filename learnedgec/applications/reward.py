@@ -27,8 +27,8 @@ from learnedgec.data.references import References, references_of_record
 from learnedgec.data.sentences import as_items, as_sentences
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.metrics.base import Gated
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.metrics.contract import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one

@@ -26,9 +26,10 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LearnedgecError, UnknownNameError, needs
-from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, as_inputs, checked_inputs
+from learnedgec.metrics.contract import Score
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.registry import METRICS, REGISTRY, alias_parameters
-from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics, shared_statistics
 

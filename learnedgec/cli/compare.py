@@ -16,9 +16,9 @@ from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned, style_notices
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import ShowsEdits, Statistics
-from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.contract import ShowsEdits, Statistics
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.significance import (
     describe_test,
     sentences_needed,

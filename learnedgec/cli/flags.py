@@ -28,8 +28,8 @@ from learnedgec.data.configuration import (
 from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import ConfigError, InputError, needs
 from learnedgec.evaluators import RATED, RELEASES
-from learnedgec.metrics.base import Reannotates
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.contract import Reannotates
 from learnedgec.metrics.registry import METRICS, read_name
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.runtime import PROFILE, Runtime

@@ -25,8 +25,9 @@ from learnedgec.data.sentences import (
 )
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.bound import BoundMetric, Inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.metrics.contract import Statistics
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import contamination, count_tuned_on, shared_statistics
 

@@ -31,8 +31,7 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.scores import short_labels
+from learnedgec.metrics.bound import BoundMetric, NamedMetric, short_labels
 from learnedgec.plotting.figures import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks

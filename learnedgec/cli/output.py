@@ -17,7 +17,7 @@ from learnedgec.cli.tables import explain_terms
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
-from learnedgec.metrics.scores import short_labels
+from learnedgec.metrics.bound import short_labels
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 from learnedgec.table import Row, Table, plain, wrapped

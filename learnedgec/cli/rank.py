@@ -20,8 +20,8 @@ from learnedgec.analysis.ranking import (
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output, tables
-from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.scores import is_sentinel, short_labels
+from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
 from learnedgec.table import Bold

@@ -22,10 +22,11 @@ from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
 from learnedgec.data.sentences import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import CountsByType, PlansRequests, ShowsEdits
-from learnedgec.metrics.bound import BoundMetric, Inputs
+from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.contract import CountsByType, PlansRequests, Score, Scores, ShowsEdits
 from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.scores import Score, Scores, is_sentinel, short_labels
+from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.scoring import score_metrics
 from learnedgec.table import Row
 

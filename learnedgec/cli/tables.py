@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 
 from learnedgec.data.m2 import Edit
-from learnedgec.metrics.base import ShowsEdits
-from learnedgec.metrics.bound import BoundMetric, Inputs
-from learnedgec.metrics.scores import Score, is_sentinel
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Score, ShowsEdits
+from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.table import Row, cell, columns_of
 
 # -- terms ------------------------------------------------------------------------------------------

@@ -48,8 +48,8 @@ from learnedgec.types import Texts
 # USUAL is the pipeline of most published scores, and RELEASED is part of learnedgec.
 USUAL, RELEASED = "en_core_web_sm", "en-ewt-sm"
 
-# The number of sentences parsed together: enough to keep matrices busy, few enough to keep processes busy.
-BLOCK = 256
+# The number of sentences annotated together: few enough to keep all processes busy.
+_BLOCK = 256
 
 
 # -- annotators by name ----------------------------------------------------------------------------
@@ -276,9 +276,9 @@ def _extract(
     else:
         work = partial(_annotate_block, annotator, types)
     blocks: list[list[tuple[str, str]]] = []
-    size = BLOCK
+    size = _BLOCK
     for source, changed in targets.items():
-        if size >= BLOCK:
+        if size >= _BLOCK:
             blocks.append([])
             size = 0
         source_pairs = [(source, target) for target in changed]
@@ -310,6 +310,22 @@ def _extract_block(
         memory.clear()
     memory |= {source: parsed[source] for source, _ in pairs}
     return [annotate(parsed[source], parsed[target], types) for source, target in pairs]
+
+
+def tag_sentences(texts: Iterable[str], annotator: str) -> dict[str, tuple[str, ...]]:
+    """Return the Penn Treebank tags of the tokens of each distinct text.
+
+    Raises:
+        UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
+
+    Example:
+        >>> tag_sentences(["She sleeps well ."], "en-ewt-sm")["She sleeps well ."]
+        ('PRP', 'VBZ', 'RB', '.')
+    """
+    from learnedgec.edits.parsing import load_pipeline, parse_sentences
+
+    parsed = parse_sentences(load_pipeline(find_annotator(annotator).resolve(), False), texts)
+    return {text: tuple(token.tag_ for token in sentence) for text, sentence in parsed.items()}
 
 
 def _edit_of_one_token(source: str, target: str) -> Edit | None:

@@ -29,10 +29,12 @@ from rapidfuzz.process import cdist
 
 from learnedgec.data.m2 import Edit
 from learnedgec.edits.alignment import alignment_tables, break_long_runs
-from learnedgec.edits.annotator import BLOCK, find_annotator
 from learnedgec.errors import ModelError
 from learnedgec.runtime.files import folder_state
 from learnedgec.types import Floats, Mask
+
+# The number of sentences that a pipeline reads at once: enough to keep matrices busy.
+_BATCH = 256
 
 
 def load_pipeline(path: Path, types: bool) -> Any:
@@ -136,7 +138,7 @@ def parse_sentences(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:
     parsed = {text: Sentence() for text in distinct}
     wordy = [text for text, cut in zip(distinct, words, strict=True) if cut]
     documents = (Doc(pipeline.vocab, cut) for cut in words if cut)
-    for text, document in zip(wordy, pipeline.pipe(documents, batch_size=BLOCK), strict=True):
+    for text, document in zip(wordy, pipeline.pipe(documents, batch_size=_BATCH), strict=True):
         sentence = Sentence(
             Token(t.text, t.lower_, t.lemma_, t.pos, t.tag_, t.dep_) for t in document
         )
@@ -146,20 +148,6 @@ def parse_sentences(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:
                 token.head.dependents.append(token)
         parsed[text] = sentence
     return parsed
-
-
-def tag_sentences(texts: Iterable[str], annotator: str) -> dict[str, tuple[str, ...]]:
-    """Return the Penn Treebank tags of the tokens of each distinct text.
-
-    Raises:
-        UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
-
-    Example:
-        >>> tag_sentences(["She sleeps well ."], "en-ewt-sm")["She sleeps well ."]
-        ('PRP', 'VBZ', 'RB', '.')
-    """
-    parsed = parse_sentences(load_pipeline(find_annotator(annotator).resolve(), False), texts)
-    return {text: tuple(token.tag_ for token in sentence) for text, sentence in parsed.items()}
 
 
 # -- alignment --------------------------------------------------------------------------------

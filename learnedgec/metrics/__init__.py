@@ -1,4 +1,4 @@
-"""Metrics with one contract (`base`), found by name (`registry`); one module per family.
+"""Metrics with one contract (`contract`), found by name (`registry`); one module per family.
 
 The class of every metric in the registry can be imported from here; its module is loaded on first use:
 

@@ -18,7 +18,7 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, MissingDependencyError, ModelError
 from learnedgec.evaluators.loading import model_state
-from learnedgec.metrics.base import PretrainedMetric, Statistics
+from learnedgec.metrics.contract import PretrainedMetric, Statistics
 from learnedgec.metrics.language_models import TokenScores, token_scores
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime

@@ -18,7 +18,7 @@ from learnedgec.evaluators.inference import (
     tokenise,
 )
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,

@@ -31,7 +31,7 @@ from learnedgec.edits.annotator import (
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.tokenisation import Unit, characters_apart
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Statistics, need_model
+from learnedgec.metrics.contract import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.reference_choice import ChoosingMetric, four_decimals, reference_arrays
 from learnedgec.runtime.runtime import Runtime, parallel_map

@@ -12,7 +12,7 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import needs
 from learnedgec.evaluators.classifier import MAX_LENGTH, PublishedClassifier
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts

@@ -38,9 +38,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.bound import Inputs
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 

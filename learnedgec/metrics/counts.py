@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 

@@ -27,7 +27,7 @@ from learnedgec.edits.annotator import (
     extract_edits,
 )
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.reference_choice import ChoosingMetric, reference_arrays
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts

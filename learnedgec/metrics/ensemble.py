@@ -13,8 +13,9 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.evaluators.packages import Package
-from learnedgec.metrics.base import Metric, ResampledMetric, Statistics
-from learnedgec.metrics.bound import BoundMetric, Inputs, NamedMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.contract import Metric, ResampledMetric, Statistics
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.registry import REGISTRY, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import default_annotator, extract_edits
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.bound import Inputs
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,
@@ -20,6 +19,7 @@ from learnedgec.metrics.edit_overlap import (
     gold_edits,
     overlap_statistics,
 )
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts

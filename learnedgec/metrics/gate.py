@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.learned import LearnedMetric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Mask, Texts

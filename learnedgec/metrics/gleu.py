@@ -13,7 +13,7 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.edits.tokenisation import Unit
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import ResampledMetric, Statistics
+from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     SENTENCES_AT_ONCE,

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.bound import Inputs
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.m2 import M2
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts

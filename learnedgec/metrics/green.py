@@ -10,7 +10,7 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.edits.tokenisation import Unit
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import ResampledMetric, Statistics
+from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import ngram_counts, resampled_totals
 from learnedgec.metrics.reference_choice import count_references, first_best, real_references
 from learnedgec.runtime.runtime import Runtime

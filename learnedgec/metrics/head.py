@@ -13,7 +13,7 @@ from learnedgec.errors import ParameterError
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.locations import open_package
 from learnedgec.evaluators.packages import output_metric
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.metrics.registry import output_metrics
 from learnedgec.runtime.runtime import Runtime

@@ -12,7 +12,7 @@ from learnedgec.data.references import References
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
 from learnedgec.evaluators.inference import cosines, sentence_vectors
-from learnedgec.metrics.base import Statistics, need_model
+from learnedgec.metrics.contract import Statistics, need_model
 from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
 from learnedgec.runtime.runtime import Runtime

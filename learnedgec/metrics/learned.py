@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from learnedgec.errors import ModelError, warn_once
 from learnedgec.evaluators.classifier import Predictor
 from learnedgec.evaluators.packages import EVALUATOR, Package
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.runtime.runtime import Runtime
 
 

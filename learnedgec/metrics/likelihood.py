@@ -10,7 +10,7 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.loading import load_model
-from learnedgec.metrics.base import PretrainedMetric, Statistics
+from learnedgec.metrics.contract import PretrainedMetric, Statistics
 from learnedgec.metrics.language_models import token_scores
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts

@@ -27,7 +27,7 @@ from learnedgec.evaluators.chat import (
     find_key,
     import_openai,
 )
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, RequestPlan, Statistics
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.runtime.store import Store
@@ -52,22 +52,6 @@ Corrections:
 
 Answer with a JSON object that gives every correction its number, and with nothing else: \
 {{"correction1": number, …}}"""
-
-
-class RequestPlan(NamedTuple):
-    """The requests that a run would send.
-
-    Attributes:
-        prompt: the first request's prompt.
-        requests: number of all requests.
-        cached: number of requests with an answer on disk.
-        characters: number of characters of all prompts that remain to be sent.
-    """
-
-    prompt: str
-    requests: int
-    cached: int
-    characters: int
 
 
 class Request(NamedTuple):

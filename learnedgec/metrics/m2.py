@@ -12,7 +12,7 @@ import numpy as np
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.max_match import max_match, reference_edits
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditOverlap,

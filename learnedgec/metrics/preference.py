@@ -10,7 +10,7 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.locations import open_package
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.gate import GATE, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
 from learnedgec.runtime.runtime import Runtime

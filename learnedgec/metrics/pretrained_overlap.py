@@ -31,8 +31,8 @@ from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.packages import Package
 from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.base import Metric, Statistics, need_model
 from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.contract import Metric, Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import ResampledMetric, Statistics
+from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.types import Array, Floats, Indices, Ints, Mask
 
 # The largest number of counts in one block of samples, which take 2 MiB.

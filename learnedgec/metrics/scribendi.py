@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import PretrainedMetric, Statistics
+from learnedgec.metrics.contract import PretrainedMetric, Statistics
 from learnedgec.metrics.language_models import token_scores
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts

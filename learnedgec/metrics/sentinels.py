@@ -16,6 +16,22 @@ from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.metrics.counts import CountingMetric
 from learnedgec.types import Texts
 
+SENTINELS = ("edit-count", "length", "constant", "random")
+"""Names of the sentinels, in the order of tables."""
+
+
+def is_sentinel(metric: str) -> bool:
+    """Return whether a metric is a sentinel, so that its highest score is not the best.
+
+    Args:
+        metric: the metric's name or label.
+
+    Example:
+        >>> is_sentinel("length(unit='char')"), is_sentinel("gleu")
+        (True, False)
+    """
+    return metric.partition("(")[0] in SENTINELS
+
 
 @dataclass(frozen=True)
 class EditCount(CountingMetric):

@@ -29,7 +29,7 @@ from learnedgec.evaluators.inference import (
     token_states,
     tokenise,
 )
-from learnedgec.metrics.base import PretrainedMetric, Statistics
+from learnedgec.metrics.contract import PretrainedMetric, Statistics
 from learnedgec.metrics.reference_choice import count_references
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Ints, Texts

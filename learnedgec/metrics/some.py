@@ -14,7 +14,7 @@ from learnedgec.data.references import References
 from learnedgec.evaluators import RATED
 from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.locations import open_package
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
 from learnedgec.metrics.registry import load_metric

@@ -10,7 +10,7 @@ import numpy as np
 
 from learnedgec.edits.tokenisation import Unit, units
 from learnedgec.errors import needs
-from learnedgec.metrics.base import ResampledMetric, Statistics
+from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.counts import CountingMetric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Indices, Texts

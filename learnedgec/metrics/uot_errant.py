@@ -14,7 +14,7 @@ from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.base import Statistics, describe_model, need_model
+from learnedgec.metrics.contract import Statistics, describe_model, need_model
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
     EditRows,

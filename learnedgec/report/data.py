@@ -33,10 +33,11 @@ from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import available_annotator
 from learnedgec.errors import UnknownNameError, collected
-from learnedgec.metrics.base import ShowsEdits, Statistics
-from learnedgec.metrics.bound import BoundMetric, Inputs, as_inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric, as_inputs, checked_inputs, short_labels
 from learnedgec.metrics.cards import card_name, summary
-from learnedgec.metrics.scores import Score, is_sentinel, short_labels
+from learnedgec.metrics.contract import Score, ShowsEdits, Statistics
+from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.report import overview, sentences
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, bind_one, shared_statistics

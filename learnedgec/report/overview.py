@@ -28,9 +28,10 @@ from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.packages import manifest_tools
-from learnedgec.metrics.bound import BoundMetric, Inputs, input_notices
+from learnedgec.metrics.bound import BoundMetric, input_notices
+from learnedgec.metrics.contract import Score
+from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.scores import Score
 from learnedgec.runtime.files import included_folder
 from learnedgec.stats.correlation import kendall, spearman
 from learnedgec.table import plain

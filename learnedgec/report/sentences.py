@@ -14,10 +14,9 @@ from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit
 from learnedgec.edits.annotator import TIERS, extract_edits, foreign_types
-from learnedgec.metrics.base import Gated, Metric, ShowsEdits, Statistics
 from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Gated, Metric, Score, ShowsEdits, Statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.table import Row, plain
 

@@ -25,7 +25,7 @@ from learnedgec.data.catalog.sentences import Case
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.bound import as_inputs
-from learnedgec.metrics.scores import Score
+from learnedgec.metrics.contract import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics

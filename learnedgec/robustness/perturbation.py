@@ -32,7 +32,7 @@ import numpy as np
 from learnedgec.data.catalog.sentences import Case, Pair
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import check_lengths
-from learnedgec.edits.annotator import RELEASED
+from learnedgec.edits.annotator import RELEASED, tag_sentences
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
@@ -116,8 +116,6 @@ def _plans_from_corpus(
     sources: Texts, targets: Texts, actions: Sequence[Action], variants: int, seed: int
 ) -> Iterator[Iterator[tuple[Site, str]]]:
     """Yield each sentence's places to change, with a word of the corpus for each."""
-    from learnedgec.edits.parsing import tag_sentences
-
     tags = tag_sentences(targets, RELEASED)
     lexicon = _Lexicon(tags)
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):

@@ -34,7 +34,7 @@ from learnedgec.data.catalog.sentences import Case
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime

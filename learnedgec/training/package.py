@@ -34,7 +34,7 @@ from learnedgec.evaluators.packages import (
     manifest_tools,
     output_names,
 )
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.gate import GATE
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara

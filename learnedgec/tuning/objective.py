@@ -24,7 +24,7 @@ from learnedgec.analysis.meta.agreement import (
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import Correlation, correlate
 from learnedgec.stats.resampling import multiplicities

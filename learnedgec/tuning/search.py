@@ -26,8 +26,8 @@ from optuna.trial import TrialState
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import ConfigError, InputError, LeakageError, OutputError, check_choice
-from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.tuned import tuned_file, tuned_name
 from learnedgec.runtime.files import PathLike, check_writable
 from learnedgec.runtime.runtime import track

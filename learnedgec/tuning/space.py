@@ -24,7 +24,7 @@ import yaml
 from optuna.trial import BaseTrial, FixedTrial
 
 from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import with_parameters
 
 # The number of decimals of tuned weights, and of significant digits of tuned numbers. No benchmark can

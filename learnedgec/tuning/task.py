@@ -19,8 +19,8 @@ from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble, about_scale
 from learnedgec.metrics.tuned import (
     TunedMetric,

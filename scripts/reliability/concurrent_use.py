@@ -24,7 +24,7 @@ from trial import ROOT, Trial, main
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines, write_text
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.runtime.store import Store

@@ -21,7 +21,7 @@ from trial import Trial, main
 
 from learnedgec.applications.corpus import joined_statistics
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 

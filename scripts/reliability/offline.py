@@ -15,7 +15,7 @@ from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import LearnedgecError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import METRICS, load_metric
 
 __all__ = ["SOURCES", "SYSTEMS", "gold", "metrics"]

@@ -16,7 +16,7 @@ from learnedgec.analysis.attribution import Attribution, attribute_edits
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import load_metric
 
 ANNOTATOR = "en-ewt-sm"

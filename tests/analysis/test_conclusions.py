@@ -20,7 +20,7 @@ from learnedgec.analysis.conclusions import (
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.report.overview import rank_agreement
 from learnedgec.scoring import bind
 

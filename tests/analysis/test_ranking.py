@@ -17,7 +17,7 @@ from learnedgec.analysis.aggregation import (
 from learnedgec.analysis.conclusions import describe_tests
 from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import resample

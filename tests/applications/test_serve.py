@@ -20,7 +20,7 @@ from embedded import Sample
 from learnedgec.applications.serve import application
 from learnedgec.cli.server import listen
 from learnedgec.errors import ConfigError, InputError, ModelError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.types import Floats
 

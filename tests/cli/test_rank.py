@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from learnedgec.data.text import read_lines, write_lines
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.m2 import M2
 
 INPUT = "--hyp embedded/systems --gold embedded/gold.m2 --resamples 150"

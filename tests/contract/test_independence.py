@@ -12,7 +12,7 @@ from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.applications.serve import application
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.testing import check_metric
 from learnedgec.training.pairs.referenced import DistilledPairs, ReferencedPairs
 

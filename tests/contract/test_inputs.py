@@ -14,7 +14,7 @@ import learnedgec
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import load_metric
 
 # What some metrics warn of: a system alone, blank outputs.

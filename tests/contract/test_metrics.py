@@ -18,7 +18,7 @@ from embedded import SAMPLE_FOLDER, Sample
 from learnedgec.applications.corpus import joined_statistics
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.testing import CHECKS, sample_texts
 

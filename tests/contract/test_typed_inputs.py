@@ -33,6 +33,8 @@ TAKEN: list[Callable[[], float]] = [
     lambda: score("gleu", np.array(TEXTS), TEXTS, tuple((text,) for text in TEXTS)).value,
     lambda: score("gleu", TEXTS, {"x": TEXTS}, References.from_texts(TEXTS))["x"].value,
     lambda: score("gleu", TEXTS, TEXTS, References.from_texts(TEXTS)).value,
+    lambda: learnedgec.load_metric("gleu").score(TEXTS, TEXTS, TEXTS).value,
+    lambda: learnedgec.load_metric("gleu").score(TEXTS, {"x": TEXTS}, TEXTS)["x"].value,
 ]
 
 

@@ -18,7 +18,7 @@ from learnedgec.errors import UnknownNameError
 from learnedgec.metrics import cards as module
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, cards, load_card
 from learnedgec.metrics.registry import METRICS, metric_class
-from learnedgec.metrics.scores import is_sentinel
+from learnedgec.metrics.sentinels import is_sentinel
 
 CARDS: list[MetricCard] = [load_card(name) for name in cards()]
 FAILURES = [

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.cleme import Cleme, Cleme2
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import bind_one
 

@@ -17,7 +17,7 @@ from max_match_oracle import f_score, oracle_choice
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2

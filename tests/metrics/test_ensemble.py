@@ -7,7 +7,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.errors import InputError, TextWarning
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime

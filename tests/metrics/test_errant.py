@@ -17,9 +17,9 @@ from learnedgec.data.references import References
 from learnedgec.edits import annotator
 from learnedgec.edits.annotator import TIERS, extract_edits
 from learnedgec.errors import InputError, TextWarning
+from learnedgec.metrics.contract import Score
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.scores import Score
 from learnedgec.scoring import bind_one
 
 NAME = "en-ewt-sm"

@@ -15,8 +15,8 @@ from learnedgec.errors import BadNameError, ConfigError, InputWarning, ModelErro
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import check_package
+from learnedgec.metrics.bound import short_labels
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.scores import short_labels
 from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
 from learnedgec.training.package import model_card

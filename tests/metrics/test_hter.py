@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from learnedgec.metrics.contract import Score
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.scores import Score
 
 
 def score(hypotheses: list[str], references: list[list[str]], **parameters: object) -> Score:

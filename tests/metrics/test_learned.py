@@ -20,8 +20,8 @@ from learnedgec.errors import InputWarning
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some

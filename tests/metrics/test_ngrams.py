@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnedgec import References, rank, score
 from learnedgec.errors import TextWarning
-from learnedgec.metrics import gleu
+from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
 
@@ -114,7 +114,8 @@ def test_green_accepts_the_extremes_of_beta(beta: float) -> None:
 def test_resamples_equal_one_by_one(
     metric: Gleu | Green, jagged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gleu, "_RESAMPLES_AT_ONCE", 2)
+    for module in (gleu, ngrams):
+        monkeypatch.setattr(module, "RESAMPLES_AT_ONCE", 2)
     source, hypotheses, references = toy("A", 2)
     if jagged:
         references = References(
@@ -133,7 +134,7 @@ def test_counting_in_parts_changes_nothing(
 ) -> None:
     inputs = toy("B", 2)
     whole = metric.statistics(*inputs)
-    monkeypatch.setattr(gleu, "_SENTENCES_AT_ONCE", 5)
+    monkeypatch.setattr(ngrams, "SENTENCES_AT_ONCE", 5)
     parts = metric.statistics(*inputs)
     for name, array in whole.arrays.items():
         assert np.array_equal(array, parts[name])

@@ -20,8 +20,8 @@ from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.similarity import Similarity

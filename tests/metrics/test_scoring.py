@@ -17,7 +17,7 @@ from learnedgec import Metric, References, Score, Scores
 from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
-from learnedgec.metrics.scores import Statistics
+from learnedgec.metrics.contract import Statistics
 from learnedgec.scoring import bind_one
 
 

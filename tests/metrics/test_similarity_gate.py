@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Gate, HeadConfig
-from learnedgec.metrics.base import Gated, Metric, Statistics
+from learnedgec.metrics.contract import Gated, Metric, Statistics
 from learnedgec.metrics.gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference

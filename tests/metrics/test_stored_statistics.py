@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.types import Floats

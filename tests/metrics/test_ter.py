@@ -9,8 +9,8 @@ import pytest
 
 from learnedgec import References
 from learnedgec.data.text import read_lines
+from learnedgec.metrics.contract import Score
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.scores import Score
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -12,7 +12,7 @@ from learnedgec import References, load_metric
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.sentences import read_cases
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.robustness.metrics import PreferenceRobustness, evaluate_preferences
 
 LENGTH = load_metric("length")

@@ -16,7 +16,7 @@ from learnedgec import Statistics, load_metric, read_lines
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.sentences import read_cases
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems

@@ -16,7 +16,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LeakageError, UnknownNameError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, tuned_name, write_tuned
 from learnedgec.runtime.runtime import Runtime

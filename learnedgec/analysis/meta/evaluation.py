@@ -31,10 +31,9 @@ from learnedgec.analysis.meta.measures import (
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
-from learnedgec.metrics.scores import SENTINELS, is_sentinel
-from learnedgec.metrics.sentinels import Random
+from learnedgec.metrics.contract import Statistics
+from learnedgec.metrics.sentinels import SENTINELS, Random, is_sentinel
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, contamination, count_tuned_on, shared_statistics

@@ -42,7 +42,7 @@ from learnedgec.analysis.meta.agreement import (
 )
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError
-from learnedgec.metrics.scores import is_sentinel
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import (
     Correlation,

@@ -20,8 +20,8 @@ from learnedgec.applications.corpus.reading import Corpus, CorpusBlock
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, check_choice, collected
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.metrics.contract import Statistics
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, bind, shared_statistics

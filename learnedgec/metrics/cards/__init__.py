@@ -21,7 +21,7 @@ import yaml
 
 from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.metrics.registry import METRICS, REGISTRY, metric_class
-from learnedgec.metrics.scores import is_sentinel
+from learnedgec.metrics.sentinels import is_sentinel
 
 
 @dataclass(frozen=True, slots=True)

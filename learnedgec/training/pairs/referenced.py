@@ -21,7 +21,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import was_checked
-from learnedgec.metrics.base import Metric, PretrainedMetric
+from learnedgec.metrics.contract import Metric, PretrainedMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime, track
