@@ -61,12 +61,14 @@ class Column:
         heading: the name that readers see; by default, the key.
         show: returns what readers see in a row; by default, the value, a number with four decimals.
         audience: for whom the column is.
+        varying: whether readers see the column only if its values differ, as names of metrics.
     """
 
     key: str
     heading: str = ""
     show: Callable[[Row], Any] | None = None
     audience: For = For.ALL
+    varying: bool = False
 
     def cell(self, row: Row) -> Any:
         """Return what readers see of a row."""
@@ -77,7 +79,7 @@ class Column:
 class Table:
     """The columns and rows of a result, from which every format follows.
 
-    A column without `show` that no row has is left out.
+    A column without any value is left out.
 
     Attributes:
         columns: the columns, in order.
@@ -122,24 +124,22 @@ class Table:
         rows = [*chain.from_iterable(table.rows for table in tables)]
         return replace(tables[0], columns=[*columns.values()], rows=rows)
 
-    def _columns_for(self, audience: For) -> list[Column]:
-        keys = {*columns_of(self.rows)}
-        return [c for c in self.columns if audience & c.audience and (c.show or c.key in keys)]
-
     # -- for programs ----------------------------------------------------------------------------
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows with plain values: NaN and absent values are `None`."""
-        columns = self._columns_for(For.DATA)
-        return [
-            {c.key: plain(row.get(c.key)) for c in columns if c.key in row} for row in self.rows
-        ]
+        keys = self._keys()
+        return [{key: plain(row[key]) for key in keys if key in row} for row in self.rows]
+
+    def _keys(self) -> list[str]:
+        """Return the keys of the columns for programs that any row has."""
+        keys = {*columns_of(self.rows)}
+        return [c.key for c in self.columns if For.DATA & c.audience and c.key in keys]
 
     def separated(self, delimiter: str = ",") -> str:
         """Return the rows as CSV, or as TSV; lists are joined by spaces."""
         buffer = io.StringIO()
-        names = [column.key for column in self._columns_for(For.DATA)]
-        writer = csv.DictWriter(buffer, names, delimiter=delimiter, lineterminator="\n")
+        writer = csv.DictWriter(buffer, self._keys(), delimiter=delimiter, lineterminator="\n")
         writer.writeheader()
         for record in self.records():
             writer.writerow(
@@ -155,19 +155,21 @@ class Table:
         """
         with needs("pandas", "a data frame"):
             import pandas
-        columns = self._columns_for(For.DATA)
-        rows = [{c.key: row[c.key] for c in columns if c.key in row} for row in self.rows]
-        return pandas.DataFrame(rows, columns=[column.key for column in columns])
+        keys = self._keys()
+        rows = [{key: row[key] for key in keys if key in row} for row in self.rows]
+        return pandas.DataFrame(rows, columns=keys)
 
     # -- for readers -----------------------------------------------------------------------------
 
     def cells(self, audience: For = For.TEXT) -> list[dict[str, Any]]:
         """Return what readers see: heading -> cell of each row."""
-        columns = self._columns_for(audience)
-        headings = [column.heading or column.key for column in columns]
-        return [
-            dict(zip(headings, [c.cell(row) for c in columns], strict=True)) for row in self.rows
-        ]
+        shown = {}
+        for column in self.columns:
+            cells = [column.cell(row) for row in self.rows]
+            alike = column.varying and len(set(cells)) < 2
+            if audience & column.audience and not alike and any(c is not None for c in cells):
+                shown[column.heading or column.key] = cells
+        return [dict(zip(shown, cells, strict=True)) for cells in zip(*shown.values(), strict=True)]
 
     def _group_headings(self) -> list[str]:
         return [c.heading or c.key for c in self.columns if c.key in self.groups]

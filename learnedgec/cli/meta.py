@@ -32,6 +32,7 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric, short_labels
+from learnedgec.metrics.tuned import TUNED_MARK
 from learnedgec.plotting.figures import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import rank_distance, ranks
@@ -338,7 +339,7 @@ def _cell(estimate: Measurement, over: str, mark: str) -> str:
 
 def _mark(entry: MetricEvaluation) -> str:
     """Return the marks of a metric that was tuned or trained on data of the benchmark."""
-    tuned = output.TUNED_MARK if entry.tuned_here else ""
+    tuned = TUNED_MARK if entry.tuned_here else ""
     return tuned + (output.TRAINED_MARK if entry.trained_here else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -18,6 +18,7 @@ from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError
 from learnedgec.metrics.bound import short_labels
+from learnedgec.metrics.tuned import TUNED_MARK
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 from learnedgec.table import Row, Table, plain, wrapped
@@ -34,8 +35,7 @@ _BELOW = {
 # The width of a table that no terminal shows.
 _WIDTH = 100
 
-# What marks the results of a metric on sentences that it was tuned or trained on, and what it means.
-TUNED_MARK = "*"
+# What the marks of results mean, on sentences that a metric was tuned or trained on.
 TUNED_NOTE = (
     f"{TUNED_MARK} tuned on sentences of this benchmark: no evidence, unlike its held-out folds"
 )
@@ -247,6 +247,50 @@ def emit(
         text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
     else:
         text = Table.of(rows).separated("," if options.format == "csv" else "\t")
+    emit_text(text, options)
+
+
+def emit_table(
+    table: Table,
+    options: Any,
+    *,
+    details: Mapping[str, Any] | None = None,
+    conclusions: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    signatures: Iterable[str] = (),
+) -> None:
+    """Print a table in the chosen format, with the conclusions below it.
+
+    Notes and signatures are in JSON and in every file for people; a table on stdout has them on request.
+
+    Args:
+        table: the result.
+        options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps the flags about
+            tables and `quiet`.
+        details: what JSON has beside the rows.
+        conclusions: the conclusions from the table, a sentence each.
+        notes: the meaning of its columns, the tests and the like, in a sentence each.
+        signatures: the signatures of the scores, one each line below them; comments in LaTeX.
+    """
+    signatures = list(dict.fromkeys(signatures))
+    if options.format == "table":
+        wide = getattr(options, "wide", False)
+        text = table.text(None if wide else _columns(options), wide=wide)
+        if getattr(options, "notes", None) is not None:
+            notes = [*notes, *explain_terms(table.cells(), (table.title, *conclusions, *notes))]
+        text = "\n".join(filter(None, [table.title, text])) + _wrapped_lines(conclusions, options)
+        emit_text(text, options, notes=notes, signatures=signatures)
+        return
+    if options.format == "json":
+        sentences = {"conclusions": [*conclusions], "notes": [*notes], "signatures": signatures}
+        content = {"rows": table.records(), **plain(details or {})}
+        content |= {name: lines for name, lines in sentences.items() if lines}
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    elif options.format == "latex":
+        text = table.latex()
+        text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
+    else:
+        text = table.separated("," if options.format == "csv" else "\t")
     emit_text(text, options)
 
 

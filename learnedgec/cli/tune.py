@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
@@ -14,10 +13,10 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.plotting.figures import plot_tuning
 from learnedgec.scoring import bind_one
-from learnedgec.stats.resampling import Estimate
+from learnedgec.table import Table
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import SearchPlan, check_tuning
-from learnedgec.tuning.task import TuningResult, gain_cell, load_compared, run_task
+from learnedgec.tuning.task import TuningResult, load_compared, run_task
 
 
 @dataclass
@@ -115,22 +114,16 @@ def run_tune(arguments: Sequence[str]) -> None:
 
 def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
     """Print the tables and notices, and draw the plots."""
-    payloads = []
     for result in results:
         if options.plot:
             output.tell_written(plot_tuning(result, options.plot), options)
-        payloads.append({"name": result.name, "file": str(result.file), **asdict(result.record)})
-    rows = [(result, row) for result in results for row in result.rows()]
-    several = len(results) > 1
     trials = len(results[0].trials)
     judgements = " and ".join(result.judgements for result in results)
-    output.emit(
-        [row for _, row in rows],
+    title = f"Agreement with people by {options.objective} on {judgements}, {trials} trials"
+    output.emit_table(
+        replace(Table.join([result.table() for result in results]), title=title, caption=""),
         options,
-        payload=payloads if several else payloads[0],
-        title=f"Agreement with people by {options.objective} on {judgements}, {trials} trials",
-        table_rows=[_row_for_readers(result, row, several) for result, row in rows],
-        groups=("name", "benchmark"),
+        details={"tuned": [result.to_dict() for result in results]},
         conclusions=[
             output.TUNED_NOTE,
             *(text for result in results for text in result.conclusions),
@@ -139,25 +132,3 @@ def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
     for result in results:
         output.notice_daily(*result.notices)
         output.remark(f"wrote {result.file}; use it as --metric {result.name}", options)
-
-
-def _row_for_readers(result: TuningResult, row: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Return the row with each interval in one cell, and a mark at values on the tuning data."""
-    cells = {"name": row["name"]} if several else {}
-    mark = output.TUNED_MARK if row["tuned_here"] and row["metric"] == "tuned" else ""
-    cells |= {"benchmark": row["benchmark"], "metric": row["metric"]}
-    cells["value"] = f"{row['value']:.4f}{mark}"
-    held_out = row.get("held_out")
-    if "low" in row:
-        bounded = not math.isnan(row["low"])
-        cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]" if bounded else "–"
-    elif held_out is not None and not math.isnan(held_out):
-        unit = "systems" if result.task.plan.validation == "systems" else "folds"
-        cells[f"held-out {unit}"] = f"{held_out:.4f} ± {row['held_out_deviation']:.4f}"
-    gain = Estimate(*(row.get(key, math.nan) for key in ("gain", "gain_low", "gain_high")))
-    if row["metric"] != "tuned" and not math.isnan(gain.value):
-        # The gain on held-out judgements is evidence even where the value is not.
-        overlaps = row["tuned_here"] and "low" in row
-        cells["gain of the tuned"] = gain_cell(gain) + (output.TUNED_MARK if overlaps else "")
-    parameters = result.candidates[row["metric"]].parameters
-    return cells | {name: str(value) for name, value in parameters.items()}

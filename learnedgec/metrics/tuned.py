@@ -26,6 +26,9 @@ from learnedgec.runtime.files import lookup_folders
 # The suffix of the name of a metric that was tuned on test data.
 TEST_MARK = "+test"
 
+TUNED_MARK = "*"
+"""What marks, in a table, a value on sentences that chose the metric's parameters."""
+
 _SUFFIX = ".json"
 
 

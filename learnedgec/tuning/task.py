@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble, about_scale
 from learnedgec.metrics.tuned import (
+    TUNED_MARK,
     TunedMetric,
     tuned_on,
     write_tuned,
@@ -31,7 +32,7 @@ from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
 from learnedgec.stats.resampling import MIN_SENTENCES, Estimate
-from learnedgec.table import Table, plain
+from learnedgec.table import Column, For, Row, Table, plain
 from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
     Comparison,
@@ -200,10 +201,13 @@ class TuningResult:
         """Return the comparison with the given metric on a benchmark of `comparisons`."""
         return next(row for row in self.comparisons[benchmark] if row.label == "given")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric and benchmark: value, held-out value or interval, gain, parameters."""
+    def table(self) -> Table:
+        """Return a row for each metric and benchmark: value, held-out value or interval, gain, parameters.
+
+        `tuned_here` is the number of the benchmark's sentences that are among the tuning data.
+        """
         held_out = {"tuned": self.held_out, "given": self.given_held_out}
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for label, candidate in self.candidates.items():
             mean, deviation = held_out.get(label, (None, None))
             row: dict[str, Any] = {"benchmark": self.task.benchmark.name, "metric": label}
@@ -213,10 +217,36 @@ class TuningResult:
         for benchmark, comparisons in self.comparisons.items():
             for comparison in comparisons:
                 row = {"benchmark": benchmark, "metric": comparison.label}
-                rows.append({**row, **asdict(comparison.value), **_gain_columns(comparison.gain)})
-        return [
+                row |= {**asdict(comparison.value), **_gain_columns(comparison.gain)}
+                rows.append({**row, **self.candidates[comparison.label].parameters})
+        rows = [
             {"name": self.name, **row, "tuned_here": self.shared[row["benchmark"]]} for row in rows
         ]
+        unit = "systems" if self.task.plan.validation == "systems" else "folds"
+        columns = [
+            Column("name", varying=True),
+            Column("benchmark"),
+            Column("metric"),
+            Column("value", show=_value_cell),
+            Column("interval", show=_interval_cell, audience=For.READERS),
+            Column(f"held-out {unit}", show=_held_out_cell, audience=For.READERS),
+            *(Column(name, show=_parameter_cell(name)) for name in self.best.parameters),
+            Column("gain of the tuned", show=_gain_of_tuned_cell, audience=For.READERS),
+            *(
+                Column(key, audience=For.DATA)
+                for key in (
+                    *("low", "high", "held_out", "held_out_deviation"),
+                    *("gain", "gain_low", "gain_high", "tuned_here"),
+                )
+            ),
+        ]
+        note = " ".join([*self.conclusions, *self.notices])
+        groups = ("name", "benchmark")
+        return Table(columns, rows, caption=self.name, groups=groups, note=note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary for JSON: the content of the tuned metric's file, its name and its path."""
+        return {"name": self.name, "file": str(self.file), **asdict(self.record)}
 
     def __repr__(self) -> str:
         task, held_out, given = self.task, self.held_out[0], self.given_held_out[0]
@@ -234,8 +264,37 @@ class TuningResult:
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.conclusions)])
 
     def _repr_html_(self) -> str:
-        note = " ".join([*self.conclusions, *self.notices])
-        return Table.of(self.rows(), caption=self.name, note=note).html()
+        return self.table().html()
+
+
+def _value_cell(row: Row) -> str:
+    return f"{row['value']:.4f}" + TUNED_MARK * bool(row["tuned_here"] and row["metric"] == "tuned")
+
+
+def _interval_cell(row: Row) -> str | None:
+    if "low" not in row:
+        return None
+    return "–" if math.isnan(row["low"]) else f"[{row['low']:.4f}, {row['high']:.4f}]"
+
+
+def _held_out_cell(row: Row) -> str | None:
+    mean = row.get("held_out")
+    if mean is None or math.isnan(mean):
+        return None
+    return f"{mean:.4f} ± {row['held_out_deviation']:.4f}"
+
+
+def _gain_of_tuned_cell(row: Row) -> str | None:
+    if row["metric"] == "tuned" or "gain" not in row or math.isnan(row["gain"]):
+        return None
+    # The gain on held-out judgements is evidence even where the value is not.
+    overlaps = row["tuned_here"] and "low" in row
+    gain = Estimate(row["gain"], row["gain_low"], row["gain_high"])
+    return gain_cell(gain) + TUNED_MARK * bool(overlaps)
+
+
+def _parameter_cell(name: str) -> Callable[[Row], str]:
+    return lambda row: str(row[name])
 
 
 def _about_gain(gain: Estimate, judgements: str, sentences: int, needed: int, similar: str) -> str:

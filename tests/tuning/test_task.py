@@ -51,7 +51,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     assert learnedgec.load_metric(tuned.name) == tuned.metric
     assert len(tuned.history) == 12
     assert tuned.metric == tuned.best.metric
-    assert [row["metric"] for row in tuned.rows()] == ["tuned", "given", "uniform"] * 2
+    assert [row["metric"] for row in tuned.table().rows] == ["tuned", "given", "uniform"] * 2
     assert "expect no gain" in tuned.conclusions[0]
     lines = repr(tuned).splitlines()
     assert lines[0] == f"{tuned.name}: {tuned.metric.label}"
@@ -76,7 +76,7 @@ def test_benchmarks_of_one_name_are_told_apart() -> None:
     options: Any = {**SHORT, "folds": 2, "output": None, "resamples": 9}
     tuned = learnedgec.tune(MIX, sample, compare=[other, sample], **options)
     assert list(tuned.comparisons) == ["compare[0]", "compare[1]"]
-    marked = {row["benchmark"]: row["tuned_here"] for row in tuned.rows()}
+    marked = {row["benchmark"]: row["tuned_here"] for row in tuned.table().rows}
     assert marked == {"sample": 70, "compare[0]": 0, "compare[1]": 70}
     assert tuned.conclusions[0].startswith("On compare[0], which had no part in the search")
 
