@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
-from learnedgec.stats.resampling import intervals, multiplicities, widened
+from learnedgec.stats.resampling import intervals, intervals_of_shares, multiplicities, widened
 from learnedgec.stats.significance import (
     FEW,
     outcomes,
@@ -183,7 +183,9 @@ def _joined(first: Statistics, second: Statistics) -> Statistics:
     return Statistics({name: np.concatenate([array, second[name]]) for name, array in arrays})
 
 
-def sentence_intervals(resampled: Floats, sentences: int, level: float) -> Floats:
+def sentence_intervals(
+    resampled: Floats, sentences: int, level: float, *, shares: Floats | None = None
+) -> Floats:
     """Return the interval of each of K scores, float64 (K, 2), by bootstrap over sentences.
 
     Percentiles are `widened` for at most `FEW` sentences. With so few sentences that no difference could be
@@ -193,7 +195,10 @@ def sentence_intervals(resampled: Floats, sentences: int, level: float) -> Float
         resampled: float64 (B, K), the scores on resamples.
         sentences: number of sentences.
         level: the level of the intervals.
+        shares: (K,), the scores themselves, if they are shares of wins (`intervals_of_shares`).
     """
     if sentences < sentences_needed(1, level):
         return np.full((resampled.shape[1], 2), np.nan)
+    if shares is not None:
+        return intervals_of_shares(shares, resampled, sentences, level)
     return intervals(resampled, widened(level, sentences) if sentences <= FEW else level)

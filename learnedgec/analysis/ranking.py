@@ -443,7 +443,9 @@ def rank_systems(
         systems=systems,
         scores=scores,
         resampled=resampled,
-        intervals=sentence_intervals(resampled, size, level),
+        intervals=sentence_intervals(
+            resampled, size, level, shares=scores if by == "expected-wins" else None
+        ),
         wins=win_shares(wins, size - wins - wins.T),
         p_values=_square(pairs, p_values, len(systems)),
         adjusted=_square(pairs, holm(p_values), len(systems)),

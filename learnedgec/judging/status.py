@@ -16,7 +16,7 @@ from learnedgec.errors import needs
 from learnedgec.judging.records import Judgement, StudySettings, comparisons, counted, rating_rows
 from learnedgec.judging.sampling import count_wins
 from learnedgec.judging.study import Study
-from learnedgec.stats.resampling import intervals, multiplicities, resample
+from learnedgec.stats.resampling import intervals_of_shares, multiplicities, resample
 from learnedgec.stats.significance import (
     enough_resamples,
     holm,
@@ -26,10 +26,12 @@ from learnedgec.stats.significance import (
 )
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
 from learnedgec.table import Row
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Indices
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.
 _QUANTILES = 1.960 + 0.842
+# The deviation of a prior of skills that leaves shares of wins as they are.
+_FLAT = 10.0
 # A rater with at least _MIN_ANSWERS answers whose z is below this quantile (95 %) may answer at random.
 _MIN_ANSWERS, CHANCE = 20, 1.645
 
@@ -44,8 +46,9 @@ class StudyStatus:
             `low` and `high` of its interval, as for `rank`; empty as long as there are too few judgements.
         separations: for each two systems that are neighbours in the ranking, `more`: how many more judgements
             of the two tell them apart (two-sided test at 5 %, power 80 %) if the difference is as it looks.
-        agreement: `cohen` (mean κ of two raters), `fleiss` (κ of all raters), `alpha` (Krippendorff's) and
-            how many `units` have two raters or more; NaN where there is nothing to compare.
+        agreement: `cohen` (mean κ of two raters, over the pairs for which it exists), `fleiss` (κ of all
+            raters), `alpha` (Krippendorff's) and how many `units` have two raters or more; NaN where there is
+            nothing to compare.
         raters: for each rater how many items are `done` and `left`, `skipped`, `seconds` (median), the share
             of `ties`, `consistent` (share of repeated questions with the same answer), `above_chance` (z of
             the agreement with everyone else, of mean 0 and deviation 1 for random answers) and `random`
@@ -72,13 +75,13 @@ def study_status(study: Study, *, resamples: int | None = None, level: float = 0
         MissingDependencyError: the extra `judge` is not installed.
     """
     judgements = study.judgements()
-    ranking, separations = _rank(study, judgements, resamples, level)
+    ranking, separations = rank_by_people(study, judgements, resamples, level)
     values = values_of(judgements)
     return StudyStatus(
         len({each.sentence for each in counted(judgements)}),
         ranking,
         separations,
-        agreement(values, study.raters, study.settings),
+        agreement(values, study.settings),
         [_rater(study, name, judgements, values) for name in study.raters],
     )
 
@@ -92,29 +95,35 @@ class _Evidence:
 
     Attributes:
         scores: float64 (1 + B, S): by all judgements, and on each of B resamples of the sentences.
+        shares: float64 (S,): the scores as shares of the possible, without the prior of the model.
+        sentences: int (S,): the number of sentences with judgements of a system.
         games: float64 (S, S): how many judgements compare two systems.
         mean: float64 (S, S): the mean outcome of such a judgement.
         deviation: float64 (S, S): its standard deviation.
     """
 
     scores: Floats
+    shares: Floats
+    sentences: Indices
     games: Floats
     mean: Floats
     deviation: Floats
 
 
-def _rank(
+def rank_by_people(
     study: Study, judgements: Sequence[Judgement], resamples: int | None, level: float
 ) -> tuple[list[Row], list[Row]]:
-    """Return the ranking by people, and what would separate its neighbours."""
+    """Return the ranking of the systems by their judgements, and what would separate neighbours in it."""
     names, sentences = list(study.systems), len(study.sources)
     pairs = list(combinations(range(len(names)), 2))
     if not pairs:
         return [], []
     samples = resample(sentences, resamples or enough_resamples(len(pairs), level), 0)
     draws = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
-    weigh = _compared if study.settings.task in ("pairs", "ranking") else _rated
-    evidence = weigh(judgements, {name: number for number, name in enumerate(names)}, draws)
+    compares = study.settings.task in ("pairs", "ranking")
+    lowest, highest = (0, 1) if compares else _limits(study.settings)
+    numbers = {name: number for number, name in enumerate(names)}
+    evidence = (_compared if compares else _rated)(judgements, numbers, draws)
     scores = evidence.scores[0]
     if evidence.games.sum() == 0 or np.isnan(scores).any():
         return [], []
@@ -126,7 +135,11 @@ def _rank(
     for (a, b), p in zip(pairs, holm(np.array(tested)), strict=True):
         adjusted[a, b] = adjusted[b, a] = p
     better = (scores[:, None] > scores) & significant(adjusted, level)
-    cluster, ends = clusters(scores, better), intervals(resampled, level)
+    cluster, width = clusters(scores, better), highest - lowest
+    # The prior draws the score of a system that won nothing towards the others.
+    shares, share_resamples = ((rows - lowest) / width for rows in (evidence.shares, resampled))
+    ends = lowest + width * intervals_of_shares(shares, share_resamples, evidence.sentences, level)
+    ends = np.column_stack([np.minimum(ends[:, 0], scores), np.maximum(ends[:, 1], scores)])
     order = np.argsort(-scores, kind="stable").tolist()
     ranking: list[Row] = [
         {
@@ -153,11 +166,14 @@ def _compared(
         wins[each.sentence] += count_wins(comparisons([each], number), size)
         games += count_wins(((a, b, 0, 2.0) for a, b, *_ in comparisons([each], number)), size)
     skills = bradley_terry(np.tensordot(draws, wins, axes=1))[0]
+    plain = bradley_terry(wins.sum(axis=0), deviation=_FLAT)[0]
+    met = (wins + wins.swapaxes(1, 2)).any(axis=2).sum(axis=0)
     ties = _tie_share(judgements)
     chance = 1 / (1 + np.exp(skills[0] - skills[0][:, None]))
     mean = (1 - ties) * (2 * chance - 1)
     deviation = np.sqrt(np.maximum(1 - ties - mean**2, 0))
-    return _Evidence(expected_win_rates(skills), games, mean, deviation)
+    rates = expected_win_rates(skills)
+    return _Evidence(rates, expected_win_rates(plain), met, games, mean, deviation)
 
 
 def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], draws: Floats) -> _Evidence:
@@ -169,7 +185,16 @@ def _rated(judgements: Sequence[Judgement], number: Mapping[str, int], draws: Fl
     mean = np.nansum(differences, axis=0) / np.maximum(games, 1)
     squares = np.nansum((differences - mean) ** 2, axis=0)
     deviation = np.sqrt(squares / np.maximum(games - 1, 1))
-    return _Evidence(quotient(draws @ sums, draws @ counts), games, mean, deviation)
+    scores, met = quotient(draws @ sums, draws @ counts), (counts > 0).sum(axis=0)
+    return _Evidence(scores, scores[0], met, games, mean, deviation)
+
+
+def _limits(settings: StudySettings) -> tuple[float, float]:
+    """Return the lowest and the highest mean rating, or share of accepted edits."""
+    if settings.task == "edits":
+        return 0, 1
+    scales = settings.dimensions.values()
+    return fmean(scale.low for scale in scales), fmean(scale.high for scale in scales)
 
 
 def _separation(names: Sequence[str], evidence: _Evidence, a: int, b: int) -> Row:
@@ -245,52 +270,63 @@ def _units(each: Judgement) -> Iterator[tuple[tuple[Any, ...], float]]:
     yield from (((number,), float(value)) for number, value in enumerate(answer.edits))
 
 
-def agreement(values: _Values, raters: Sequence[str], settings: StudySettings) -> Row:
+def agreement(values: _Values, settings: StudySettings) -> Row:
     """Return the agreement of raters on what several of them judged (`StudyStatus`).
 
     Args:
         values: rater -> item -> unit -> value; a unit is a pair of texts, a dimension or an edit.
-        raters: their names.
         settings: the settings of the study; ratings have an interval scale, everything else is nominal.
 
     Raises:
         MissingDependencyError: krippendorff is not installed.
     """
-    first = {name: _first_values(values.get(name, {})) for name in raters}
-    units = sorted({unit for items in first.values() for unit in items}, key=str)
-    table = np.array([[first[name].get(unit, np.nan) for unit in units] for name in raters])
-    table = table[:, (~np.isnan(table)).sum(axis=0) > 1] if units else np.empty((len(raters), 0))
+    first = [_first_values(items) for items in values.values()]
+    units = sorted({unit for answers in first for unit in answers}, key=str)
+    table = np.array([[answers.get(unit, np.nan) for unit in units] for answers in first])
+    table = table.reshape(len(first), len(units))
+    table = table[:, (~np.isnan(table)).sum(axis=0) > 1]
+    table = table[~np.isnan(table).all(axis=1)]
     nan = float("nan")
-    if table.shape[1] == 0 or len(np.unique(table[~np.isnan(table)])) < 2:
+    kinds = np.unique(table[~np.isnan(table)])
+    if len(kinds) < 2:
         return {"cohen": nan, "fleiss": nan, "alpha": nan, "units": table.shape[1]}
     with needs("judge", "the agreement of raters"):
         import krippendorff
-    from sklearn.metrics import cohen_kappa_score
 
-    kinds = np.unique(table[~np.isnan(table)])
-    # The number of times that each unit was given each value, (units, kinds); NaN equals nothing.
-    counts = (table[:, :, None] == kinds).sum(axis=0)
-    both = [
-        table[[a, b]][:, ~np.isnan(table[[a, b]]).any(axis=0)]
-        for a, b in combinations(range(len(table)), 2)
-    ]
-    kappas = [
-        cohen_kappa_score(*pair.astype(str)) if np.ptp(pair) else nan for pair in both if pair.size
-    ]
-    complete = counts[counts.sum(axis=1) == len(raters)]
-    pairs = len(raters) * (len(raters) - 1)
-    fleiss = nan
-    if len(complete):
-        same = (complete * (complete - 1)).sum(axis=1).mean() / pairs
-        chance = ((complete.sum(axis=0) / complete.sum()) ** 2).sum()
-        fleiss = nan if chance == 1 else float((same - chance) / (1 - chance))
     level: Literal["interval", "nominal"] = "interval" if settings.task == "ratings" else "nominal"
     return {
-        "cohen": fmean(kappas),
-        "fleiss": fleiss,
+        "cohen": _mean_cohen(table),
+        "fleiss": _fleiss((table[:, :, None] == kinds).sum(axis=0)),
         "alpha": float(krippendorff.alpha(reliability_data=table, level_of_measurement=level)),
         "units": table.shape[1],
     }
+
+
+def _mean_cohen(table: Floats) -> float:
+    """Return the mean of Cohen's κ over the pairs of raters for which it exists; NaN if there is none.
+
+    κ does not exist for two raters who gave all that both judged one value.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    both = (pair[:, ~np.isnan(pair).any(axis=0)] for pair in map(np.stack, combinations(table, 2)))
+    kappas = [cohen_kappa_score(*pair.astype(str)) for pair in both if pair.size and np.ptp(pair)]
+    return fmean(kappas) if kappas else float("nan")
+
+
+def _fleiss(counts: Floats) -> float:
+    """Return Fleiss' κ; units may differ in how many raters judged them, two or more.
+
+    Sources: Fleiss, "Measuring Nominal Scale Agreement Among Many Raters" (Psychological Bulletin, 1971);
+    Gwet, "Handbook of Inter-Rater Reliability" (2014), for units with different numbers of raters.
+
+    Args:
+        counts: (units, kinds), how many raters gave each unit each value; two kinds or more occur.
+    """
+    judged = counts.sum(axis=1)
+    same = ((counts * (counts - 1)).sum(axis=1) / (judged * (judged - 1))).mean()
+    chance = ((counts.sum(axis=0) / judged.sum()) ** 2).sum()
+    return float((same - chance) / (1 - chance))
 
 
 def _first_values(

@@ -31,8 +31,16 @@ from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Prot
 from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.outputs import Ranking
+from learnedgec.judging.records import Answer, Judgement, StudySettings
+from learnedgec.judging.status import rank_by_people
 from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
-from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
+from learnedgec.stats.resampling import (
+    Bootstrap,
+    intervals,
+    intervals_of_shares,
+    multiplicities,
+    resample,
+)
 from learnedgec.training.evaluate import HeadTest, main_figure
 from learnedgec.tuning.task import tune
 from learnedgec.types import Floats
@@ -139,6 +147,37 @@ def of_rank(count: int) -> Iterator[Row]:
         yield f"{name}, {test}", "one uncorrected p-value", 0.05, share(single), total
         parted = [len(set(ranking.cluster[:3])) > 1 for ranking in rankings]
         yield f"{name}, {test}", "clusters part equals", 0.05, share(parted), total
+
+
+def of_wins(count: int) -> Iterator[Row]:
+    """One system wins a share of 6 to 100 sentences against another; the interval of that share."""
+    random = np.random.default_rng(12)
+
+    def of_study(sentences: int, won: int) -> tuple[float, float]:
+        study: Any = SimpleNamespace(
+            systems=dict.fromkeys("ab"), sources=range(sentences), settings=StudySettings()
+        )
+        judgements = [
+            Judgement("", number, (("a",), ("b",)), Answer([1, 2] if number < won else [2, 1]))
+            for number in range(sentences)
+        ]
+        rows, _ = rank_by_people(study, judgements, 1000, 0.95)
+        return next((row["low"], row["high"]) for row in rows if row["system"] == "a")
+
+    for sentences in (6, 10, 18, 40, 100):
+        draws = multiplicities(resample(sentences, 1000), sentences)
+        won = np.arange(sentences)[:, None] < np.arange(sentences + 1)
+        shares, resampled = won.mean(axis=0), draws @ won / sentences
+        kinds = {
+            "percentiles": intervals(resampled),
+            "`rank --by expected-wins`": intervals_of_shares(shares, resampled, sentences),
+            "`judge --status`": np.array([of_study(sentences, k) for k in range(sentences + 1)]),
+        }
+        for truth in (0.02, 0.05, 0.1, 0.5):
+            wins = random.binomial(sentences, truth, count)
+            for name, ends in kinds.items():
+                case = f"interval of a share of {truth:g}, {sentences} sentences"
+                yield name, case, 0.95, held(ends[wins], truth), count
 
 
 def of_compare(count: int) -> Iterator[Row]:
@@ -257,11 +296,11 @@ def of_meta(count: int) -> Iterator[Row]:
             for name, measurement in measured.items():
                 values.setdefault((name, over), []).append(measurement.value)
                 bounds.setdefault((name, over), []).append(getattr(measurement, f"over_{over}"))
-    for (name, over), intervals in bounds.items():
-        if np.isnan(np.array(intervals)).all():
+    for (name, over), ends in bounds.items():
+        if np.isnan(np.array(ends)).all():
             continue
         truth = float(np.nanmedian(values[name, over]))
-        yield f"`meta` `{name}`", f"interval over {over}", 0.95, held(intervals, truth), count
+        yield f"`meta` `{name}`", f"interval over {over}", 0.95, held(ends, truth), count
 
 
 def of_human_scores(count: int) -> Iterator[Row]:
@@ -485,6 +524,7 @@ def of_train(count: int) -> Iterator[Row]:
 # Simulation -> its function and how many are made.
 SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "rank": (of_rank, 500),
+    "wins": (of_wins, 10000),
     "compare": (of_compare, 1000),
     "few": (of_few, 1000),
     "systems": (of_systems, 2000),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
-from studies import Make
+from studies import SOURCES, SYSTEMS, Make
 
+from learnedgec.data.text import write_lines
+from learnedgec.judging.exchange import import_judgements
 from learnedgec.judging.records import Answer, Item, StudySettings
 from learnedgec.judging.status import (
     StudyStatus,
@@ -16,6 +20,7 @@ from learnedgec.judging.status import (
     study_status,
 )
 from learnedgec.judging.study import Study
+from learnedgec.table import Row
 
 
 def quality(text: str) -> int:
@@ -90,19 +95,63 @@ def test_agreement_of_two_and_of_three_raters() -> None:
         rater: {item: {(item, 0, 1): float(value)} for item, value in enumerate(row)}
         for rater, row in said.items()
     }
-    two = agreement(values, ["a", "b"], StudySettings())
+    two = agreement(values, StudySettings())
     assert two["units"] == 4
     assert two["cohen"] == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16))
     assert two["fleiss"] == pytest.approx((3 / 4 - 22 / 64) / (1 - 22 / 64))
     assert two["alpha"] == pytest.approx(2 / 3)
-    # A third rater of one unit counts for α alone, which does not need all raters.
+    # A third rater, of one unit: two of six agreements there; nine answers, of them 3, 4 and 2 of a kind.
     values["c"] = {0: {(0, 0, 1): -1.0}}
-    three = agreement(values, ["a", "b", "c"], StudySettings())
+    three = agreement(values, StudySettings())
     assert three["alpha"] < two["alpha"]
     assert three["cohen"] < two["cohen"]
-    # κ is undefined for two raters who always say the same.
+    same, chance = (1 / 3 + 0 + 1 + 1) / 4, (9 + 16 + 4) / 81
+    assert three["fleiss"] == pytest.approx((same - chance) / (1 - chance))
+    # κ is undefined for two raters who always say the same, and 0 for each of them and a third who disagrees.
     values = {"a": {0: {(0, 0, 1): 1.0}}, "b": {0: {(0, 0, 1): 1.0}}, "c": {0: {(0, 0, 1): -1.0}}}
-    assert math.isnan(agreement(values, ["a", "b", "c"], StudySettings())["cohen"])
+    assert agreement(values, StudySettings())["cohen"] == 0
+    del values["c"]
+    assert math.isnan(agreement(values, StudySettings())["cohen"])
+
+
+def test_agreement_counts_the_raters_who_answered_and_the_pairs_that_can_agree(
+    make: Make, tmp_path: Path
+) -> None:
+    def said(name: str, rows: Sequence[Sequence[int | None]]) -> Row:
+        """Return the agreement in a study with a link that nobody used, `rater-1`."""
+        study = make(name, task="ratings", scale="0-100", raters=1, repeats=0.0)
+        table = tmp_path / f"{name}.csv"
+        lines = [
+            f"{unit},fair,{value},{rater}"
+            for rater, row in enumerate(rows)
+            for unit, value in enumerate(row)
+            if value is not None
+        ]
+        write_lines(table, ["id,system,quality,annotator", *lines])
+        import_judgements(study.folder, table, study.sources)
+        return study_status(study, resamples=50).agreement
+
+    every = said(
+        "every", [[1, 2, 3, 3, 2, 1, 4, 1], [1, 2, 3, 3, 2, 2, 4, 1], [1, 2, 3, 1, 2, 1, 4, 2]]
+    )
+    assert every["fleiss"] == pytest.approx((3 / 4 - 0.28125) / (1 - 0.28125))
+    assert every["alpha"] == pytest.approx(0.7665, abs=5e-5)
+    assert every["cohen"] == pytest.approx(0.6534, abs=5e-5)
+    # Two raters share two values; the other pairs of raters share one, for which κ does not exist.
+    some = said("some", [[1, 1, 2], [1, 1, None], [None, 1, 2]])
+    assert (some["cohen"], some["fleiss"], some["alpha"]) == pytest.approx((1, 1, 1))
+
+
+def test_the_interval_of_a_system_that_wins_nothing_holds_what_it_may_win(tmp_path: Path) -> None:
+    systems = {name: SYSTEMS[name][:18] for name in ("good", "poor")}
+    settings = StudySettings(sentences=18, raters=1, repeats=0, order="random")
+    study = Study.create(tmp_path / "study", SOURCES[:18], systems, settings=settings)
+    while item := study.next("rater-1"):
+        study.record(item.number, Answer(ranks=[1 + ("Go he" in text) for text in item.texts]))
+    good, poor = study_status(study, resamples=500).ranking
+    # The exact interval of 0 of 18 is [0, .185].
+    assert (poor["low"], poor["high"]) == pytest.approx((0, 0.2), abs=0.002)
+    assert (good["low"], good["high"]) == pytest.approx((0.8, 1), abs=0.002)
 
 
 def test_ratings_rank_by_their_mean_and_edits_by_what_was_accepted(make: Make) -> None:

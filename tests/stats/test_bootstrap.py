@@ -10,7 +10,10 @@ from learnedgec.stats.resampling import (
     Bootstrap,
     interval_over_groups,
     interval_over_sentences,
+    intervals_of_shares,
     means_and_intervals,
+    multiplicities,
+    resample,
     resample_groups,
     widened,
 )
@@ -95,3 +98,30 @@ def test_reach_of_an_accuracy_stays_within_0_and_1() -> None:
     expected = stats.beta.ppf([0.025, 0.975], share * total, (1 - share) * total)
     assert bounds[0] == pytest.approx(expected)
     assert 0 <= bounds[0, 0] < bounds[0, 1] <= 1
+
+
+@pytest.mark.parametrize("sentences", [6, 18, 40])
+def test_intervals_of_shares_hold_every_true_share(sentences: int) -> None:
+    draws = multiplicities(resample(sentences, 500), sentences)
+    won = np.arange(sentences)[:, None] < np.arange(sentences + 1)
+    shares, resampled = won.mean(axis=0), draws @ won / sentences
+    low, high = intervals_of_shares(shares, resampled, sentences).T
+    # Where nothing or all was won, the end is near the exact one, .025 = (1 - end)^sentences.
+    exact = 1 - 0.025 ** (1 / sentences)
+    assert (low[0], high[-1]) == pytest.approx((0, 1))
+    assert exact < high[0] < 1.2 * exact
+    assert low[-1] == pytest.approx(1 - high[0])
+    for truth in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.9, 0.99):
+        chances = stats.binom.pmf(np.arange(sentences + 1), sentences, truth)
+        assert chances[(low <= truth) & (truth <= high)].sum() > 0.92
+
+
+def test_intervals_of_shares_are_percentiles_where_wins_and_losses_are_many() -> None:
+    resampled = np.linspace(0.3, 0.7, 101)[:, None]
+    ends = intervals_of_shares(np.array([0.5]), resampled, 40)
+    assert ends[0] == pytest.approx((0.31, 0.69))
+    # At most 30 sentences widen the level.
+    few = intervals_of_shares(np.array([0.5]), resampled, 30)
+    assert few[0] == pytest.approx(
+        np.quantile(resampled, [(1 - widened(0.95, 30)) / 2, (1 + widened(0.95, 30)) / 2])
+    )

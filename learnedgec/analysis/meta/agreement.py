@@ -24,6 +24,7 @@ from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import correlate, one_sided_p_values
+from learnedgec.stats.resampling import intervals, intervals_of_shares
 from learnedgec.stats.significance import outcomes, quotient
 from learnedgec.stats.skills import rate_judgements
 from learnedgec.types import Floats, Indices
@@ -329,6 +330,8 @@ class HumanScores:
         p_values: float64 (pairs i < j,), one-sided p-values that the first is preferred; `None` if only
             published scores are known.
         ratings: float64 (S, N), the ratings behind the scores, or `None`.
+        compared: int (S,), the number of sentences on which each system was compared, if the scores are
+            shares of wins.
     """
 
     name: str
@@ -336,6 +339,13 @@ class HumanScores:
     resampled: Floats
     p_values: Floats | None = None
     ratings: Floats | None = None
+    compared: Indices | None = None
+
+    def intervals(self, level: float) -> Floats:
+        """Return the intervals of the scores, float64 (S, 2)."""
+        if self.compared is None:
+            return intervals(self.resampled, level)
+        return intervals_of_shares(self.scores, self.resampled, self.compared, level)
 
 
 def default_human(benchmark: Benchmark) -> list[str]:
@@ -461,7 +471,11 @@ def _from_rankings(
     first, second = (evaluated[index] for index in np.triu_indices(len(evaluated), 1))
     differences = wins[:, first, second] - wins[:, second, first]
     p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
-    return HumanScores(name, scores[evaluated], resampled[:, evaluated], p_values)
+    met = (wins + wins.swapaxes(1, 2)).any(axis=2).sum(axis=0)
+    compared = met[evaluated] if name == "EW" else None
+    return HumanScores(
+        name, scores[evaluated], resampled[:, evaluated], p_values, compared=compared
+    )
 
 
 def _rate(wins: Floats, ties: Floats, runs: int, seed: int, runtime: Runtime) -> Floats:

@@ -237,7 +237,7 @@ def evaluate(
         human=shared.human.name,
         systems=tuple(benchmark.systems),
         human_scores=shared.human.scores,
-        human_intervals=intervals(shared.human.resampled, protocol.level),
+        human_intervals=shared.human.intervals(protocol.level),
         order=shared.order,
         human_p_values=_p_values_from_best(shared),
         human_wins=shared.win_shares(),

@@ -54,6 +54,7 @@ from learnedgec.stats.correlation import (
     soft_pairwise_accuracy,
 )
 from learnedgec.stats.resampling import (
+    are_rare,
     check_resampling,
     interval,
     interval_of_correlation,
@@ -385,18 +386,19 @@ def _interval_of_counts(
 ) -> tuple[float, float]:
     """Return the interval of an accuracy, or of Kendall's τ, which is −1 at its `lowest`.
 
-    With at most `FEW` sentences, or if no resample differs, it is that of a share: percentiles would be too
-    narrow.
+    With at most `FEW` sentences, or where hits or misses are rare (`are_rare`), it is that of a share, since
+    percentiles would be too narrow.
     """
     value = counts.kendall if lowest else counts.accuracy
     if np.isnan(value):
         return float("nan"), float("nan")
     low, high = interval(resampled, level, possible=(lowest, 1.0))
-    if counts.sentences > FEW and low < high:
-        return low, high
     width = 1 - lowest
+    share = (value - lowest) / width
+    if counts.sentences > FEW and low < high and not are_rare(share, counts.sentences):
+        return low, high
     low, high = interval_of_share(
-        (value - lowest) / width,
+        share,
         (resampled - lowest) / width,
         counts.sentences,
         counts.count,
