@@ -150,7 +150,8 @@ def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     # Old versions of transformers have a copy.
     monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(cache), raising=False)
     client = HfApi(endpoint=server.url, token=server.token)
-    monkeypatch.setattr("learnedgec.evaluators.locations.hub", lambda: client)
+    for module in ("hub", "locations"):
+        monkeypatch.setattr(f"learnedgec.evaluators.{module}.hub", lambda: client)
     try:
         yield server
     finally:

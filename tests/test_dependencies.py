@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.evaluators import RATED, RELEASED, RELEASES
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 
 if sys.version_info >= (3, 11):
     import tomllib

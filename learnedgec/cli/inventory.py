@@ -32,7 +32,7 @@ from learnedgec.evaluators.locations import (
     pull_evaluator,
     push_evaluator,
 )
-from learnedgec.evaluators.packages import (
+from learnedgec.evaluators.package import (
     CARD,
     check_package,
     manifest_datasets,

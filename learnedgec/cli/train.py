@@ -102,7 +102,7 @@ def _check_tables(words: Sequence[str]) -> None:
 def _use(package: Path) -> str:
     """Return the option for the metrics that read an evaluator, by its name if that is enough to find it."""
     from learnedgec.evaluators.locations import list_evaluators
-    from learnedgec.evaluators.packages import MANIFEST
+    from learnedgec.evaluators.package import MANIFEST
     from learnedgec.training.package import reading_metrics
 
     found = list_evaluators().get(package.name)

@@ -1,7 +1,4 @@
-"""Published sequence classifiers with one label, which metrics use like trained packages.
-
-find_predictor("org/quality").predict(sources, hypotheses, ["quality"], runtime)["quality"]
-"""
+"""Published sequence classifiers with one label, which metrics use like trained packages (`predictor`)."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ from learnedgec.evaluators.loading import (
     load_tokenizer,
     locate,
 )
-from learnedgec.evaluators.locations import find_evaluator, find_package
-from learnedgec.evaluators.packages import Package
+from learnedgec.evaluators.locations import find_evaluator
 from learnedgec.evaluators.precision import Precision, model_precision
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
@@ -121,20 +117,3 @@ class PublishedClassifier:
             description=f"{Path(self.name).name}: {', '.join(outputs)}",
         )
         return dict.fromkeys(outputs, values[:, 0])
-
-
-Predictor: TypeAlias = Package | PublishedClassifier
-
-
-def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
-    """Return the predictor that a name denotes: a package if one has this name, else a classifier.
-
-    Args:
-        name: name, directory or hub ID.
-        reads: the input of a classifier; a package records its own.
-
-    Raises:
-        UnknownNameError: no model has this name.
-        PackageError: the package is damaged.
-    """
-    return find_package(name) or PublishedClassifier(name, reads)

@@ -1,4 +1,4 @@
-"""Trained evaluators: one encoder with named heads, loaded from a package (`packages`).
+"""Trained evaluators: one encoder with named heads, loaded from a package (`package`).
 
 Once this module is imported, which `from learnedgec import Evaluator` does, `AutoConfig.from_pretrained` and
 `AutoModel.from_pretrained` of transformers load packages too. `import learnedgec` alone does not: it loads
@@ -40,8 +40,8 @@ from learnedgec.evaluators.locations import (
     push_evaluator,
 )
 from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
-from learnedgec.evaluators.packages import MODEL_TYPE, Package, open_folder, output_names
-from learnedgec.evaluators.packages import HeadConfig as HeadConfig
+from learnedgec.evaluators.package import MODEL_TYPE, Package, open_folder, output_names
+from learnedgec.evaluators.package import HeadConfig as HeadConfig
 from learnedgec.evaluators.precision import Precision, evaluator_precision, read_weights
 from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime

@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import MissingDependencyError, ModelError, needs
-from learnedgec.evaluators.locations import cached_file, fetch_files, hub_info
+from learnedgec.evaluators.hub import cached_file, fetch_files, hub_info
 from learnedgec.runtime.files import (
     FolderState,
     file_digest,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import TextWarning, warn_of_inputs
-from learnedgec.evaluators.packages import Package
+from learnedgec.evaluators.package import Package
 from learnedgec.metrics.contract import (
     Metric,
     Reannotates,

@@ -12,6 +12,7 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.errors import needs
 from learnedgec.evaluators.classifier import MAX_LENGTH, PublishedClassifier
+from learnedgec.evaluators.predictor import predict
 from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.runtime.runtime import Runtime
@@ -67,7 +68,7 @@ class Classifier(LearnedMetric):
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
         return Statistics(
-            self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+            predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     import pandas
 
     from learnedgec.edits.annotator import Tier
-    from learnedgec.evaluators.packages import Package
+    from learnedgec.evaluators.package import Package
 
 # -- statistics and scores -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
-from learnedgec.evaluators.packages import Package
+from learnedgec.evaluators.package import Package
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Metric, ResampledMetric, Statistics
 from learnedgec.metrics.inputs import Inputs

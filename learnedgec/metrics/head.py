@@ -12,7 +12,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.locations import open_package
-from learnedgec.evaluators.packages import output_metric
+from learnedgec.evaluators.package import output_metric
+from learnedgec.evaluators.predictor import predict
 from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.learned import LearnedMetric, OutputSum
 from learnedgec.metrics.registry import output_metrics
@@ -106,7 +107,9 @@ class Head(LearnedMetric):
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        return Statistics(self.predictor(runtime).predict(sources, hypotheses, self.heads, runtime))
+        return Statistics(
+            predict(self.predictor(runtime), sources, hypotheses, self.heads, runtime)
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""

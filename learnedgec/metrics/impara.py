@@ -10,8 +10,9 @@ from scipy.special import expit
 
 from learnedgec.data.references import References
 from learnedgec.evaluators import RELEASED
-from learnedgec.evaluators.classifier import MAX_LENGTH, find_predictor
+from learnedgec.evaluators.classifier import MAX_LENGTH
 from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.evaluators.predictor import find_predictor, predict
 from learnedgec.metrics.contract import Statistics, need_model
 from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
@@ -81,7 +82,7 @@ class Impara(GatedMetric):
         (N,), the default of the parameter `threshold`.
         """
         runtime = runtime.bound()
-        quality = self.predictor(runtime).predict(sources, hypotheses, ["quality"], runtime)
+        quality = predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
         encoder, threshold = self.gate(runtime)
         if encoder == CHARACTERS:
             similarity = character_similarities(sources, hypotheses)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from learnedgec.errors import ModelError, warn_once
-from learnedgec.evaluators.classifier import Predictor
-from learnedgec.evaluators.packages import EVALUATOR, Package
+from learnedgec.evaluators.package import EVALUATOR, Package
+from learnedgec.evaluators.predictor import Predictor, predictor_precision
 from learnedgec.metrics.contract import Metric
 from learnedgec.runtime.runtime import Runtime
 
@@ -88,5 +88,7 @@ class LearnedMetric(Metric):
                 for output, terms in predictor.sums(names).items()
             },
             **self.describe_processing(runtime),
-            "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
+            "dtype": ",".join(
+                dict.fromkeys(predictor_precision(predictor, runtime) for predictor in outputs)
+            ),
         }

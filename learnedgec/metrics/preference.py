@@ -10,6 +10,7 @@ import numpy as np
 from learnedgec.data.references import References
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.locations import open_package
+from learnedgec.evaluators.predictor import predict
 from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.gate import GATE, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
@@ -59,7 +60,7 @@ class Preference(GatedMetric):
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
         pairs = [*unchanged, *unchanged], [*changed, *unchanged]
-        values = self.predictor(runtime).predict(*pairs, ["preference"], runtime)["preference"]
+        values = predict(self.predictor(runtime), *pairs, ["preference"], runtime)["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
         similarity = character_similarities(sources, hypotheses)
         return Statistics({"preference": preference, "similarity": similarity})

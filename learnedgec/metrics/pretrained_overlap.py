@@ -29,7 +29,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ParameterError
-from learnedgec.evaluators.packages import Package
+from learnedgec.evaluators.package import Package
 from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.contract import Metric, Statistics, need_model

@@ -36,7 +36,7 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.evaluators.locations import list_evaluators, open_package
-from learnedgec.evaluators.packages import EVALUATOR, output_metric, output_names
+from learnedgec.evaluators.package import EVALUATOR, output_metric, output_names
 from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.tuned import list_tuned, read_tuned

@@ -12,8 +12,8 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.evaluators import RATED
-from learnedgec.evaluators.classifier import find_predictor
 from learnedgec.evaluators.locations import open_package
+from learnedgec.evaluators.predictor import find_predictor, predict
 from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
@@ -113,7 +113,7 @@ class Some(GatedMetric):
         """
         runtime = runtime.bound()
         values = {
-            predictor: predictor.predict(sources, hypotheses, outputs, runtime)
+            predictor: predict(predictor, sources, hypotheses, outputs, runtime)
             for predictor, outputs in self.outputs(runtime).items()
         }
         scaled: dict[str, Array] = {}

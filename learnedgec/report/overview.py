@@ -27,7 +27,7 @@ from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import RELEASED, USUAL, describe_annotator
-from learnedgec.evaluators.packages import manifest_tools
+from learnedgec.evaluators.package import manifest_tools
 from learnedgec.metrics.bound import BoundMetric, input_notices
 from learnedgec.metrics.contract import Score
 from learnedgec.metrics.inputs import Inputs

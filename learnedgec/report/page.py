@@ -21,7 +21,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from learnedgec.data.text import iterate_jsonl, read_json, write_text
-from learnedgec.evaluators.packages import MANIFEST
+from learnedgec.evaluators.package import MANIFEST
 from learnedgec.runtime.files import PathLike
 from learnedgec.types import Floats
 

@@ -34,7 +34,7 @@ from learnedgec.data.configuration import (
 from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.plugins import see_current_folder

@@ -21,9 +21,9 @@ from learnedgec._version import __version__
 from learnedgec.data.catalog.registry import DATASETS, ENCODERS, licence_lines, weights_licence
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import EvaluatorConfig, HeadConfig
+from learnedgec.evaluators.hub import is_hub_name
 from learnedgec.evaluators.loading import quiet_transformers
-from learnedgec.evaluators.locations import is_hub_name
-from learnedgec.evaluators.packages import (
+from learnedgec.evaluators.package import (
     CARD,
     LEARNED,
     MANIFEST,

@@ -29,7 +29,7 @@ from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import is_package, was_checked
+from learnedgec.evaluators.package import is_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
 from learnedgec.runtime.files import check_writable, included_folder
 from learnedgec.runtime.runtime import Runtime, has_bars

@@ -26,7 +26,7 @@ from learnedgec.evaluators.lora import (
     keep_layers,
     remove_lora,
 )
-from learnedgec.evaluators.packages import Package, manifest_tools
+from learnedgec.evaluators.package import Package, manifest_tools
 from learnedgec.runtime.runtime import Runtime
 
 

@@ -19,7 +19,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from learnedgec.errors import ConfigError, FormatError, UnknownNameError
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.training.fit import new_run

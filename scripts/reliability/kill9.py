@@ -33,7 +33,7 @@ import torch
 from trial import ROOT, Trial, main
 
 from learnedgec.cli import main as cli
-from learnedgec.evaluators.packages import MANIFEST
+from learnedgec.evaluators.package import MANIFEST
 from learnedgec.metrics.tuned import read_tuned_file
 from learnedgec.runtime.store import Store
 from learnedgec.training.module import EvaluatorModule

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.training.module import EvaluatorModule
 
 SWEEP = "sweep --config mine.yaml --space 'learning_rate=log(1e-4,1e-2)' model.pooling=mean,cls"

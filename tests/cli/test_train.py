@@ -22,7 +22,7 @@ from safetensors.torch import load_file
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.runtime import runtime as work
 from learnedgec.runtime.runtime import ProgressLines
 from learnedgec.training.module import EvaluatorModule

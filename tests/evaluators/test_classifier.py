@@ -13,11 +13,12 @@ import tiny
 
 from learnedgec.errors import PackageError
 from learnedgec.evaluators import evaluator as evaluator_module
-from learnedgec.evaluators import inference, locations, packages
-from learnedgec.evaluators.classifier import find_predictor
+from learnedgec.evaluators import inference, locations
+from learnedgec.evaluators import package as package_module
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.locations import open_package
-from learnedgec.evaluators.packages import Package
+from learnedgec.evaluators.package import Package
+from learnedgec.evaluators.predictor import find_predictor, predict
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.runtime.runtime import Runtime
@@ -88,7 +89,7 @@ def test_predictors_are_equal_if_their_files_are(
     tiny.sign(package, "config.json")
     assert open_package(str(package)) != before
     with pytest.raises(PackageError, match="was replaced before it was loaded"):
-        before.predict(SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
+        predict(before, SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
 
 
 def test_a_score_lists_no_folder_and_reads_no_file_again(
@@ -103,7 +104,7 @@ def test_a_score_lists_no_folder_and_reads_no_file_again(
         raise AssertionError("this was known")
 
     monkeypatch.setattr(locations, "list_evaluators", refuse)
-    monkeypatch.setattr(packages, "check_package", refuse)
+    monkeypatch.setattr(package_module, "check_package", refuse)
     again = metric.score(SOURCES, HYPOTHESES)
     assert again.sentences.tolist() == expected.sentences.tolist()
     assert again.signature == expected.signature

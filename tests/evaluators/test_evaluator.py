@@ -29,7 +29,7 @@ from learnedgec.evaluators import inference
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.locations import find_evaluator, list_evaluators, open_package
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.evaluators.precision import unpack
 from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.some import Some

@@ -12,7 +12,7 @@ from learnedgec.cli.main import main
 from learnedgec.data.catalog import files
 from learnedgec.data.text import read_json
 from learnedgec.errors import DataError, ModelError, UnknownNameError
-from learnedgec.evaluators import RELEASES, Release, locations, packages
+from learnedgec.evaluators import RELEASES, Release, locations, package
 from learnedgec.runtime.files import file_digest
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -39,7 +39,7 @@ def release(
     def get(url: str, **_: object) -> Response:
         return Response(held[url.removeprefix(UPSTREAM)])
 
-    digest = file_digest(tiny_evaluator / packages.MANIFEST)
+    digest = file_digest(tiny_evaluator / package.MANIFEST)
     released = Release(digest, 1, "LicenseRef-own-data", products=False)
     monkeypatch.setitem(RELEASES, "free", released)
     monkeypatch.setattr(requests, "get", get)
@@ -78,7 +78,7 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
     assert locations.list_evaluators()["free"] == place
 
 
-@pytest.mark.parametrize("file", [packages.MANIFEST, "config.json", packages.CARD])
+@pytest.mark.parametrize("file", [package.MANIFEST, "config.json", package.CARD])
 def test_files_that_are_not_those_of_the_release_are_refused(
     release: dict[str, bytes], file: str
 ) -> None:
@@ -97,11 +97,11 @@ def test_names_of_releases_are_known(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_repository_holds_what_is_released(name: str) -> None:
     release = RELEASES[name]
-    manifest = CHECKPOINTS / name / packages.MANIFEST
+    manifest = CHECKPOINTS / name / package.MANIFEST
     assert file_digest(manifest) == release.sha256
     assert read_json(manifest)["license"] == release.licence
     size = sum(file.stat().st_size for file in (CHECKPOINTS / name).iterdir())
     assert release.megabytes == round(size / 1e6)
     # A fetched card is verified too.
-    card = read_json(manifest)["files"][packages.CARD]
-    assert card == file_digest(CHECKPOINTS / name / packages.CARD)
+    card = read_json(manifest)["files"][package.CARD]
+    assert card == file_digest(CHECKPOINTS / name / package.CARD)

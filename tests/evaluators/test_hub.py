@@ -15,16 +15,16 @@ from huggingface_hub import constants
 from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, InputError, ModelError, PackageError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.hub import is_hub_name
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.evaluators.locations import (
     find_evaluator,
     is_evaluator,
-    is_hub_name,
     open_package,
     pull_evaluator,
     push_evaluator,
 )
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some

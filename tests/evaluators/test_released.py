@@ -16,7 +16,7 @@ from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import ModelError
 from learnedgec.evaluators import RATED, RELEASED
 from learnedgec.evaluators.locations import open_package
-from learnedgec.evaluators.packages import check_package, manifest_datasets, manifest_tools
+from learnedgec.evaluators.package import check_package, manifest_datasets, manifest_tools
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.package import reading_metrics
 

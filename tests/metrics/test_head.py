@@ -14,7 +14,7 @@ from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, ConfigError, InputWarning, ModelError
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.metrics.bound import short_labels
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some

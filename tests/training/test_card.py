@@ -24,7 +24,7 @@ from learnedgec.data.catalog.registry import (
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators import RATED
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.packages import check_package, manifest_datasets
+from learnedgec.evaluators.package import check_package, manifest_datasets
 from learnedgec.training.data import TrainingData
 from learnedgec.training.package import metadata, model_card
 from learnedgec.training.pairs import DistilledPairs, ImpactPairs

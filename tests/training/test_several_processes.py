@@ -15,7 +15,7 @@ from training_files import arguments, pairs_file
 from transformers import BertModel
 
 from learnedgec.cli.main import main
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.training.pairs import RankedPair
 
 

@@ -23,7 +23,7 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.lora import is_lora
-from learnedgec.evaluators.packages import check_package
+from learnedgec.evaluators.package import check_package
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training import fit
 from learnedgec.training.evaluate import evaluate

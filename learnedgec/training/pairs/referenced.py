@@ -20,7 +20,7 @@ from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.evaluators.packages import was_checked
+from learnedgec.evaluators.package import was_checked
 from learnedgec.metrics.contract import Metric, PretrainedMetric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.plugins import origin

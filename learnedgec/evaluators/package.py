@@ -1,4 +1,4 @@
-"""Evaluator packages on disk: their files, their manifests and what a metric reads, without importing torch.
+"""Evaluator packages on disk: files, manifest, configuration and outputs. Nothing here imports a network.
 
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
@@ -14,7 +14,7 @@ The manifest lists every file that scores depend on: configuration, weights and 
 not contain other files, because a library might read them; hidden files (`.name`) are ignored. The model
 card may be edited, because no score depends on it.
 
-`locations` finds packages by name, here and on a hub.
+`locations` finds packages by name, here and on a hub; `predictor` predicts with them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError
@@ -34,11 +34,6 @@ from learnedgec.runtime.files import (
     folder_state,
     local_path,
 )
-from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats, Texts
-
-if TYPE_CHECKING:
-    from learnedgec.evaluators.precision import Precision
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -216,27 +211,6 @@ class Package:
         """The hashes of the sentences that it has learned from, if it has them."""
         file = self.path / LEARNED
         return file.read_bytes() if file.exists() else b""
-
-    def precision(self, runtime: Runtime) -> Precision:
-        """Return the precision in which it computes."""
-        from learnedgec.evaluators.precision import evaluator_precision
-
-        return evaluator_precision(runtime)
-
-    def predict(
-        self, sources: Texts, hypotheses: Texts, outputs: Sequence[str], runtime: Runtime
-    ) -> dict[str, Floats]:
-        """Return the value of each output for N (source, hypothesis) rows, float64 (N,).
-
-        Raises:
-            ModelError: it lacks one of the outputs.
-            PackageError: its model cannot be loaded.
-        """
-        # Transformers takes a second to import.
-        from learnedgec.evaluators.evaluator import Evaluator
-
-        self.check(outputs)
-        return Evaluator.of(self, runtime).predict(sources, hypotheses, outputs, runtime=runtime)
 
     def check(self, outputs: Sequence[str]) -> None:
         """Raise `ModelError` if it lacks one of the outputs; loads no weights."""
