@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ def write_datasets(path: Path, datasets: Mapping[str, Dataset]) -> None:
         ]
         if dataset.part_licences:
             head.append(f'    "part_licences": {as_json(dict(dataset.part_licences))},')
+        if dataset.terms:
+            terms = {part: asdict(terms) for part, terms in dataset.terms.items()}
+            head.append(f'    "terms": {as_json(terms)},')
         files = [
             f"      {as_json(file.path)}: " + as_json({"bytes": file.bytes, "sha256": file.sha256})
             for _, file in sorted(dataset.files.items())

@@ -122,17 +122,32 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
         name, datasets = manifest["name"], manifest_datasets(manifest)
         made_of = materials(manifest["encoder"], datasets, manifest_tools(manifest))
         for row in made_of:
-            use = {"commercial use": "yes" if row.permissive else "no"}
-            rows.append({"evaluator": name, **asdict(row), **use})
+            use = "not known" if row.own else "yes" if row.permissive else "no"
+            rows.append({"evaluator": name, **asdict(row), "commercial use": use})
         permissive = all(row.permissive for row in made_of)
-        output.notice(_allowed(name, manifest_licence(manifest), permissive))
+        own = [row.name for row in made_of if row.own]
+        output.notice(_allowed(name, manifest_licence(manifest), permissive, own))
     output.emit(rows, options, hidden=("evaluator", "url"))
 
 
-def _allowed(name: str, licence: str, permissive: bool) -> str:
-    """Return a sentence with an evaluator's licence and what it allows."""
-    allowed = "allowed under these conditions" if permissive else "not allowed"
-    return f"{name}: {licence}; commercial use is {allowed}."
+def _allowed(name: str, licence: str, permissive: bool, own: Sequence[str] = ()) -> str:
+    """Return a sentence with an evaluator's licence and what it allows, as far as it is known.
+
+    Args:
+        name: the evaluator.
+        licence: the licence of its weights.
+        permissive: whether nothing that is known forbids commercial use.
+        own: files of the user's from which it learned.
+    """
+    if permissive and own:
+        use = (
+            "nothing known here forbids commercial use, and whether you may use what is in "
+            f"{', '.join(own)} is for you to know"
+        )
+    else:
+        allowed = "allowed under these conditions" if permissive else "not allowed"
+        use = f"commercial use is {allowed}"
+    return f"{name}: {licence}; {use}."
 
 
 def run_evaluators_fetch(arguments: Sequence[str]) -> None:
@@ -295,7 +310,8 @@ def _first(value: str) -> str:
 def run_data_list(arguments: Sequence[str]) -> None:
     """Run the command."""
     parser = flags.make_parser(
-        "data list", "List the contents, size and licence of each dataset of the catalog."
+        "data list",
+        "List the contents, size and licence of each dataset of the catalog, and the terms beyond it.",
     )
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
@@ -307,6 +323,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
             "files": len(entry.files),
             "MB": f"{entry.bytes / 1e6:.1f}",
             "licence": entry.licence,
+            "terms": terms.says if (terms := entry.terms_of("")) else "",
             "about": entry.about,
         }
         for entry in datasets

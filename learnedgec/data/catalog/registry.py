@@ -53,6 +53,21 @@ class File:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for a dataset beyond the licence of its repository.
+
+    Attributes:
+        says: the terms in words.
+        research: whether they allow research alone, whatever the licence allows.
+        source: address of the paper, the data card or the page that says so.
+    """
+
+    says: str
+    research: bool
+    source: str
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A public dataset, with its files at a pinned commit if it has any to download.
@@ -60,11 +75,12 @@ class Dataset:
     Attributes:
         name: the catalog's name, such as `tmu-gfm`.
         about: a description of one line.
-        licence: as its authors state it.
+        licence: as its authors state it, most often for the whole repository.
         repository: `owner/name` on GitHub.
         commit: the pinned revision.
         files: path in the repository -> file.
         part_licences: first word of a part -> its licence, if it differs from the dataset's.
+        terms: first word of a part, or empty for all other parts -> what holds beyond the licence.
     """
 
     name: str
@@ -74,10 +90,15 @@ class Dataset:
     commit: str = ""
     files: Mapping[str, File] = field(default_factory=dict)
     part_licences: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, Terms] = field(default_factory=dict)
 
     def licence_of(self, part: str) -> str:
         """Return the licence of a part, which its first word decides, or of the whole dataset (`""`)."""
         return self.part_licences.get(part.partition("/")[0], self.licence)
+
+    def terms_of(self, part: str) -> Terms | None:
+        """Return what holds for a part, or for the whole dataset (`""`), beyond its licence."""
+        return self.terms.get(part.partition("/")[0], self.terms.get(""))
 
     @property
     def bytes(self) -> int:
@@ -109,7 +130,8 @@ def read_datasets(path: PathLike) -> dict[str, Dataset]:
     # The table is learnedgec's own, so that its 500 objects need no check for repeated keys.
     for name, row in json.loads(Path(path).read_text(encoding="utf-8")).items():
         files = {file: File(file, **values) for file, values in row["files"].items()}
-        table[name] = Dataset(name, **{**row, "files": files})
+        terms = {part: Terms(**values) for part, values in row.get("terms", {}).items()}
+        table[name] = Dataset(name, **{**row, "files": files, "terms": terms})
     return table
 
 
@@ -329,10 +351,15 @@ class Material:
     url: str
 
     @property
+    def own(self) -> bool:
+        """Whether it is a file of the user's, about whose content nothing is known here."""
+        return self.licence == _OWN_DATA
+
+    @property
     def permissive(self) -> bool:
-        """Whether commercial use is allowed; the user's own data are the user's."""
+        """Whether nothing known here forbids commercial use; what a user's own file holds is not known."""
         free = _SPDX.fullmatch(self.licence) and not re.search(r"-N[CD]\b", self.licence)
-        return bool(free) or self.licence == _OWN_DATA
+        return bool(free) or self.own
 
 
 def materials(encoder: str, datasets: Iterable[str], tools: Iterable[str] = ()) -> list[Material]:
@@ -350,9 +377,9 @@ def materials(encoder: str, datasets: Iterable[str], tools: Iterable[str] = ()) 
     known = encoder in ENCODERS
     url = f"https://huggingface.co/{ENCODERS[encoder]}" if known else ""
     return [
-        Material(encoder, "encoder", "", *_terms(encoder, "Apache-2.0" if known else ""), url),
+        Material(encoder, "encoder", "", *_allowed(encoder, "Apache-2.0" if known else ""), url),
         *map(of_dataset, datasets),
-        *(Material(name, "tool", "", *_terms(name, TOOLS.get(name, "")), "") for name in tools),
+        *(Material(name, "tool", "", *_allowed(name, TOOLS.get(name, "")), "") for name in tools),
     ]
 
 
@@ -360,12 +387,18 @@ def of_dataset(name: str) -> Material:
     """Return a dataset with its part, or a user's file, as material."""
     head, _, part = name.partition(":")
     if head not in DATASETS:
-        return Material(name, "data", "", _OWN_DATA, "your own data", "")
+        return Material(
+            name, "data", "", _OWN_DATA, "your own file; its content is not known here", ""
+        )
     row = DATASETS.find(head)
     url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
     texts = (file for file in row.files if _LICENCE_FILE.search(file))
-    terms = _terms(head, row.licence_of(part))
-    return Material(name, "data", row.commit[:12], *terms, next(map(row.url, texts), url))
+    licence, allows = _allowed(head, row.licence_of(part))
+    url = next(map(row.url, texts), url)
+    if terms := row.terms_of(part):
+        allows, url = f"{allows}; {terms.says}", terms.source
+        licence = f"LicenseRef-{head}" if terms.research else licence
+    return Material(name, "data", row.commit[:12], licence, allows, url)
 
 
 def check_permissive(
@@ -373,7 +406,8 @@ def check_permissive(
 ) -> None:
     """Raise `ConfigError` unless encoder, data and tools allow commercial use.
 
-    The user's own data allow it, and so do Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
+    Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA allow it, unless the terms of a dataset allow research
+    alone. A user's own files pass, since nothing is known about their content.
 
     Args:
         encoder: the encoder that training starts from.
@@ -388,7 +422,7 @@ def check_permissive(
         if evaluator:
             what = f"the encoder {evaluator} learned from {row.name}, whose licence"
         start = evaluator or row.kind == "encoder"
-        advice = f"start from open-mpnet or {next(iter(ENCODERS))}" if start else "leave it out"
+        advice = f"start from {' or '.join([*ENCODERS][:2])}" if start else "leave it out"
         raise ConfigError(
             f"licence_policy: permissive was asked for, and {what} does not allow commercial use "
             f"({row.allows}); {advice}."
@@ -400,7 +434,7 @@ def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:
 
     `AND` joins licences that all apply. `LicenseRef-none-stated` means that the authors of the data state no
     licence, `LicenseRef-own-data` that the data are the user's, and `LicenseRef-NAME` the terms of the
-    dataset NAME.
+    dataset NAME, which may restrict what the licence of its repository allows.
 
     Args:
         datasets: names as in a manifest: datasets of the catalog, with or without a part, or files.
@@ -408,7 +442,7 @@ def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:
 
     Example:
         >>> weights_licence(["tmu-gfm", "gug:train", "jfleg:dev", "ratings.csv"])
-        'CC-BY-NC-SA-4.0 AND LicenseRef-none-stated AND LicenseRef-own-data'
+        'CC-BY-NC-SA-4.0 AND LicenseRef-own-data AND LicenseRef-tmu-gfm'
     """
     licences = {of_dataset(name).licence for name in datasets} or {_OWN_DATA}
     return " AND ".join(sorted(licences | ({"Apache-2.0"} if encoder in ENCODERS else set())))
@@ -418,8 +452,8 @@ def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
     """Yield a line of a model card for each licence: its datasets and its conditions.
 
     Example:
-        >>> list(licence_lines(["eracond", "robustgec:tem8"]))
-        ['- `eracond`, `robustgec:tem8`: MIT; keep its notice']
+        >>> list(licence_lines(["eracond", "sample"]))
+        ['- `eracond`: MIT; keep its notice', '- `sample`: Apache-2.0; keep its notice']
     """
     named: dict[tuple[str, str], dict[str, None]] = {}
     for name in datasets:
@@ -430,7 +464,7 @@ def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
         yield f"- {', '.join(f'`{name}`' for name in names)}: {allows}"
 
 
-def _terms(name: str, stated: str) -> tuple[str, str]:
+def _allowed(name: str, stated: str) -> tuple[str, str]:
     """Return the SPDX identifier and the conditions of the licence that is stated for something named."""
     if not stated:
         return _UNKNOWN, f"the licence of {name} is not known here; read its own page"

@@ -41,6 +41,11 @@ def test_the_table_is_complete_and_sorted() -> None:
         for file in row.files.values():
             assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
             assert (file.bytes == 0) == (file.sha256 == sha256().hexdigest())
+    page = (Path(__file__).parents[3] / "data" / "README.md").read_text()
+    for row in DATASETS.builtin.values():
+        for terms in row.terms.values():
+            assert terms.says in page or row.terms_of("") is terms
+            assert f"]({terms.source})" in page
     for kind in KINDS.values():
         assert set(kind.readers) <= set(DATASETS.builtin)
     assert dataset("gmeg").names == {
