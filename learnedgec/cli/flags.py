@@ -43,7 +43,7 @@ _FLAGS = {
     "hyp": ("-y", "--hyp"),
     "ref": ("-r", "--ref"),
     "metric": ("-m", "--metric"),
-    "jsonl": ("--jsonl", "--table"),
+    "table": ("--table", "--jsonl"),
     "with_metric": ("--with-metric", "--with"),
 }
 

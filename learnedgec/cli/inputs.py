@@ -49,7 +49,7 @@ class _Files:
             system's name is the stem of its file.
         ref: reference texts, one file per annotator.
         gold: references with gold edits, as an M2 file.
-        jsonl: instead of the above: a table for each system, as JSON Lines (.jsonl), .csv, .tsv or .parquet,
+        table: instead of the above: a table for each system, as JSON Lines (.jsonl), .csv, .tsv or .parquet,
             with the columns source, hypothesis and, optionally, references (a text, or a list of texts or
             nulls); or, with --columns.outputs, one table with a column for each system.
         columns: the names of columns of --table: --columns.source learner, or {source: learner, outputs:
@@ -60,7 +60,7 @@ class _Files:
     hyp: list[str] | None = None
     ref: list[str] | None = None
     gold: str | None = None
-    jsonl: list[str] | None = None
+    table: list[str] | None = None
     columns: dict[str, Any] | None = None
 
 
@@ -130,7 +130,7 @@ class Task:
 
 
 def add_inputs(parser: ArgumentParser) -> None:
-    """Add `--src`, `--hyp`, `--ref`, `--gold`, `--jsonl` and `--columns`."""
+    """Add `--src`, `--hyp`, `--ref`, `--gold`, `--table` and `--columns`."""
     flags.add_fields(parser, _Files, title="input", description=LINES)
 
 
@@ -158,7 +158,7 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
         LengthError: the files are not parallel.
     """
     read = (
-        _read_pool if options.get("pool") else _read_tables if options.get("jsonl") else _read_files
+        _read_pool if options.get("pool") else _read_tables if options.get("table") else _read_files
     )
     texts, files = read(options)
     runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.get("tokenise", "none"))
@@ -182,7 +182,7 @@ def _put_baseline_first(options: Namespace) -> str:
             raise UnknownNameError("column of outputs", options.baseline, outputs)
         outputs.sort(key=lambda name: name != options.baseline)
         return str(options.baseline)
-    files = by_system(options.jsonl) if options.jsonl else system_files(options.hyp or ())
+    files = by_system(options.table) if options.table else system_files(options.hyp or ())
     baseline: str = files.get(options.baseline, options.baseline)
     if Path(baseline).is_dir():
         raise InputError(f"--baseline {baseline} is a folder; name one output, or its file.")
@@ -191,7 +191,7 @@ def _put_baseline_first(options: Namespace) -> str:
     if not others:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     paths = [baseline, *others]
-    options["jsonl" if options.jsonl else "hyp"] = paths
+    options["table" if options.table else "hyp"] = paths
     return next(iter(by_system(paths)))
 
 
@@ -315,7 +315,7 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
 
 def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
     """Read the systems of a benchmark, and outputs for its sentences; see `Pool`."""
-    flags.check_absent(options, ("ref", "gold", "jsonl"), "a pool contains its own references")
+    flags.check_absent(options, ("ref", "gold", "table"), "a pool contains its own references")
     benchmark = load_benchmark(expand_benchmarks([options.pool])[0])
     if benchmark.anonymous:
         raise InputError(
@@ -371,7 +371,7 @@ def _columns(options: Namespace) -> dict[str, Any]:
 def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
     """Read one table per system, or one of all; all must have the same sources and references."""
     flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--table contains the whole input")
-    paths: list[str] = options.jsonl
+    paths: list[str] = options.table
     columns = _columns(options)
     outputs: list[str] = columns.get("outputs", [])
     if len(paths) > 1 and outputs:

@@ -18,7 +18,7 @@ from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import OWNER, Study
 from learnedgec.table import Row, Table, plain
 
-_NEW = ("src", "hyp", "ref", "gold", "jsonl")
+_NEW = ("src", "hyp", "ref", "gold", "table")
 _NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
 
 
@@ -153,7 +153,7 @@ def _open_study(options: Namespace) -> Study:
                     "with which it began; leave it out, or begin another study with --out."
                 )
         return study
-    if (options.status or options.export) and not (options.hyp or options.jsonl):
+    if (options.status or options.export) and not (options.hyp or options.table):
         raise InputError(
             "without --hyp, --status and --export are for a study that exists; name its folder, such as "
             "learnedgec judge mystudy --status."

@@ -92,7 +92,7 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
                 f"({', '.join(formats)}); choose another name."
             )
     check_out(options.out)
-    for name in ("src", "hyp", "ref", "gold", "jsonl", "baseline"):
+    for name in ("src", "hyp", "ref", "gold", "table", "baseline"):
         paths = options.get(name) or []
         for path in [paths] if isinstance(paths, str) else paths:
             # As an input, - is standard input.

@@ -90,7 +90,7 @@ def run_report(arguments: Sequence[str]) -> None:
     build: Callable[..., dict[str, Any]]
     files: Sequence[str] = ()
     if options.benchmark:
-        names = ("src", "hyp", "jsonl", "ref", "gold")
+        names = ("src", "hyp", "table", "ref", "gold")
         flags.check_absent(options, names, "a benchmark contains its own sentences")
         metrics = flags.read_bound(options)
         # A benchmark's baseline is one of its systems.

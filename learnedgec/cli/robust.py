@@ -364,7 +364,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     metrics = flags.read_bound(options)
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":
-        names = ("src", "ref", "gold", "jsonl")
+        names = ("src", "ref", "gold", "table")
         flags.check_absent(
             options, names, "--attack conll14 contains its own sentences and references"
         )

@@ -390,14 +390,14 @@ def report_notices(result: CorpusScores, folder: str) -> None:
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     """Open the corpus that the input flags name, with decompressed copies in the output folder."""
     copies = Path(options.out_dir) / "input"
-    if options.jsonl:
+    if options.table:
         flags.check_absent(options, ("src", "hyp", "ref", "columns"), "--table has the whole input")
-        for path in options.jsonl:
+        for path in options.table:
             if suffix(path) in (".csv", ".tsv"):
                 raise InputError(
                     f"{path} was given with --stream, which reads .jsonl and .parquet."
                 )
-        return open_records(inputs.by_system(options.jsonl), options.block_size, copies)
+        return open_records(inputs.by_system(options.table), options.block_size, copies)
     flags.require(options, hyp="out/*.txt", src="source.txt")
     return open_lines(
         options.src, inputs.system_files(options.hyp), options.ref or (), options.block_size, copies

@@ -58,6 +58,9 @@ _STYLES = {
     _QUOTATION_MARKS: "metrics count every such mark as an edit: write all texts alike.",
 }
 
+# A heading, a fence of code, a row of a table, a rule, or a line in bold.
+_MARKDOWN = re.compile(r"#{1,6} +\S|```|\|.*\|\s*$|-{3,}\s*$|(\*\*|__)\S.*\S\1\s*$")
+
 _LATIN = re.compile("[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
 
 # Letters of scripts that need no spaces between words. If a text has more of these letters per token than the
@@ -92,6 +95,7 @@ def text_notices(
     """
     corrected = _reference_texts(references) if references is not None else {}
     return [
+        *source_notices(sources, first),
         *blank_notices(sources, systems, first),
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
@@ -99,6 +103,35 @@ def text_notices(
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),
     ]
+
+
+def source_notices(sources: Texts, first: int = 1) -> list[str]:
+    """Return a notice if sources are blank, and one if they are Markdown; see `text_notices`.
+
+    Example:
+        >>> for notice in source_notices(["# My day", "", "He go ."]):
+        ...     print(notice)
+        the sources: 1 of 3 lines is blank (line 2); each counts as a sentence, so leave out lines ...
+        the sources: 1 of 3 lines is Markdown, such as '# My day' (line 1); each counts as a sentence...
+    """
+    blank = [number for number, text in enumerate(sources, first) if not text.strip()]
+    marked = [number for number, text in enumerate(sources, first) if _MARKDOWN.match(text)]
+    lines = f"of {len(sources):,} lines"
+    notices = []
+    if blank:
+        notices.append(
+            f"the sources: {len(blank):,} {lines} {'is' if len(blank) == 1 else 'are'} blank "
+            f"({named_lines(blank)}); each counts as a sentence, so leave out lines between paragraphs in "
+            "all files."
+        )
+    if marked:
+        example = sources[marked[0] - first][:40]
+        notices.append(
+            f"the sources: {len(marked):,} {lines} {'is' if len(marked) == 1 else 'are'} Markdown, such as "
+            f"{example!r} ({named_lines(marked)}); each counts as a sentence, so give plain sentences, one "
+            "in each line."
+        )
+    return notices
 
 
 def misaligned(
@@ -175,7 +208,7 @@ def blank_reference_notices(
         f"the references: {len(blank):,} of {len(sources):,} sentences "
         f"{'has' if len(blank) == 1 else 'have'} one that is blank where the source is not "
         f"({named_lines(blank)}); it counts as a correction that deletes the sentence, so give None (in "
-        "--jsonl null) for a reference that is absent."
+        "JSON Lines null) for a reference that is absent."
     ]
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from learnedgec.data.text import open_text
+from learnedgec.data.text import check_no_json, open_text
 from learnedgec.errors import FormatError, InputWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike
 
@@ -70,6 +70,7 @@ def read_table(
     name = os.fspath(path)
     with open_text(path, None) as opened:
         file = opened if opened.seekable() else io.StringIO(opened.read())
+        check_no_json(file.readline(), name)
         delimiter = delimiter or _recognise_separator(file, name, required)
         header = _header(file, name, delimiter)
         check_columns(f"{name}:1", header, required, known)
@@ -148,6 +149,11 @@ def _rows(
                 yield f"{name}:{line}", cells
             line = reader.line_num + 1
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise FormatError(
+                f"{name}:{line}: a cell has more than {csv.field_size_limit():,} characters; split it, or "
+                "look for a quotation mark before it that is never closed."
+            ) from None
         raise FormatError(
             f"{name}:{line}: a quotation mark breaks the rules of CSV ({error}); enclose the whole cell in "
             'quotation marks and double those inside (""), or write JSON Lines.'

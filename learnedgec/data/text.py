@@ -28,6 +28,9 @@ from learnedgec.types import Texts
 # The suffixes of workbooks, which spreadsheet programs write and which hold no plain text.
 _WORKBOOK = re.compile(r"\.(xlsx|xlsm|xlsb|xls|ods|numbers)$", re.IGNORECASE)
 
+# The first line of a JSON array or object.
+_JSON = re.compile(r"\s*[\[{]\s*([\[{\"]|$)")
+
 
 def check_no_workbook(path: PathLike, *, written: bool = False) -> None:
     """Raise `InputError` if a path names a workbook of a spreadsheet program.
@@ -167,9 +170,25 @@ def iterate_jsonl(path: PathLike) -> Iterator[dict[str, Any]]:
     number = 0
     with open_text(path, "\n") as file:
         for number, line in enumerate(file, 1):
+            if number == 1 and line.lstrip().startswith("["):
+                check_no_json(line, path)
             yield read_record(line.rstrip("\n").removesuffix("\r"), path, number)
     if not number:
         raise InputError(f"{os.fspath(path)} is empty; at least one sentence was expected.")
+
+
+def check_no_json(line: str, path: PathLike) -> None:
+    """Raise `FormatError` if the first line of a table begins a JSON array or object.
+
+    Args:
+        line: text of the line.
+        path: path of the file, for messages.
+    """
+    if _JSON.match(line):
+        raise FormatError(
+            f"{os.fspath(path)}:1: JSON, and a table or JSON Lines was expected; write one object on each "
+            "line of a file whose name ends in .jsonl."
+        )
 
 
 def read_record(

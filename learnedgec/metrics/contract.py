@@ -410,8 +410,8 @@ class Metric(ABC):
             raise InputError(
                 f"{self.name} needs references, and there are none; ",
                 hint="give references=, each sentence's texts or References.",
-                flag="give reference files (--ref) or an M2 file (--gold); in --jsonl they are the key "
-                "'references'.",
+                flag="give reference files (--ref) or an M2 file (--gold); in a --table they are the "
+                "column 'references'.",
             )
         if not all(references):
             number = 1 + [bool(row) for row in references].index(False)

@@ -353,12 +353,10 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
 
 
 def text_notices(metrics: Sequence[BoundMetric], benchmark: Benchmark) -> list[str]:
-    """Return notices about unusual texts: blank sources, systems that change nothing, and `input_notices`."""
+    """Return notices about unusual texts: systems that change nothing, and `input_notices`."""
     sources, systems = benchmark.sources, benchmark.systems
     inputs = Inputs(sources, systems, benchmark.references)
-    blank = sum(not source.strip() for source in sources)
     return [
-        *([f"Blank sources: {blank:,} of {len(sources):,}."] if blank else []),
         *(
             f"{name} equals the source: it changes nothing."
             for name, hypotheses in systems.items()

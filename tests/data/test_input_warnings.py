@@ -14,6 +14,7 @@ from learnedgec.data.input_warnings import (
     blank_reference_notices,
     correction_notices,
     form_notices,
+    source_notices,
     style_notices,
     text_notices,
     token_notices,
@@ -211,9 +212,23 @@ def test_blank_references_are_counted_where_the_source_is_not_and_no_edit_explai
     )
     assert notice == (
         "the references: 2 of 4 sentences have one that is blank where the source is not (lines 1, 2); it "
-        "counts as a correction that deletes the sentence, so give None (in --jsonl null) for a reference "
+        "counts as a correction that deletes the sentence, so give None (in JSON Lines null) for a reference "
         "that is absent."
     )
     deleted = AnnotatedSentence("a", {0: (Edit(0, 1, ""),)})
     assert blank_reference_notices(["a"], References.from_annotated([deleted])) == []
     assert blank_reference_notices(["a"], None) == []
+
+
+def test_headings_and_blank_lines_are_no_sentences() -> None:
+    essay = ["# My day", "", "I go to school .", "```", "| a | b |", "**Evening**", "# 1 choice"]
+    notices = source_notices(essay, first=11)
+    assert notices == [
+        "the sources: 1 of 7 lines is blank (line 12); each counts as a sentence, so leave out lines between "
+        "paragraphs in all files.",
+        "the sources: 5 of 7 lines are Markdown, such as '# My day' (lines 11, 14, 15, 16, 17); each "
+        "counts as a sentence, so give plain sentences, one in each line.",
+    ]
+    assert text_notices(essay, {"ours": essay})[:2] == source_notices(essay)
+    plain = ["- Yes , I do .", "* I think so", "#1 is best", "a | b", "-- He said .", "1. One"]
+    assert source_notices(plain) == []

@@ -317,6 +317,24 @@ REFUSED: dict[str, tuple[Read, str, bytes, str]] = {
         b'source,hypothesis,fluency\na,b,1\n"Hi, he say,Hi,1\nc,d,2\n',
         ":3: a quotation mark breaks the rules of CSV",
     ),
+    "a cell that is too long": (
+        rated,
+        "r.csv",
+        b"hypothesis,fluency\nb,2\n" + b"a" * 131_073 + b",1\n",
+        ":3: a cell has more than 131,072 characters; split it, or look for a quotation mark",
+    ),
+    "an array of JSON": (
+        rated,
+        "r.csv",
+        b'[{"hypothesis": "a", "fluency": 1}]\n',
+        ":1: JSON, and a table or JSON Lines was expected; write one object on each line",
+    ),
+    "an array of JSON in lines": (
+        rated,
+        "r.jsonl",
+        b'[\n{"hypothesis": "a", "fluency": 1}\n]\n',
+        ":1: JSON, and a table or JSON Lines was expected; write one object on each line",
+    ),
     "marks that are not doubled": (
         rated,
         "r.tsv",
