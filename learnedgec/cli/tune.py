@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import ArgumentParser
 
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.plotting.figures import plot_tuning
 from learnedgec.scoring import bind_one
-from learnedgec.table import Table
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import SearchPlan, check_tuning
-from learnedgec.tuning.task import TuningResult, load_compared, run_task
+from learnedgec.tuning.task import load_compared, run_task
 
 
 @dataclass
@@ -27,7 +26,7 @@ class _Task:
         space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
             {weights: simplex}).
         benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER,
-            seeda-s:dev, seeda:dev (seeda-s:dev and seeda-e:dev in turn), gjg15:12:dev10, a folder, or a half
+            seeda-s:dev, gjg15:12:dev10, or several, of which each counts alike, a folder, or a half
             of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
             hypothesis, system and one for each rated dimension (--human), or rank, or with the columns source
             and outputs, and best, worst or ranks. The metric some has learned from tmu-gfm, gmeg:wiki (a
@@ -39,7 +38,7 @@ class _Task:
     """
 
     space: dict[str, Any] = field(default_factory=dict)
-    benchmark: str | None = None
+    benchmark: list[str] = field(default_factory=list)
     columns: dict[str, Any] | None = None
     tuned_on_test: bool = False
 
@@ -84,10 +83,9 @@ def run_tune(arguments: Sequence[str]) -> None:
     # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     flags.require(options, benchmark=goal.benchmarks[0])
-    benchmarks = {
-        name: load_benchmark(name, options.columns)
-        for name in expand_benchmarks([options.benchmark])
-    }
+    benchmarks = [
+        load_benchmark(name, options.columns) for name in expand_benchmarks(options.benchmark)
+    ]
     others = {
         name: load_compared(name, options.columns) for name in expand_benchmarks(options.compare)
     }
@@ -98,37 +96,23 @@ def run_tune(arguments: Sequence[str]) -> None:
         )
     runtime = flags.read_runtime(options)
     settings = flags.pick(options, "space", "name", "output", "overwrite", "tuned_on_test")
-    tasks = [
-        check_tuning(named, benchmark, goal, plan, typed=typed, others=others, **settings)
-        for typed, benchmark in benchmarks.items()
-    ]
+    typed = "+".join(options.benchmark)
+    task = check_tuning(named, benchmarks, goal, plan, typed=typed, others=others, **settings)
     metric = bind_one(named, runtime)
     flags.introduce_evaluator([metric], options)
-    output.notice(*dict.fromkeys(message for task in tasks for message in task.notices))
-    results = [
-        run_task(task, metric, resamples=options.resamples, level=options.confidence)
-        for task in tasks
-    ]
-    _emit(results, options)
-
-
-def _emit(results: Sequence[TuningResult], options: Namespace) -> None:
-    """Print the tables and notices, and draw the plots."""
-    for result in results:
-        if options.plot:
-            output.tell_written(plot_tuning(result, options.plot), options)
-    trials = len(results[0].trials)
-    judgements = " and ".join(result.judgements for result in results)
-    title = f"Agreement with people by {options.objective} on {judgements}, {trials} trials"
-    output.emit_table(
-        replace(Table.join([result.table() for result in results]), title=title, caption=""),
-        options,
-        details={"tuned": [result.to_dict() for result in results]},
-        conclusions=[
-            output.TUNED_NOTE,
-            *(text for result in results for text in result.conclusions),
-        ],
+    output.notice(*task.notices)
+    result = run_task(task, metric, resamples=options.resamples, level=options.confidence)
+    if options.plot:
+        output.tell_written(plot_tuning(result, options.plot), options)
+    title = (
+        f"Agreement with people by {options.objective} on {result.judgements}, "
+        f"{len(result.trials)} trials"
     )
-    for result in results:
-        output.notice_daily(*result.notices)
-        output.remark(f"wrote {result.file}; use it as --metric {result.name}", options)
+    output.emit_table(
+        replace(result.table(), title=title, caption=""),
+        options,
+        details={"tuned": result.to_dict()},
+        conclusions=[output.TUNED_NOTE, *result.conclusions],
+    )
+    output.notice_daily(*result.notices)
+    output.remark(f"wrote {result.file}; use it as --metric {result.name}", options)

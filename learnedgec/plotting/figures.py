@@ -315,7 +315,7 @@ def plot_tuning(result: TuningResult, folder: str | Path) -> list[Path]:
         high = np.nanmax([values[valid].max(), untuned, mean + deviation])
         axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
         axis.set_xlabel("trial")
-        axis.set_ylabel(f"{task.goal.objective.replace('-', ' ')}\non {task.benchmark.name}")
+        axis.set_ylabel(f"{task.goal.objective.replace('-', ' ')}\non {task.label}")
         add_legend(figure, axis, 2)
         return save_figures({f"{result.name}.history": figure}, folder)
 

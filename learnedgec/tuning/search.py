@@ -83,24 +83,29 @@ class Task:
     Attributes:
         name: the name of the tuned metric.
         file: the file for the tuned metric; `None` to write none.
-        benchmark: the tuning data, with only the systems that were judged.
+        benchmarks: the tuning data, with only the systems that were judged; each counts alike.
         goal: the goal to maximise.
         plan: the settings of the search.
         others: name -> a benchmark on which the tuned metric is compared with the given one.
         space: parameter -> range, as `read_space` reads it.
-        tuned_on_test: whether the benchmark, or what a member was tuned on before, is test data.
-        caveat: a sentence about the benchmark, if there is one.
+        tuned_on_test: whether a benchmark, or what a member was tuned on before, is test data.
+        caveats: sentences about the benchmarks.
     """
 
     name: str
     file: Path | None
-    benchmark: Benchmark
+    benchmarks: Sequence[Benchmark]
     goal: Goal
     plan: SearchPlan
     others: Mapping[str, Benchmark]
     space: Mapping[str, Any] | None
     tuned_on_test: bool
-    caveat: str
+    caveats: Sequence[str]
+
+    @property
+    def label(self) -> str:
+        """The names of the tuning data."""
+        return " + ".join(benchmark.name for benchmark in self.benchmarks)
 
     @property
     def notices(self) -> list[str]:
@@ -111,10 +116,11 @@ class Task:
                 notices.append(
                     f"{name}: compared by {objective}, since its outputs were ranked, not rated."
                 )
-            if shared := len(set(self.benchmark.sources) & set(other.sources)):
+            tuned_on = {source for benchmark in self.benchmarks for source in benchmark.sources}
+            if shared := len(tuned_on & set(other.sources)):
                 notices.append(
                     f"{name}: {shared} of its {len(other.sources):,} sentences are in "
-                    f"{self.benchmark.name}, so its results are no evidence of a gain; tables mark them "
+                    f"{self.label}, so its results are no evidence of a gain; tables mark them "
                     "with *."
                 )
         return notices
@@ -122,7 +128,7 @@ class Task:
 
 def check_tuning(
     metric: NamedMetric,
-    benchmark: Benchmark,
+    benchmarks: Sequence[Benchmark],
     goal: Goal = Goal(),
     plan: SearchPlan = SearchPlan(),
     *,
@@ -138,10 +144,10 @@ def check_tuning(
 
     Args:
         metric: the metric to tune, not bound yet.
-        benchmark: the tuning data.
+        benchmarks: the tuning data.
         goal: the goal to maximise.
         plan: the settings of the search.
-        typed: the benchmark's name as the user wrote it; by default, its own name.
+        typed: the name of the tuning data as the user wrote it; by default, the benchmarks' own names.
         others: name -> benchmark to compare on.
         space: see `tune`, as for the following.
         name: see there.
@@ -152,20 +158,29 @@ def check_tuning(
     Raises:
         OutputError: the tuned metric's file exists or cannot be written.
     """
-    caveat, on_test = "", False
-    try:
-        caveat = check_tuning_data(benchmark, goal)
-    except LeakageError:
-        if not tuned_on_test:
-            raise
-        on_test = True
+    on_test, several = False, len(benchmarks) > 1
+    caveats, judged = [], []
+    for benchmark in benchmarks:
+        own = goal.on(benchmark) if several else goal
+        try:
+            if caveat := check_tuning_data(benchmark, own):
+                caveats.append(f"{benchmark.name}: {caveat}")
+        except LeakageError:
+            if not tuned_on_test:
+                raise
+            on_test = True
+        judged.append(own.judged(benchmark))
+        check_validation(own, judged[-1], plan)
+        # Expected wins replace TrueSkill, which takes long and needs the same judgements.
+        human = None if own.human == "TS" else own.human
+        Target(dataclasses.replace(own, human=human), judged[-1])
+    if several and plan.validation == "systems":
+        raise ConfigError(
+            "validation: systems of several benchmarks differ; hold out sentences (k-fold)."
+        )
     read_space(metric.metric, space)
-    benchmark = goal.judged(benchmark)
-    check_validation(goal, benchmark, plan)
-    # Expected wins replace TrueSkill, which takes long and needs the same judgements.
-    Target(dataclasses.replace(goal, human=None if goal.human == "TS" else goal.human), benchmark)
     marked = on_test or metric.tuned_on_test
-    typed = typed or benchmark.name
+    typed = typed or "+".join(benchmark.name for benchmark in benchmarks)
     name = tuned_name(
         metric.metric.name,
         typed,
@@ -182,7 +197,7 @@ def check_tuning(
                 hint="overwrite=True.",
                 flag="--overwrite.",
             )
-    return Task(name, file, benchmark, goal, plan, others or {}, space, marked, caveat)
+    return Task(name, file, judged, goal, plan, others or {}, space, marked, caveats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,35 +218,43 @@ class TriedMetric:
 
 
 class MetricTrials:
-    """A metric on a benchmark, with other parameters at each trial; statistics are computed once."""
+    """A metric on benchmarks, with other parameters at each trial; statistics are computed once."""
 
-    def __init__(self, bound: BoundMetric, benchmark: Benchmark) -> None:
+    def __init__(self, bound: BoundMetric, benchmarks: Sequence[Benchmark]) -> None:
         """Compute nothing yet.
 
         Args:
             bound: the metric with its given parameters.
-            benchmark: the human judgements.
+            benchmarks: the human judgements.
         """
-        self.bound, self.metric, self.benchmark = bound, bound.metric, benchmark
-        self._held: dict[Metric, list[Statistics]] = {}
+        self.bound, self.metric, self.benchmarks = bound, bound.metric, benchmarks
+        self._held: dict[Metric, list[list[Statistics]]] = {}
 
-    def statistics(self, metric: Metric) -> list[Statistics]:
-        """Return the statistics of every system, from memory if another metric shares them."""
+    def statistics(self, metric: Metric) -> list[list[Statistics]]:
+        """Return the statistics of each benchmark's systems, from memory if another metric shares them."""
         key = metric.for_statistics
         if key not in self._held:
             if len(self._held) >= _MAX_IN_MEMORY:
                 del self._held[next(iter(self._held))]
-            self._held[key] = benchmark_statistics(self.bound.replaced(metric), self.benchmark)
+            bound = self.bound.replaced(metric)
+            self._held[key] = [benchmark_statistics(bound, data) for data in self.benchmarks]
         return self._held[key]
 
-    def values(self, metric: Metric, target: Target) -> Floats:
-        """Return the objective of the metric with other parameters, on each sample of the target."""
-        return target.values(metric, self.statistics(metric))
+    def values(self, metric: Metric, targets: Sequence[Target]) -> Floats:
+        """Return the mean objective of the metric with other parameters, on each sample of the targets.
 
-    def tried(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
-        """Return the metric with some parameters, and its value on the target's first sample."""
+        Args:
+            metric: the metric.
+            targets: the target on each benchmark, all with the same number of samples.
+        """
+        pairs = zip(targets, self.statistics(metric), strict=True)
+        means: Floats = np.mean([target.values(metric, rows) for target, rows in pairs], axis=0)
+        return means
+
+    def tried(self, parameters: Mapping[str, Any], targets: Sequence[Target]) -> TriedMetric:
+        """Return the metric with some parameters, and its value on the targets' first sample."""
         metric = dataclasses.replace(self.metric, **parameters)
-        return TriedMetric(metric, parameters, float(self.values(metric, target)[0]))
+        return TriedMetric(metric, parameters, float(self.values(metric, targets)[0]))
 
 
 def sampler_of(seed: int, number: int) -> BaseSampler:
@@ -260,7 +283,7 @@ def quiet() -> Iterator[None]:
 
 def run_trials(
     trials_of: MetricTrials,
-    target: Target,
+    targets: Sequence[Target],
     space: Space,
     plan: SearchPlan,
     *,
@@ -269,8 +292,8 @@ def run_trials(
     """Return the trials of a search.
 
     Args:
-        trials_of: the metric on the benchmark.
-        target: the target to maximise.
+        trials_of: the metric on the benchmarks.
+        targets: the target to maximise on each of them.
         space: the ranges of the tuned parameters.
         plan: the settings of the search.
         progress: show a bar on stderr.
@@ -286,15 +309,16 @@ def run_trials(
         for number in track(range(plan.trials), "trials", show=progress):
             study.sampler = sampler_of(plan.seed, number)
             trial = study.ask()
-            made = trials_of.tried(space.suggest(trial), target)
+            made = trials_of.tried(space.suggest(trial), targets)
             tried.append(dataclasses.replace(made, number=number))
             if math.isnan(made.value):
                 study.tell(trial, state=TrialState.PRUNED)
             else:
                 study.tell(trial, made.value)
     if all(math.isnan(trial.value) for trial in tried):
+        names = " + ".join(benchmark.name for benchmark in trials_of.benchmarks)
         raise InputError(
-            f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
+            f"{trials_of.metric.name} has no {targets[0].goal.objective} on {names} with any "
             "of the parameters tried: it gives everything compared the same score, or all human judgements "
             "are equal. Choose another metric or benchmark."
         )
@@ -371,22 +395,29 @@ def cross_validate(
     between searches.
 
     Args:
-        trials_of: the metric on the benchmark.
-        goal: the goal to maximise.
+        trials_of: the metric on the benchmarks.
+        goal: the goal to maximise; on several benchmarks, as `Goal.on` reads it for each.
         space: the ranges of the tuned parameters.
         plan: the settings of the search, with its validation.
         resamples: number of bootstrap resamples of the held-out judgements.
         level: level of the interval.
     """
-    benchmark = trials_of.benchmark
+    benchmarks = trials_of.benchmarks
+    goals = [goal.on(data) for data in benchmarks] if len(benchmarks) > 1 else [goal]
+    judged = list(zip(goals, benchmarks, strict=True))
     folds, gains, counted = [], [], []
-    for number, (system, searched, held_out) in enumerate(_splits(benchmark, plan)):
-        search = Target(goal, benchmark, searched[None], without=system, seed=plan.seed)
-        # The first sample has all held-out sentences; the others are resamples of it. Systems share their
-        # resamples; each fold of sentences has draws of its own.
-        numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
-        samples = held_out[np.vstack([np.arange(len(held_out)), numbers])]
-        test = Target(goal, benchmark, samples, only=system, seed=plan.seed)
+    for number, splits in enumerate(
+        zip(*(_splits(data, plan) for data in benchmarks), strict=True)
+    ):
+        system = splits[0][0]
+        search, test = [], []
+        for (own, data), (_, searched, held_out) in zip(judged, splits, strict=True):
+            search.append(Target(own, data, searched[None], without=system, seed=plan.seed))
+            # The first sample has all held-out sentences; the others are resamples of it. Systems share their
+            # resamples; each fold of sentences has draws of its own.
+            numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
+            samples = held_out[np.vstack([np.arange(len(held_out)), numbers])]
+            test.append(Target(own, data, samples, only=system, seed=plan.seed))
         try:
             best = best_trial(run_trials(trials_of, search, space, plan))
         except InputError:
@@ -397,7 +428,12 @@ def cross_validate(
         folds.append(Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system))
         if not math.isnan(tuned[0] - given[0]):
             gains.append(tuned - given)
-            counted.append(np.intersect1d(test.counted, held_out))
+            # Sentences of different benchmarks have different numbers.
+            counts = (
+                place * 10**9 + np.intersect1d(target.counted, held_out)
+                for place, (target, (_, _, held_out)) in enumerate(zip(test, splits, strict=True))
+            )
+            counted.append(np.concatenate([*counts]))
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan), 0
     return folds, *_mean_gain(gains, counted, plan, level)
@@ -479,14 +515,19 @@ def compare(
         InputError: the benchmark lacks the judgements that the goal needs.
     """
     goal = goal.on(benchmark)
-    trials_of = MetricTrials(bound, goal.judged(benchmark))
+    judged = goal.judged(benchmark)
+    trials_of = MetricTrials(bound, [judged])
     draws = resample(len(benchmark.sources), resamples, seed)
     whole, parts = (
-        Target(goal, trials_of.benchmark, samples, seed=seed, cache_dir=bound.runtime.cache_dir)
+        Target(goal, judged, samples, seed=seed, cache_dir=bound.runtime.cache_dir)
         for samples in (None, draws)
     )
-    values = {label: float(trials_of.values(metric, whole)[0]) for label, metric in metrics.items()}
-    resampled_values = {label: trials_of.values(metric, parts) for label, metric in metrics.items()}
+    values = {
+        label: float(trials_of.values(metric, [whole])[0]) for label, metric in metrics.items()
+    }
+    resampled_values = {
+        label: trials_of.values(metric, [parts]) for label, metric in metrics.items()
+    }
     sentences = len(whole.counted)
     rows = []
     for label, resampled in resampled_values.items():

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import optuna
@@ -18,7 +19,6 @@ from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.sentences import Columns, Rows
-from learnedgec.errors import InputError
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble, about_scale
@@ -128,10 +128,11 @@ class TuningResult:
     @cached_property
     def shared(self) -> dict[str, int]:
         """Benchmark -> number of its sentences that are among the tuning data."""
-        tested = {self.task.benchmark.name: self.task.benchmark, **self.task.others}
+        searched = [source for data in self.task.benchmarks for source in data.sources]
+        tested = {name: benchmark.sources for name, benchmark in self.task.others.items()}
         return {
-            name: count_shared(self.sentences, benchmark.sources)
-            for name, benchmark in tested.items()
+            name: count_shared(self.sentences, sources)
+            for name, sources in {self.task.label: searched, **tested}.items()
         }
 
     @property
@@ -140,10 +141,10 @@ class TuningResult:
         task, (held_out, deviation) = self.task, self.held_out
         given_held_out, given_deviation = self.given_held_out
         study = {
-            "benchmark": task.benchmark.name,
+            "benchmark": task.label,
             "objective": task.goal.objective,
             "aggregation": task.goal.aggregation,
-            "human": task.goal.human_on(task.benchmark),
+            "human": " + ".join(task.goal.human_on(data) for data in task.benchmarks),
             "sampler": "tpe",
             "seed": task.plan.seed,
             "space": {parameter: str(range_) for parameter, range_ in self.space.ranges.items()},
@@ -180,7 +181,7 @@ class TuningResult:
 
         If the metric was compared on sentences that had no part in the search, the gain there counts.
         """
-        name, plan = self.task.benchmark.name, self.task.plan
+        name, plan = self.task.label, self.task.plan
         gains = []
         if unseen := [other for other in self.comparisons if not self.shared[other]]:
             for other in unseen:
@@ -210,7 +211,7 @@ class TuningResult:
         rows: list[Row] = []
         for label, candidate in self.candidates.items():
             mean, deviation = held_out.get(label, (None, None))
-            row: dict[str, Any] = {"benchmark": self.task.benchmark.name, "metric": label}
+            row: dict[str, Any] = {"benchmark": self.task.label, "metric": label}
             row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
             gain = _gain_columns(self.gain) if label == "given" else {}
             rows.append({**row, **gain, **candidate.parameters})
@@ -252,7 +253,7 @@ class TuningResult:
         task, held_out, given = self.task, self.held_out[0], self.given_held_out[0]
         lines = [
             f"{self.name}: {self.metric.label}",
-            f"  {task.goal.objective} on held-out judgements of {task.benchmark.name}: "
+            f"  {task.goal.objective} on held-out judgements of {task.label}: "
             f"{held_out:.4f}, given metric {given:.4f}, gain {gain_cell(self.gain)}",
         ]
         for benchmark, comparisons in self.comparisons.items():
@@ -347,22 +348,30 @@ def run_task(
         resamples: bootstrap resamples of the sentences, 1,000 by default.
         level: the level of the intervals.
     """
-    benchmark, goal, plan, runtime = task.benchmark, task.goal, task.plan, metric.runtime
+    benchmarks, goal, plan, runtime = task.benchmarks, task.goal, task.plan, metric.runtime
     resamples = resamples or 1000
     # The parameters of a tuned metric are kept, but not its name.
     bound = BoundMetric(metric.metric, runtime=runtime)
-    trials_of = MetricTrials(bound, benchmark)
+    trials_of = MetricTrials(bound, benchmarks)
     if isinstance(bound.metric, Ensemble) and bound.metric.scales is None:
-        trials_of.metric = bound.metric.scaled_by(trials_of.statistics(bound.metric))
-    target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
+        trials_of.metric = bound.metric.scaled_by(chain(*trials_of.statistics(bound.metric)))
+    targets = [
+        Target(
+            goal.on(data) if len(benchmarks) > 1 else goal,
+            data,
+            seed=plan.seed,
+            cache_dir=runtime.cache_dir,
+        )
+        for data in benchmarks
+    ]
     space = read_space(trials_of.metric, task.space)
-    trials = run_trials(trials_of, target, space, plan, progress=runtime.progress)
+    trials = run_trials(trials_of, targets, space, plan, progress=runtime.progress)
     folds, gain, held_out_sentences = cross_validate(
         trials_of, goal, space, plan, resamples=resamples, level=level
     )
-    candidates = {"tuned": best_trial(trials), "given": trials_of.tried(space.given, target)}
+    candidates = {"tuned": best_trial(trials), "given": trials_of.tried(space.given, targets)}
     if equal := space.equal_weights:
-        candidates["uniform"] = trials_of.tried(equal, target)
+        candidates["uniform"] = trials_of.tried(equal, targets)
     metrics = {label: candidate.metric for label, candidate in candidates.items()}
     result = TuningResult(
         task=task,
@@ -371,12 +380,14 @@ def run_task(
         folds=folds,
         gain=gain,
         held_out_sentences=held_out_sentences,
-        judgements=target.judgements,
+        judgements=" and ".join(target.judgements for target in targets),
         notices=_notices(task, bound),
         space=space,
-        signature=bound.replaced(metrics["tuned"]).signature(benchmark.references),
+        signature=bound.replaced(metrics["tuned"]).signature(benchmarks[0].references),
         # The metric or its members may have been tuned before.
-        sentences=frozenset(filter(None, map(fingerprint, benchmark.sources)))
+        sentences=frozenset(
+            filter(None, (fingerprint(source) for data in benchmarks for source in data.sources))
+        )
         | tuned_on(metric.tuned_names),
         comparisons={
             name: compare(
@@ -392,10 +403,15 @@ def run_task(
 
 def _notices(task: Task, bound: BoundMetric) -> list[str]:
     """Return caveats about the result of a search, one sentence each."""
-    benchmark = task.benchmark
-    trained = contamination(bound, benchmark.name, benchmark.sources)
-    caveats = filter(None, [*benchmark.notices, *trained, task.caveat])
-    notices = [f"{benchmark.name}: {caveat}" for caveat in caveats]
+    notices = [
+        f"{benchmark.name}: {caveat}"
+        for benchmark in task.benchmarks
+        for caveat in (
+            *benchmark.notices,
+            *contamination(bound, benchmark.name, benchmark.sources),
+        )
+    ]
+    notices += task.caveats
     if task.tuned_on_test:
         notices.append(
             f"{task.name} was tuned on test data: its held-out folds are sound evidence there, its other "
@@ -406,7 +422,7 @@ def _notices(task: Task, bound: BoundMetric) -> list[str]:
 
 def tune(
     metric: AnyMetric,
-    benchmark: str | Benchmark | Rows,
+    benchmark: str | Benchmark | Rows | Sequence[str | Benchmark],
     *,
     objective: Objective = "kendall",
     trials: int = 200,
@@ -436,7 +452,9 @@ def tune(
         benchmark: human judgements: their name (`gmeg:fce`, `seeda-s:dev`, a folder, a file of ratings), or a
             table of outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
             `source`, `hypothesis`, `system` and one for each rated dimension (`human`), or `rank`, from 1,
-            the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`.
+            the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`. Of several
+            benchmarks, each counts alike: the mean of their objectives is maximised, and an objective on
+            ratings is `sentence-accuracy` where outputs were ranked.
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
         trials: number of trials; see `SearchPlan` for it, `validation`, `folds` and `seed`.
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
@@ -475,7 +493,9 @@ def tune(
     """
     goal = Goal(objective, aggregation, human)
     plan = SearchPlan(trials, seed, validation, folds)
-    named, data = as_named(metric), _loaded(benchmark, columns)
+    named = as_named(metric)
+    tuning_data = _tuning_data(benchmark, columns)
+    names = [data.name for data in tuning_data]
     others: dict[str, Benchmark] = {}
     for number, other in enumerate(compare):
         if isinstance(other, str):
@@ -483,13 +503,13 @@ def tune(
             continue
         loaded = _loaded(other, columns)
         # Two objects may have one name.
-        own_name = isinstance(other, Benchmark) and loaded.name not in (data.name, *others)
+        own_name = isinstance(other, Benchmark) and loaded.name not in (*names, *others)
         others[loaded.name if own_name else f"compare[{number}]"] = loaded
     # The type of a table in memory adds nothing to a given name.
     own = "" if isinstance(benchmark, Benchmark) else (name or "").rpartition("@")[2]
     task = check_tuning(
         named,
-        data,
+        tuning_data,
         goal,
         plan,
         typed=benchmark if isinstance(benchmark, str) else own,
@@ -503,21 +523,23 @@ def tune(
     return run_task(task, bind_one(named, runtime), resamples=resamples, level=level)
 
 
+def _tuning_data(
+    given: str | Benchmark | Rows | Sequence[str | Benchmark], columns: Columns | None
+) -> list[Benchmark]:
+    """Return the benchmarks that a name, an object or a list of them stands for."""
+    if isinstance(given, str):
+        return [load_benchmark(name, columns) for name in expand_benchmarks([given])]
+    if isinstance(given, list | tuple) and all(isinstance(data, str | Benchmark) for data in given):
+        return [benchmark for data in given for benchmark in _tuning_data(data, columns)]
+    return [_loaded(cast("Benchmark | Rows", given), columns)]
+
+
 def load_compared(name: str, columns: Columns | None) -> Benchmark:
     """Return a benchmark to compare on; the columns are those of tables alone."""
     path = local_path(name) or local_path(name.rpartition(":")[0])
     return load_benchmark(name, columns if path and path.is_file() else None)
 
 
-def _loaded(benchmark: str | Benchmark | Rows, columns: Columns | None = None) -> Benchmark:
-    """Return a benchmark, which is loaded if it is given by its name, and made if it is a table."""
-    if isinstance(benchmark, Benchmark):
-        return benchmark
-    if not isinstance(benchmark, str):
-        return load_benchmark(benchmark, columns)
-    first, *others = expand_benchmarks([benchmark])
-    if others:
-        raise InputError(
-            f"{benchmark} stands for {first} and {', '.join(others)}; name one of them at a time."
-        )
-    return load_benchmark(first, columns)
+def _loaded(benchmark: Benchmark | Rows, columns: Columns | None = None) -> Benchmark:
+    """Return a benchmark, which is made if it is a table."""
+    return benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark, columns)

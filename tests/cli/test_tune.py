@@ -68,7 +68,7 @@ def test_writes_a_metric_that_score_knows(run: Any) -> None:
 def test_json_and_csv(run: Any) -> None:
     command = f"{ALONE} --name mix@mine --format"
     content = run(f"{command} json").json
-    (tuned,) = content["tuned"]
+    tuned = content["tuned"]
     assert tuned["name"] == "mix@mine+sample"
     assert load_metric(tuned["metric"]) == load_metric("mix@mine+sample")
     assert tuned["study"]["held_out"] is None
@@ -85,7 +85,7 @@ def test_configuration_file_and_other_parameters(run: Any) -> None:
     Path("c.yaml").write_text(
         "metric: ['gleu(iterations=1)']\nspace:\n  n: {low: 1, high: 3}\nvalidation: none\n"
     )
-    study = run(f"{TUNE} --config c.yaml --format json").json["tuned"][0]["study"]
+    study = run(f"{TUNE} --config c.yaml --format json").json["tuned"]["study"]
     assert study["space"] == {"n": "1 to 3"}
     assert {trial["parameters"]["n"] for trial in study["trials"]} <= {1, 2, 3}
     Path("d.yaml").write_text("metrik: gleu\n")

@@ -86,7 +86,6 @@ def test_benchmarks_of_one_name_are_told_apart() -> None:
     [
         ({"metric": "gleu"}, ConfigError, "space: gleu has no weights"),
         ({"benchmark": "smaple"}, UnknownNameError, "did you mean 'sample'"),
-        ({"benchmark": "seeda:dev"}, InputError, "stands for seeda-s:dev and seeda-e:dev"),
         ({"objective": "bleu"}, InputError, "no objective 'bleu'"),
         ({"validation": "x"}, ConfigError, "validation is 'x'; one of k-fold, systems, none was"),
         ({"trials": 0}, ConfigError, "trials is 0; a number of at least 1 was expected"),

@@ -15,7 +15,7 @@ from learnedgec.analysis.aggregation import Aggregation, system_scores
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, LeakageError, UnknownNameError
+from learnedgec.errors import ConfigError, InputError, LeakageError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, tuned_name, write_tuned
@@ -82,10 +82,15 @@ def planted() -> Benchmark:
 
 
 def tune(
-    metric: Metric, benchmark: Benchmark, *settings: Any, resamples: int = 1000, **options: Any
+    metric: Metric,
+    benchmark: Benchmark | list[Benchmark],
+    *settings: Any,
+    resamples: int = 1000,
+    **options: Any,
 ) -> TuningResult:
     """Return the result of a search with a goal and a plan, without a file."""
-    task = check_tuning(as_named(metric), benchmark, *settings, **options)
+    benchmarks = [benchmark] if isinstance(benchmark, Benchmark) else benchmark
+    task = check_tuning(as_named(metric), benchmarks, *settings, **options)
     return run_task(task, bind_one(metric), resamples=resamples)
 
 
@@ -100,6 +105,46 @@ def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> No
     tuning = tune(Parts(), planted, goal, SearchPlan(trials=150, validation="none"))
     assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.03)
     assert tuning.best.value > tuning.candidates["given"].value
+
+
+def test_several_benchmarks_count_alike(planted: Benchmark) -> None:
+    # The second benchmark has ranks alone, by other weights, and half of the sentences.
+    other_weights = (0.6, 0.1, 0.3)
+    ranked = []
+    for number in range(40):
+        scores = {
+            name: Parts(other_weights).score([source], [texts[number]]).sentences[0]
+            for source in [planted.sources[number]]
+            for name, texts in planted.systems.items()
+        }
+        order = sorted(scores, key=lambda name: -scores[name])
+        ranked.append(Ranking(number, {name: 1 + order.index(name) for name in order}))
+    other = dataclasses.replace(
+        planted.select(sentences=range(40)), name="other", ratings={}, rankings=tuple(ranked)
+    )
+    rated = dataclasses.replace(planted, rankings=())
+    goal, plan = Goal("segment-pearson", human="quality"), SearchPlan(trials=60, folds=2)
+    tuning = tune(Parts(), [rated, other], goal, plan, resamples=50)
+    metric = tuning.metric
+    expected = [
+        Target(goal, rated).values(metric, statistics_of(rated, metric)),
+        Target(Goal("sentence-accuracy"), other).values(metric, statistics_of(other, metric)),
+    ]
+    assert tuning.best.value == pytest.approx(float(np.mean(expected)), abs=1e-12)
+    # A compromise is better on both together than the best metric of either.
+    for weights in (PLANTED, other_weights):
+        alone = [
+            Target(each, data).values(Parts(weights), statistics_of(data, Parts(weights)))
+            for each, data in ((goal, rated), (Goal("sentence-accuracy"), other))
+        ]
+        assert tuning.best.value >= float(np.mean(alone)) - 0.005
+    assert tuning.name == "parts@planted+other+segment-pearson"
+    assert tuning.judgements.count(" and ") == 1
+    assert len(tuning.folds) == 2
+    assert tuning.held_out_sentences == 120
+    assert tuning.gain.low < tuning.gain.value < tuning.gain.high
+    with pytest.raises(ConfigError, match="systems of several benchmarks differ"):
+        tune(Parts(), [rated, other], goal, SearchPlan(trials=2, validation="systems"))
 
 
 def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> None:
