@@ -7,12 +7,12 @@ from learnedgec.analysis.comparison import compare as compare
 from learnedgec.analysis.ranking import SystemRanking as SystemRanking
 from learnedgec.analysis.ranking import rank as rank
 from learnedgec.analysis.ranking import rank_systems as rank_systems
+from learnedgec.applications.completions import extract_correction as extract_correction
 from learnedgec.applications.confidence import edit_confidence as edit_confidence
 from learnedgec.applications.rerank import Guards as Guards
 from learnedgec.applications.rerank import Reranking as Reranking
 from learnedgec.applications.rerank import rerank as rerank
 from learnedgec.applications.reward import Reward as Reward
-from learnedgec.applications.reward import extract_correction as extract_correction
 from learnedgec.applications.reward import reward as reward
 from learnedgec.applications.safeguards import MeaningPenalty as MeaningPenalty
 from learnedgec.data.benchmarks import Benchmark as Benchmark

@@ -1,7 +1,6 @@
 """A metric as the reward of reinforcement learning, with safeguards against gaming.
 
-A completion of a policy is a text or a chat that may say something around the correction;
-`extract_correction` finds the correction in it.
+A completion of a policy is a text or a chat, and `extract_correction` finds the correction in it.
 
 A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
 something else, truncated texts, or chatter around the source. So a reward has a floor for outputs that
@@ -13,15 +12,15 @@ watched metric falls, the policy is gaming. Small edits that change the meaning,
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from rapidfuzz.distance import Indel
 
+from learnedgec.applications.completions import Completion, completed_text, extract_correction
 from learnedgec.applications.safeguards import MeaningPenalty, is_correction
 from learnedgec.data.references import References, references_of_record
 from learnedgec.data.sentences import as_items, as_sentences
@@ -32,149 +31,24 @@ from learnedgec.metrics.contract import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
+from learnedgec.types import Floats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# -- completions -----------------------------------------------------------------------------------
-
-
-Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""The completion of a policy, a text or the messages of a chat."""
-
-_TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-# Marks of the speaker and of the end of a message, which some trainers do not remove.
-_SPEAKER = re.compile(
-    r"<\|[\w ]+\|>(?:assistant(?=\s*\n|<\|))?|</s>|\A\s*assistant:", re.IGNORECASE
-)
-_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
-_MARKS = {"**": "**", "*": "*", "`": "`", "'": "'", '"': '"', "“": "”", "«": "»"}
-
-_CORRECTED = r"\b(?:correct(?:ed|ion)?|revised|fixed|improved|edited|answer|output)\b"
-_AFTERWARDS = (
-    r"(?:explanations?|changes?|corrections|notes?|reasons?|original|changed|replaced|here\ are"
-    r"|I\ (?:\w+ed|made))\b"
-)
-# A label begins a line, and no space precedes its colon: a tokenised sentence may itself say "The answer
-# is : ...".
-_LABEL = re.compile(
-    rf"""^[*\#>\ ]*(?:(?:sure|certainly|of\ course|okay|yes)\b[^\w\n]*)?
-    (?:here(?:['’]s|\ is)\b[^:\n]{{,80}}?{_CORRECTED}[^:\n]{{,80}}?
-    |here\ you\ go\b
-    |(?:(?:the|a|my|your|final|grammatically)\ )*{_CORRECTED}
-    (?:\ (?:sentence|text|version|answer|is|would|be))*
-    |(?!{_AFTERWARDS})[^\n]{{,80}}{_CORRECTED}[^\n]{{,80}}?(?=:\**\s*\n))\**\ ?
-    (?:(?:(?<=\S)|(?<=sentence\ )|(?<=text\ )|(?<=version\ )):(?:\*\*(?=\s))?
-    |(?=\s*\n)|(?=["“«]\S[^"“”«»]*["”»]\.?$))\s*(?:>\ )?""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-_REMARK = re.compile(
-    rf"""(?:\n[^\w\n]*(?:\(|{_AFTERWARDS})|(?<=[.!?"”*])\s+explanation:).*\Z
-    |\s\((?:{_AFTERWARDS}|(?:corrected|fixed|added|removed)\b)[^()]*\)\Z""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
-
-
-def extract_correction(completion: str, source: str | None = None) -> str:
-    r"""Return the corrected sentence in what a model wrote.
-
-    Thoughts (`<think>…</think>`) and tokens such as `<|im_end|>` are dropped. Of what is left, the last
-    `<answer>…</answer>` (or `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else
-    everything. Then these go:
-
-    - all up to an announcement of the correction, such as `Corrected sentence:`, `Answer:` or
-      `Sure! Here is the corrected version:`;
-    - remarks after it: a new line that begins with `Explanation`, `Changes`, `Note` or a parenthesis, and
-      `(Changed …)`;
-    - quotation marks, `**`, JSON and the marker of a list around the whole.
-
-    Line feeds become spaces. Where the source is given, of the texts before and after each of these steps,
-    and their lines, that with the most words in common with it counts. So a sentence that itself begins with
-    `Answer:` keeps that word, and other remarks go if they have lines of their own.
-
-    Args:
-        completion: the text that the model wrote.
-        source: the sentence that it was to correct.
-
-    Example:
-        >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
-        'He goes .'
-        >>> extract_correction("Answer: he goes.", "Answer: he go.")
-        'Answer: he goes.'
-    """
-    text = _SPEAKER.sub("", _THOUGHT.sub(" ", completion))
-    tagged = _TAGGED.findall(text)
-    if tagged:
-        text = tagged[-1][1]
-    elif fenced := _FENCED.findall(text):
-        text = fenced[-1]
-    text = text.strip()
-    candidates = [text]
-    for start in [label.end() for label in _LABEL.finditer(text)] or [0]:
-        announced = text[start:].strip()
-        bare = _REMARK.sub("", announced).strip()
-        lines = [] if source is None else announced.splitlines()
-        candidates += [announced, *map(_unwrapped, lines), bare, _unwrapped(bare)]
-    candidates = [" ".join(each.split()) for each in reversed(candidates)]
-    if source is None:
-        return candidates[0]
-    words = source.split()
-    return max(candidates, key=lambda each: Indel.normalized_similarity(words, each.split()))
-
-
-def _unwrapped(text: str) -> str:
-    """Return the correction in JSON, and what is in bold letters or quotation marks as a whole."""
-    if text.startswith("{"):
-        try:
-            record = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            return text
-        named = [
-            key for key in record if re.search(_CORRECTED, key.replace("_", " "), re.IGNORECASE)
-        ]
-        values = [record[key] for key in named or record]
-        if len(values) == 1 and isinstance(values[0], str):
-            text = values[0].strip()
-    text = re.sub(
-        r"""\A(["“«][^"“”«»]*["”»])\.\Z""", r"\1", re.sub(r"\A(?:[-*•]|1[.)]) +", "", text)
-    )
-    for opening, closing in _MARKS.items():
-        inside = text.removeprefix(opening).removesuffix(closing)
-        whole = len(inside) + len(opening + closing) == len(text)
-        # A tokenised text has a space after a quotation mark of its own.
-        if whole and opening not in inside and not inside.startswith(" "):
-            text = inside.strip()
-    return text
-
-
-def completed_text(completion: Completion, place: str) -> str:
-    """Return a completion's text: itself, or the content of a chat's last message.
-
-    Raises:
-        InputError: it is neither; the message names the place.
-    """
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, Sequence) and not completion:
-        return ""
-    last = completion[-1] if isinstance(completion, Sequence) else None
-    if not isinstance(last, Mapping):
-        raise InputError(
-            f"{place} is {str(completion)[:60]!r}; a text, or a list of messages such as "
-            "[{'role': 'assistant', 'content': TEXT}], was expected."
-        )
-    content = last.get("content")
-    if isinstance(content, str):
-        return content
-    # The content may be a list of parts, and only some of them are texts.
-    return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))
-
-
-# -- rewards ---------------------------------------------------------------------------------------
-
 # A mark between spaces shows that a text is tokenised.
 _SEPARATE_MARK = re.compile(r"(?:^|\s)[.,!?;:](?:\s|$)")
+
+
+def _message(source: Any, place: str) -> Any:
+    """Return a source, or the text of the last message if it is a chat."""
+    is_chat = isinstance(source, Sequence) and not isinstance(source, str)
+    return completed_text(source, place) if is_chat else source
+
+
+def _logged(metric: BoundMetric) -> str:
+    """Return the name of a metric in a log: its label in letters, digits, dots and hyphens."""
+    return re.sub(r"[^\w.]+", "-", metric.label).strip("-")
 
 
 def _spaced_like_source(source: str, text: str) -> str:
@@ -208,7 +82,8 @@ class Reward:
 
     Attributes:
         metric: the rewarded metric; it needs no references, or reads them from a column.
-        source: the column that holds the sources.
+        source: the column that holds the sources: texts, or chats, whose last message counts. `prompts` is
+            what the policy reads.
         references: the column that holds each source's references (a text or a list of texts), for a metric
             that needs them.
         extract: function from a completion to the correction in it; by default `extract_correction`, which
@@ -219,6 +94,7 @@ class Reward:
         floor: a completion that the metric's gate rejects, or that is no correction (`is_correction`), earns
             this minus its distance from the source, which is at most 1. So it earns less than a copy of the
             source, and a policy that writes only such texts still learns to come closer to the source.
+        other_tasks: whether a row whose source is `None` is of another task and earns `None`, as TRL expects.
         watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
             trainer that gives its reward functions `log_metric` (TRL).
         history: one entry for each call.
@@ -234,12 +110,13 @@ class Reward:
     edit_penalty: float = 0.0
     meaning: MeaningPenalty | None = None
     floor: float | None = None
+    other_tasks: bool = False
     watch: BoundMetric | None = None
     history: list[Watched] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        # Trainers log a reward under its name.
-        self.__name__ = self.metric.metric.name
+        # Trainers log a reward under its name, and some loggers take no other characters.
+        self.__name__ = _logged(self.metric)
         if self.edit_penalty < 0:
             raise ConfigError(
                 f"edit_penalty is {self.edit_penalty}; a number of 0 or more was expected."
@@ -272,26 +149,46 @@ class Reward:
         prompts: Sequence[Completion] | None = None,
         completions: Sequence[Completion] | None = None,
         **columns: Any,
-    ) -> list[float]:
+    ) -> list[float | None]:
         """Return the reward of each completion of one step.
 
         Outside a trainer, call it with two lists: `completions=[…], source=[…]`.
 
         Args:
-            prompts: unused; trainers give them.
+            prompts: N texts or chats, which trainers give; only read as the column `prompts`.
             completions: N texts or chats; the last message of a chat counts.
             columns: the data set's columns, each of length N, and any other arguments of the trainer. A
                 function `log_metric` receives the means of this step by name: `impara/score`,
-                `impara/floored`, and of the watched metric `gleu/watched`.
+                `impara/floored`, and of the watched metric `gleu/watched`. Of a label, letters, digits and
+                dots are kept: `head[open-mpnet.quality]` is `head-open-mpnet.quality`.
 
         Raises:
             InputError: the completions or the column of the sources are not there, are no lists, or are not
                 parallel, or references are `None`.
         """
         answers = as_items(completions, "completions", self._lists)
-        if not answers:
-            return []
-        sources, texts, references = self._read_step(answers, columns)
+        if prompts is not None:
+            columns["prompts"] = prompts
+        rewards: list[float | None] = [None] * len(answers)
+        if rows := self._own_rows(columns, len(answers)):
+            step = self._read_step(rows, answers, columns)
+            for row, earned in zip(
+                rows, self._earned(*step, columns.get("log_metric")), strict=True
+            ):
+                rewards[row] = float(earned)
+        return rewards
+
+    def _own_rows(self, columns: Mapping[str, Any], size: int) -> list[int]:
+        """Return the numbers of the rows that are not of another task."""
+        if not (self.other_tasks and size):
+            return list(range(size))
+        sources = self._column(columns, self.source, size)
+        return [row for row, source in enumerate(sources) if source is not None]
+
+    def _earned(
+        self, sources: Sequence[str], texts: Sequence[str], references: References | None, log: Any
+    ) -> Floats:
+        """Return the reward of each correction, and record the step."""
         metric = self.metric.metric
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         statistics = self.metric.statistics(sources, systems, references)
@@ -315,24 +212,24 @@ class Reward:
             (watched_statistics,) = self.watch.statistics(sources, {"": texts}, references).values()
             watched = self.watch.metric.sentence_scores(watched_statistics)
         means = map(float, map(np.mean, (rewards, scores, watched, rejected)))
-        self._record(Watched(*means), columns.get("log_metric"))
-        return list(map(float, rewards))
+        self._record(Watched(*means), log)
+        return rewards
 
     def _read_step(
-        self, completions: Sequence[Completion], columns: Mapping[str, Any]
+        self, rows: Sequence[int], completions: Sequence[Completion], columns: Mapping[str, Any]
     ) -> tuple[list[str], list[str], References | None]:
-        """Return the sources, the corrections and the references of a step, or raise `InputError`."""
-        answers = [
-            completed_text(completion, f"completions[{place}]")
-            for place, completion in enumerate(completions)
-        ]
-        sources = as_sentences(self._column(columns, self.source, len(answers)), self.source)
+        """Return the sources, the corrections and the references of these rows, or raise `InputError`."""
+        answers = [completed_text(completions[row], f"completions[{row}]") for row in rows]
+        column = self._column(columns, self.source, len(completions))
+        sources = as_sentences(
+            [_message(column[row], f"{self.source}[{row}]") for row in rows], self.source
+        )
         references = None
         if self.references is not None:
-            rows = enumerate(self._column(columns, self.references, len(answers)), 1)
+            column = self._column(columns, self.references, len(completions))
             place = f"the column {self.references!r} in row"
             references = References.from_rows(
-                [references_of_record(row, f"{place} {number}") for number, row in rows]
+                [references_of_record(column[row], f"{place} {row + 1}") for row in rows]
             )
         corrections = (
             map(self.extract, answers)
@@ -355,7 +252,7 @@ class Reward:
             log(f"{self.__name__}/score", step.score)
             log(f"{self.__name__}/floored", step.floored)
             if self.watch is not None:
-                log(f"{self.watch.metric.name}/watched", step.watched)
+                log(f"{_logged(self.watch)}/watched", step.watched)
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> list[Any]:
         """Return a column of the data set, or raise `InputError`."""
@@ -395,6 +292,7 @@ class Options(TypedDict, total=False):
     edit_penalty: float
     meaning: MeaningPenalty | None
     floor: float | None
+    other_tasks: bool
     watch: AnyMetric | None
 
 

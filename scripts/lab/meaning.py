@@ -93,7 +93,8 @@ def main() -> None:
         for rows in made.values():
             sources = [source for source, _, _ in rows] * 2
             texts = [text for _, text, _ in rows] + [text for _, _, text in rows]
-            right, changed = np.reshape(function(completions=texts, source=sources), (2, -1))
+            earned = np.array(function(completions=texts, source=sources), dtype=float)
+            right, changed = earned.reshape(2, -1)
             shares.append(float((right > changed).mean()))
             above.append(float((right > 0).mean()))
         means = [sum(column) / len(column) for column in (shares, above)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec import extract_correction
+from learnedgec import extract_correction, load_benchmark
 from learnedgec.applications.reward import reward
 
 
@@ -94,6 +96,110 @@ def test_what_a_chat_model_writes_around_it_goes(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        "Corrected: {right}\nOriginal: {source}",
+        "Corrected sentence: {right}\n\nOriginal sentence: {source}",
+        "Output: {right}\nInput: {source}",
+        'Original: "{source}"\nCorrected: "{right}"',
+        "{source}\n{right}",
+        "Correct: {source}\n{right}",
+        "Please correct: {source}\n\n{right}",
+        "{right}\n\nChanges:\n- {source}\n+ {right}",
+        "Corrected: {right}\n\nThe original sentence was:\n{source}",
+    ],
+)
+def test_an_echo_of_the_source_is_not_the_correction(form: str) -> None:
+    completion = form.format(source=SOURCE, right=RIGHT)
+    assert extract_correction(completion, SOURCE) == RIGHT
+    assert extract_correction(completion) == RIGHT
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{source} → {right}",
+        "Your sentence should read: {right}",
+        "The sentence '{source}' should be:\n{right}",
+        "{right}\n\nThe phrase 'do not likes to play football' is wrong.",
+        "{source}\n\nCorrected: {right}\n\nIn '{source}', the verb is wrong.",
+    ],
+)
+def test_the_source_shows_what_repeats_it(form: str) -> None:
+    assert extract_correction(form.format(source=SOURCE, right=RIGHT), SOURCE) == RIGHT
+
+
+def test_an_echo_is_the_correction_if_nothing_else_can_be() -> None:
+    for form in (
+        "{}",
+        "Corrected: {}\nOriginal: {}",
+        "{}\n\nNo changes are needed.",
+        "It is right: {}",
+    ):
+        assert extract_correction(form.format(SOURCE, SOURCE), SOURCE) == SOURCE
+    # An announced rewriting does not earn what doing nothing earns.
+    rewritten = "With his brother he dislikes sport ."
+    assert extract_correction(f"{SOURCE}\nCorrected: {rewritten}", SOURCE) == rewritten
+
+
+THOUGHT = f"The sentence is: {SOURCE}\nThe verb is wrong."
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{thought}\n</think>\n\n{right}",
+        "<reasoning>\n{thought}\n</reasoning>\n{right}",
+        "<thinking>{thought}</thinking><reflection>{right}</reflection><output>{right}</output>",
+        "[THINK]{thought}[/THINK]{right}",
+        "◁think▷{thought}◁/think▷{right}",
+        "<seed:think>{thought}</seed:think>{right}",
+        "<|channel|>analysis<|message|>{thought}<|end|><|start|>assistant<|channel|>final<|message|>{right}"
+        "<|return|>",
+        "<|channel>thought\n{thought}<channel|>{right}<turn|>",
+        "<|START_THINKING|>{thought}<|END_THINKING|><|START_RESPONSE|>{right}<|END_RESPONSE|>",
+        "{right}<end_of_turn>",
+        "<start_of_turn>model\n{right}<end_of_turn>",
+        "{right}<|im_end|>\n<|im_start|>user\nShe go .",
+        "<s> {right} </s>",
+        "<pad> {right}<pad>",
+        "[/INST] {right}</s>",
+        "{right}<｜end▁of▁sentence｜>",
+        "<corrected_sentence>{right}</corrected_sentence>",
+        "<correction>{right}</correction>\n<explanation>{thought}</explanation>",
+        "<answer>{right}</answer>\nI changed the verb.",
+    ],
+)
+def test_thoughts_and_marks_of_any_spelling_go(form: str) -> None:
+    completion = form.format(thought=THOUGHT, right=RIGHT)
+    assert extract_correction(completion, SOURCE) == RIGHT
+    assert extract_correction(completion) == RIGHT
+
+
+def test_marked_words_lose_their_marks_and_unfinished_thoughts_are_no_answer() -> None:
+    for marked in ("He **does** not like it .", "He <b>does</b> not like it ."):
+        assert extract_correction(marked) == "He does not like it ."
+    for unfinished in (
+        "<reasoning>He do",
+        "<|channel|>analysis<|message|>He do",
+        "He do\n</think>",
+    ):
+        assert extract_correction(unfinished, "He do .") == ""
+
+
+@pytest.mark.slow
+def test_no_bare_correction_changes(mirror: Path) -> None:
+    for name in ("seeda-s", "gmeg"):
+        benchmark = load_benchmark(name)
+        for texts in benchmark.systems.values():
+            for source, text in list(zip(benchmark.sources, texts, strict=True))[::4]:
+                if not text.startswith(("-", "*", "•")):  # a sentence that a list has
+                    flat = " ".join(text.split())
+                    assert extract_correction(text, source) == flat
+                    assert extract_correction(text) == flat
+
+
+@pytest.mark.parametrize(
     "form", ["{}\n\nHope this helps!", "Corrected: {}\nConfidence: high", "I see.\n\n**{}**"]
 )
 def test_the_source_tells_the_correction_from_other_lines(form: str) -> None:
@@ -122,6 +228,8 @@ def test_the_source_tells_the_correction_from_other_lines(form: str) -> None:
         "{ a }",
         "1 . He goes home .",
         "The assistant: he goes home .",
+        "Dear <name> , I like [NAME] .",
+        "It is in <unk> , and 3 < 4 > 2 .",
     ],
 )
 def test_what_only_looks_like_it_stays(text: str) -> None:

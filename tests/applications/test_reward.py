@@ -26,7 +26,19 @@ def test_rewards_are_the_metrics_sentence_scores(tiny_evaluator: Path, sample: S
     rewards = function(prompts=["x"] * 8, completions=texts, source=sources, other=list(range(8)))
     assert rewards == pytest.approx(metric.score(sources, texts).sentences.tolist())
     assert all(type(value) is float for value in rewards)
-    assert function.__name__ == "some"
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("length", "length"),
+        ("head[open-mpnet.quality]", "head-open-mpnet.quality"),
+        ("head[open-mpnet.meaning]", "head-open-mpnet.meaning"),
+        ("gleu(level='sentence')", "gleu-level-sentence"),
+    ],
+)
+def test_rewards_of_one_kind_are_logged_under_different_names(metric: str, name: str) -> None:
+    assert reward(metric, references="refs").__name__ == name
 
 
 def test_rewards_do_not_depend_on_the_batch(tiny_evaluator: Path, sample: Sample) -> None:
@@ -47,11 +59,34 @@ def test_chats_and_texts_get_the_same_reward() -> None:
     function = reward("length")
     chats = [
         [{"role": "assistant", "content": "He goes home ."}],
-        [{"role": "assistant", "content": [{"type": "text", "text": "He goes ."}]}],
+        [
+            {
+                "role": "assistant",
+                "content": [{"type": "image", "text": None}, {"type": "text", "text": "He goes ."}],
+            }
+        ],
         [],
     ]
     rewards = function(completions=chats, source=["He go ."] * 3)
     assert rewards == pytest.approx([4.0, 3.0, 0.0])
+
+
+def test_the_sources_may_be_the_prompts() -> None:
+    function = reward("length", source="prompts", centre=True)
+    prompts = ["He go .", [{"role": "user", "content": "She go home ."}]]
+    rewards = function(prompts=prompts, completions=["He goes home .", "She goes home ."])
+    assert rewards == pytest.approx([1.0, 0.0])
+
+
+def test_rows_of_another_task_earn_nothing_if_there_may_be_some() -> None:
+    columns = {"completions": ["a b", "4", "c"], "source": ["a", None, "c"]}
+    function = reward("gleu", references="ref", other_tasks=True)
+    rewards = function(**columns, ref=[["a b"], None, ["c"]])
+    assert rewards[1] is None
+    assert rewards[::2] == pytest.approx([1.0, 1.0])
+    assert function(completions=["4"], source=[None], ref=[None]) == [None]
+    with pytest.raises(InputError, match=r"source\[1\] is None"):
+        reward("length")(**columns)
 
 
 def test_penalties_and_the_floor() -> None:

@@ -58,11 +58,13 @@ def test_grpo_learns_from_a_reward_although_nothing_is_a_correction_yet(
     steps = [entry for entry in trainer.state.log_history if "reward" in entry]
     assert len(steps) == len(judge.history) == 10
     assert all(
-        {"some/score", "some/floored", "edit-count/watched"} <= entry.keys() for entry in steps
+        {f"{judge.__name__}/score", f"{judge.__name__}/floored", "edit-count/watched"}
+        <= entry.keys()
+        for entry in steps
     )
     # Random words are no corrections, so every completion gets the floor minus its distance, from which the
     # policy learns.
-    assert all(entry["some/floored"] == 1.0 for entry in steps)
+    assert all(entry[f"{judge.__name__}/floored"] == 1.0 for entry in steps)
     for value in ("reward_std", "loss", "grad_norm"):
         assert all(abs(entry[value]) > 0.01 for entry in steps), value
     earned = [entry["reward"] for entry in steps]
