@@ -79,7 +79,6 @@ _MODULES = {
     "metrics": "inventory",
     "reproduce": "report",
     "rerank": "edits",
-    "sweep": "train",
 }
 
 # What users of other tools type first, and the command that they mean.

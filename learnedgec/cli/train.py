@@ -1,12 +1,9 @@
-"""`learnedgec train` and `sweep`: train an evaluator from a configuration, or with many settings."""
+"""`learnedgec train`: train an evaluator from a configuration, and write one to start from."""
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
@@ -15,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli import flags, output
+from learnedgec.cli import output
 from learnedgec.data.configuration import check_help, configurations, with_configurations
 from learnedgec.data.text import read_json, read_text, write_text
 from learnedgec.errors import ConfigError, InputError
@@ -23,7 +20,6 @@ from learnedgec.runtime.files import check_no_path, local_path
 
 if TYPE_CHECKING:
     from learnedgec.training.run import TrainingResult
-    from learnedgec.tuning.sweep import Sweep
 
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
@@ -71,15 +67,25 @@ def run_train(arguments: Sequence[str]) -> None:
             output.remark(verdict.sentence, options)
     output.notice(*result.warnings)
     if result.seeds:
-        median = f"Of the seeds, {result.seed} has the median dev score; its evaluator is packaged."
-        mean = "The mean of the seeds' weights is packaged; its results are in the last column."
-        output.remark(mean if result.seed is None else median, options)
+        output.remark(_packaged(result), options)
     if result.folder is not None:
         report = write_training_report(result.folder, result.package)
         output.remark(f"The report is in {report}.", options)
     output.remark(
         f"The evaluator is in {result.package}. Use it as {_use(result.package)}.", options
     )
+
+
+def _packaged(result: TrainingResult) -> str:
+    """Return which of several seeds is packaged."""
+    if result.seed is None:
+        return "The mean of the seeds' weights is packaged; its results are in the last column."
+    score = "the median dev score"
+    if len(result.seeds) == 2:
+        score = "the higher dev score"
+    elif len(result.seeds) % 2 == 0:
+        score = "the higher of the two dev scores in the middle"
+    return f"Of {len(result.seeds)} seeds, {result.seed} has {score}; its evaluator is packaged."
 
 
 def _check_tables(words: Sequence[str]) -> None:
@@ -174,102 +180,3 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
         f"wrote {path}; enter the names of your files, and run: learnedgec train --config {path}",
         quiet,
     )
-
-
-# -- learnedgec sweep --------------------------------------------------------------------------------
-
-
-class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
-    """Show the defaults of flags that have one and take a value."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        plain = action.default is None or action.nargs == 0
-        return action.help if plain else super()._get_help_string(action)
-
-
-def build_sweep_parser() -> argparse.ArgumentParser:
-    """Return the parser of `learnedgec sweep`; what it does not know are options of `learnedgec train`."""
-    from learnedgec.tuning.sweep import SweepPlan
-
-    parser = argparse.ArgumentParser(
-        "learnedgec sweep",
-        "learnedgec sweep --config FILE_OR_NAME --space KEY=RANGE [KEY=RANGE ...] [--KEY VALUE ...]",
-        "Train with settings from a space, and package the run with the highest dev score. All other options "
-        "are those of `learnedgec train`; --resume continues a sweep that was interrupted.",
-        formatter_class=_Defaults,
-        exit_on_error=False,
-        allow_abbrev=False,
-    )
-    ranges = "settings to try, such as 'learning_rate=log(1e-5,1e-4)' model.pooling=mean,cls"
-    parser.add_argument("--space", nargs="+", metavar="KEY=RANGE", help=ranges)
-    flags.add_fields(parser, SweepPlan, title="search")
-    output.add_output_flags(parser)
-    flags.add_fields(parser, flags.Figures, flags.Quiet)
-    return parser
-
-
-def run_sweep(arguments: Sequence[str]) -> None:
-    """Run `sweep`."""
-    check_help(arguments, ["--data.columns"])
-    from learnedgec.plotting.figures import plot_sweep
-    from learnedgec.tuning.sweep import SweepPlan, sweep
-
-    parser = build_sweep_parser()
-    flags.give_parser(parser, arguments)
-    known, words = parser.parse_known_args(list(arguments))
-    options = output.with_format(Namespace(**vars(known)))  # type: ignore[no-untyped-call]
-    flags.require(options, space="model.dropout=uniform(0,0.3)")
-    space = dict(entry.partition("=")[::2] for entry in options.space)
-    result = sweep(
-        words,
-        space,
-        flags.read_fields(SweepPlan, options),
-        progress=not options.quiet,
-        notify=partial(output.remark, options=options),
-    )
-    if options.plot:
-        output.tell_written(plot_sweep(result, options.plot, result.package.name), options)
-    # The last part of a key is its column, unless another key ends in the same.
-    ends = Counter(key.rpartition(".")[2] for key in result.best.parameters)
-    columns = {
-        key: end if ends[end := key.rpartition(".")[2]] == 1 else key
-        for key in result.best.parameters
-    }
-    rows = [
-        {
-            "trial": trial.number + 1,
-            **{
-                columns[key]: f"{value:g}" if isinstance(value, float) else value
-                for key, value in trial.parameters.items()
-            },
-            "epochs": len(trial.scores),
-            "dev score": trial.score,
-            "state": "best" if trial == result.best else trial.state,
-        }
-        for trial in result.trials
-    ]
-    payload = {"trials": rows, "results": result.results, "importances": result.importances}
-    output.emit(rows, options, payload=payload, conclusions=list(_notes(result)))
-
-
-def _notes(result: Sweep) -> Iterator[str]:
-    """Yield sentences about the best trial and about pruning."""
-    from learnedgec.training.evaluate import main_figure
-
-    heads = []
-    for head, figures in result.results["test"].items():
-        name, value = main_figure(figures)
-        low, high = figures.get(f"{name}_low"), figures.get(f"{name}_high")
-        shown = "none" if value is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"
-        heads.append(f"{head} {name} {shown}, n = {figures['n']}")
-    yield f"The best trial on the test part, which had no part in the choice: {'; '.join(heads)}."
-    pruned = sum(trial.state == "pruned" for trial in result.trials)
-    trained = sum(len(trial.scores) for trial in result.trials)
-    yield (
-        f"The {len(result.trials)} trials took {trained} epochs. Pruning ended {pruned} of them and saved up "
-        f"to {result.saved} epochs."
-    )
-    if result.importances:
-        shares = ", ".join(f"{key} {share:.0%}" for key, share in result.importances.items())
-        yield f"Share of the dev score's variance over complete trials (fANOVA): {shares}."
-    yield f"The evaluator is in {result.package}."

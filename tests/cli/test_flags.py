@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec.cli import train, tune
+from learnedgec.cli import sweep, tune
 from learnedgec.cli.flags import read_fields, read_runtime
 from learnedgec.cli.main import COMMANDS, main
 from learnedgec.runtime.runtime import Runtime
@@ -28,7 +28,7 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
 
 
 def test_sweep_shows_the_defaults_of_its_plan() -> None:
-    text = train.build_sweep_parser().format_help()
+    text = sweep.build_sweep_parser().format_help()
     assert "(default: 20)" in text
     assert "(default: hyperband)" in " ".join(text.split())
     assert "None" not in text

@@ -126,3 +126,17 @@ def test_settings_whose_names_end_alike_have_columns_of_their_own(sweep: Any) ->
         f"sweep --config mine.yaml --space {space} --trials 1 --overwrite --format json"
     ).json["trials"]
     assert (trial[keys[0]], trial[keys[1]], trial["dropout"]) == (1, 3, "0.1")
+
+
+def test_help_all_has_the_options_of_training_too(
+    sweep: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        sweep("sweep --help-all")
+    assert ended.value.code == 0
+    whole = capsys.readouterr().out
+    assert (
+        whole.index("--space")
+        < whole.index("--model.learning_rate")
+        < whole.index("--trainer.max_epochs")
+    )
