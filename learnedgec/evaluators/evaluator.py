@@ -22,7 +22,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 from learnedgec._version import __version__
 from learnedgec.data.sentences import Sentences, as_sentences
 from learnedgec.data.text import check_lengths
-from learnedgec.errors import InputError, PackageError, UnknownNameError
+from learnedgec.errors import ConfigError, InputError, PackageError, UnknownNameError
 from learnedgec.evaluators.inference import (
     CAPITAL,
     UNMARKED,
@@ -112,6 +112,49 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         return kind in self.lora.get("inputs", ())
 
 
+def check_encoder(encoder: Any, config: EvaluatorConfig) -> None:
+    """Raise `ConfigError` unless an encoder can read and pool texts as an evaluator's configuration says.
+
+    Args:
+        encoder: a transformer.
+        config: the configuration.
+    """
+    kind = encoder.config.model_type
+    if encoder.config.is_encoder_decoder:
+        raise ConfigError(
+            f"model.encoder: {kind} is an encoder with a decoder, of which no head reads the states; name a "
+            "model of one of the two, such as bert-base-cased."
+        )
+    most = max_positions(encoder)
+    if most is not None and config.max_tokens > most:
+        raise ConfigError(
+            f"model.max_tokens is {config.max_tokens}, but the encoder ({kind}) has {most} positions; give "
+            f"at most {most}."
+        )
+    if config.pooling == "pooler" and getattr(encoder, "pooler", None) is None:
+        raise ConfigError(
+            f"model.pooling is pooler, but the encoder ({kind}) has none; name mean or cls."
+        )
+
+
+def max_positions(encoder: torch.nn.Module) -> int | None:
+    """Return the number of tokens for which an encoder has positions, or `None` if it has no table of them.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"position_embeddings": torch.nn.Embedding(514, 8, padding_idx=1)})
+        >>> max_positions(encoder)
+        512
+    """
+    tables = [
+        # Where the table has a row for padding, as in RoBERTa, positions are counted from the next row on.
+        module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+        for name, module in encoder.named_modules()
+        if isinstance(module, torch.nn.Embedding)
+        and name.rpartition(".")[2] in ("position_embeddings", "wpe")
+    ]
+    return min(tables, default=None)
+
+
 class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     """One encoder and a linear head per output.
 
@@ -134,7 +177,8 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             add_lora(encoder, config.lora["rank"], config.lora["layers"])
         self.encoder: Any = encoder
         self.dropout = torch.nn.Dropout(config.dropout)
-        width = int(config.encoder["hidden_size"])
+        check_encoder(encoder, config)
+        width = int(self.encoder.config.hidden_size)
         self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
         self.head_configs = {name: HeadConfig(**head) for name, head in config.heads.items()}
         self.post_init()

@@ -105,6 +105,8 @@ def start_model(
             model = _model(pretrained, encoder, heads, settings)
             start = Start(model, load_tokenizer(encoder), encoder)
     model = start.model
+    if model.config.pooling == "cls":
+        _check_first_token(start.tokenizer, encoder)
     if model.config.lora:
         for name, parameter in model.encoder.named_parameters():
             parameter.requires_grad_(is_lora(name))
@@ -184,6 +186,16 @@ def _continued(
     parts = [f"; {heading}: {', '.join(names)}" for heading, names in about.items() if names]
     notice = f"Continuing {package.manifest['name']}{''.join(parts)}."
     return Start(model, load_tokenizer(str(package.path)), package.encoder, package, notice)
+
+
+def _check_first_token(tokenizer: Any, encoder: str) -> None:
+    """Raise `ConfigError` unless a text begins with the token whose state `cls` reads."""
+    first = tokenizer("a")["input_ids"][0]
+    if first not in (tokenizer.cls_token_id, tokenizer.bos_token_id):
+        raise ConfigError(
+            f"model.pooling is cls, but no text begins with such a token for the encoder {encoder}; set "
+            "model.pooling to mean."
+        )
 
 
 def _check_pooling(folder: Path, new: str, old: str, staying: Mapping[str, HeadConfig]) -> None:
