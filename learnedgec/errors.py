@@ -8,6 +8,7 @@
     │   ├── UnknownNameError        no such metric, dataset, evaluator, benchmark (suggests the nearest)
     │   └── ParameterError          a known metric with an unknown, missing or ill-typed parameter
     ├── ConfigError                 a configuration key or value that cannot be used (names the key path)
+    ├── DivergedError               a training whose loss or predictions became NaN or infinite
     ├── DataError                   a catalog dataset that is absent, unreachable or altered
     │   └── LeakageError            training or tuning on text that evaluation forbids
     ├── ModelError                  an encoder or language model that cannot be loaded
@@ -98,6 +99,10 @@ class ParameterError(BadNameError):
 
 class ConfigError(LearnedgecError):
     """A configuration key or value that cannot be used."""
+
+
+class DivergedError(LearnedgecError):
+    """A training whose loss, predictions or weights became NaN or infinite."""
 
 
 class DataError(LearnedgecError):

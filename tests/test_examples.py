@@ -81,7 +81,7 @@ def test_tune_ensemble(run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*(Do not trust|The head)")  # forty ratings
+@pytest.mark.filterwarnings("ignore:.*is (not trusted|promising)")  # forty ratings
 def test_train_on_ratings(run) -> None:
     learned, scored = run("train_on_ratings").splitlines()
     assert -1 < numbers(learned)[0] < 1

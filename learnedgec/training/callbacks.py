@@ -94,7 +94,7 @@ class StepLines(lightning.Callback):
         if not trainer.is_global_zero:
             return
         score = trainer.callback_metrics.get("dev/score")
-        note = "" if score is None else f"; dev/score {float(score):.4f}"
+        note = "" if score is None or score.isnan() else f"; dev/score {float(score):.4f}"
         self._lines.advance(trainer.global_step - self._lines.done, note)
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -51,6 +51,7 @@ from learnedgec.training.examples import (
     split_places,
     stored,
 )
+from learnedgec.training.objectives import Objective
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 from learnedgec.training.pairs.judged import iterate_rated
 
@@ -289,10 +290,23 @@ class TrainingData(lightning.LightningDataModule):
         values = self.load()["train"].numbers["ratings", head]
         return (math.floor(min(values)), math.ceil(max(values))) if values else None
 
+    def _objectives(self) -> Mapping[str, Objective]:
+        """Return the objectives of the heads that are trained on the data."""
+        module: Any = None if self.trainer is None else self.trainer.lightning_module
+        return {} if module is None else module.objectives
+
     def notices(self) -> list[str]:
-        """Return sentences on training ratings outside their range, and on text that is not tokenised."""
+        """Return sentences on scales of ratings, ratings outside of them, and text that is not tokenised."""
         notices = []
         examples = self.load()["train"]
+        for head, goal in self._objectives().items():
+            if goal.measure != "pearson" or head in self.ranges:
+                continue
+            if ends := self.ratings_range(head):
+                notices.append(
+                    f"The scale of {head} is taken from the training ratings: {ends[0]:g} to {ends[1]:g}. If "
+                    f"others were possible, name both ends: data.ranges.{head}: [LOW, HIGH]."
+                )
         for head, (low, high) in self.ranges.items():
             values = examples.numbers["ratings", head]
             if outside := sum(not low <= value <= high for value in values):

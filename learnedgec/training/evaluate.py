@@ -7,10 +7,10 @@ is compared with baselines that need no training.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, permutations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -75,6 +75,8 @@ class HeadTest:
             return f"its {kind} come from {sources}, and a test needs {MIN_TESTED}"
         if self.ratings is not None and np.ptp(self.ratings) == 0:
             return f"all its ratings are {self.ratings[0]:g}"
+        if not np.isfinite(values).all():
+            return "some of its predictions are not finite numbers"
         if np.ptp(values) == 0:
             return "all its predictions are equal"
         return None
@@ -277,14 +279,19 @@ class Verdict:
         baselines: `edit-count`, `length`, `ridge` (a ridge regression on the untrained encoder's vectors) or,
             where an evaluator was continued, `before`, its output of the head's name, or `before (NAME)`, its
             best output on the dev part -> the main figure; none if nothing can be tested.
-        trusted: whether the head is clearly better than chance and than each baseline, on a hundred test
-            examples or more.
-        sentence: the same in words.
+        word: `trusted` if the head is clearly better than chance and than each baseline, on a hundred test
+            examples or more; `promising` if it is so on fewer; else `not trusted`.
+        sentence: the same in a sentence, with the figures.
+        trusted: whether the word is `trusted`.
     """
 
     baselines: Mapping[str, float]
-    trusted: bool
+    word: Literal["trusted", "promising", "not trusted"]
     sentence: str
+    trusted: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trusted", self.word == "trusted")
 
 
 class Judgement(NamedTuple):
@@ -331,8 +338,8 @@ def judge_heads(
         result = results["test"].get(head)
         doubt = result.test.doubt(result.values) if result else "it has no ratings or pairs there"
         if result is None or doubt:
-            sentence = f"Do not trust {head}: the test part cannot test it, because {doubt}."
-            verdicts[head] = Verdict({}, False, sentence)
+            sentence = f"{head} is not trusted: the test part cannot test it, because {doubt}."
+            verdicts[head] = Verdict({}, "not trusted", sentence)
             continue
         texts = result.test.texts
         values = _simple_baselines(texts)
@@ -411,7 +418,7 @@ def _best(start: Evaluator, dev: HeadResult | None, runtime: Runtime) -> str:
     test = dev.test
     whole = np.arange(test.size)
     figures = [test.statistic(predict(start, test.texts, o, runtime))(whole) for o in outputs]
-    return outputs[int(np.argmax(np.nan_to_num(figures)))]
+    return outputs[int(np.argmax(np.nan_to_num(figures, nan=-np.inf)))]
 
 
 def baseline_in_words(name: str) -> str:
@@ -475,18 +482,17 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
         about += f" from {test.groups} sources"
     gain = _gain_in_words(gains[best], least, most)
     ahead = f"{about}, ahead of {rival} by {gain}."
-    trusted = low > chance and least > 0 and test.size >= _FEW
+    word: Literal["trusted", "promising", "not trusted"] = "not trusted"
     if low <= chance:
-        sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
+        reason = f"{about}, is not clearly above chance ({chance:g})."
     elif gains[best] <= 0:
         relation = "worse" if most < 0 else "no better"
-        sentence = f"Do not trust {head}: {about}, is {relation} than {rival} ({gain})."
+        reason = f"{about}, is {relation} than {rival} ({gain})."
     elif least <= 0:
-        doubt = f"perhaps no better than {rival} ({gain}): {about}."
-        sentence = f"The head {head!r} is better than chance, but {doubt}"
-    elif trusted:
-        sentence = f"The head {head!r} may be trusted on text like this: {ahead}"
+        reason = f"it is better than chance, but perhaps no better than {rival} ({gain}): {about}."
+    elif test.size >= _FEW:
+        word, reason = "trusted", f"on text like this, {ahead}"
     else:
-        sentence = f"The head {head!r} is promising, but test it on more text: {ahead}"
+        word, reason = "promising", f"test it on more text; {ahead}"
     baselines = {name: figure(scores) for name, scores in values.items()}
-    return Verdict(baselines, trusted, sentence)
+    return Verdict(baselines, word, f"{head} is {word}: {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import os
 import pkgutil
 import re
@@ -141,18 +142,24 @@ def _train_seeds(
 
 
 def _write_joint(first: Run, results: Sequence[TrainingResult]) -> TrainingResult:
-    """Write the package of several seeds: their mean, or the one with the median dev score."""
+    """Write the package of several seeds: their mean, or the run in the middle by dev score.
+
+    Of an even number of runs, it is the better of the two in the middle.
+    """
     if first.config.average:
         folders = [result.package for result in results]
         return first.write(_mean(folders), [check_package(folder) for folder in folders])
 
     def dev_score(result: TrainingResult) -> float:
-        return fmean(main_figure(head)[1] or 0.0 for head in result.results["dev"].values())
+        values = [main_figure(head)[1] for head in result.results["dev"].values()]
+        known = [value for value in values if value is not None]
+        return fmean(known) if known else -math.inf
 
-    median = sorted(results, key=dev_score)[(len(results) - 1) // 2]
+    # Of an even number of runs, two are in the middle.
+    chosen = sorted(results, key=dev_score)[len(results) // 2]
     with atomic_folder(first.package) as folder:
-        shutil.copytree(median.package, folder, dirs_exist_ok=True)
-    return replace(median, package=first.package)
+        shutil.copytree(chosen.package, folder, dirs_exist_ok=True)
+    return replace(chosen, package=first.package)
 
 
 def _train_seed(
@@ -238,7 +245,9 @@ class _ParsedRun(LightningCLI):
         add("--licence-policy", type=Literal["any", "permissive"], default="any", help=policy)
         add("--bits", type=Bits, default=16, help=bits)
         add("--runs", type=str, default="runs", help="folder for logs and resumable checkpoints")
-        seeds = "number of seeds, from seed_everything; the median run is packaged"
+        seeds = (
+            "number of seeds, from seed_everything; the median run is packaged, of two the better"
+        )
         add("--seeds", type=PositiveInt, default=1, help=seeds)
         add("--jobs", type=PositiveInt, default=1, help="number of seeds trained side by side")
         flags = {

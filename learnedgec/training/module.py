@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +21,17 @@ from transformers import get_scheduler
 from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
 from transformers.trainer_pt_utils import get_parameter_names
 
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, DivergedError
 from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig, Pooling
 from learnedgec.evaluators.lora import checkpoint_layers, encoder_layers, is_lora
 from learnedgec.training.batches import Encoding
 from learnedgec.training.callbacks import ANEW
-from learnedgec.training.objectives import HeadOptions, Objective, find_objective
+from learnedgec.training.objectives import (
+    HeadOptions,
+    Objective,
+    find_objective,
+    measurable_heads,
+)
 from learnedgec.training.start import Lora, start_model
 
 NewOptimizer: TypeAlias = Callable[[Iterable], Optimizer]  # type: ignore[type-arg]  # as jsonargparse reads it
@@ -57,7 +63,9 @@ class EvaluatorModule(lightning.LightningModule):
     better, whatever `consistency` is.
 
     `dev/score`, the mean over heads of the Pearson correlation (ratings) or of the share of pairs in the
-    right order on the dev part, selects the checkpoint.
+    right order on the dev part, selects the checkpoint. It leaves out heads that the dev part cannot measure,
+    such as a head whose ratings there are all equal. It is NaN, which is never the best, where another head
+    has no result, such as one whose predictions are all equal.
 
     Args:
         heads: name of each head (for regression, of a rated dimension) -> its training options
@@ -168,6 +176,8 @@ class EvaluatorModule(lightning.LightningModule):
             {name: goal.new_measure() for name, goal in self.objectives.items()}
         )
         self.losses = torch.nn.ModuleDict({name: MeanMetric() for name in heads})
+        self.measurable: set[str] = set()  # the heads that the dev part can measure
+        self._is_finite = True  # what the current evaluation has predicted
         self._tokens, self._since = 0, time.perf_counter()
         self._generators: Mapping[str, Any] | None = None
 
@@ -179,7 +189,8 @@ class EvaluatorModule(lightning.LightningModule):
         """
         torch.set_float32_matmul_precision(self.float32_matmul)
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
-        examples = data.load()["train"]
+        examples, dev = (data.load()[part] for part in ("train", "dev"))
+        self.measurable = measurable_heads(self.objectives, dev)
         for name, goal in self.objectives.items():
             objective = self.head_options[name].objective
             labelled = goal.reads == "tokens" and data.labelled.get(name)
@@ -248,7 +259,17 @@ class EvaluatorModule(lightning.LightningModule):
                 self.log(f"train/{name}/consistency", loss, batch_size=size)
                 total = total + self.consistency * loss
         self.log("train/loss", total, batch_size=size, prog_bar=True)
+        self._require_finite(bool(total.isfinite()))
         return total
+
+    def _require_finite(self, is_finite: bool) -> None:
+        """Raise `DivergedError` in all processes if something is NaN or infinite in one of them."""
+        if self.trainer.strategy.reduce_boolean_decision(not is_finite, all=False):
+            raise DivergedError(
+                f"the loss or the predictions became NaN or infinite at step {self.global_step + 1}, so "
+                "training stopped; lower model.learning_rate, or compute in float32 (trainer.precision: "
+                "32-true)."
+            )
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         """Collect the predictions that each head is measured on; a repeated batch counts once."""
@@ -260,6 +281,8 @@ class EvaluatorModule(lightning.LightningModule):
                 measure: Any = self.figures[name]
                 goal.update(measure, values[name], batch["targets"][name])
                 terms = goal.terms(outputs[name], batch["targets"][name])
+                finite = values[name].isfinite().all() & terms.isfinite().all()
+                self._is_finite = self._is_finite and bool(finite)
                 if len(terms):
                     self.losses[name].update(terms)  # type: ignore[operator]
 
@@ -271,24 +294,40 @@ class EvaluatorModule(lightning.LightningModule):
         return ["dev/score", *figures, "dev/loss", *(f"dev/{name}/loss" for name, _ in heads)]
 
     def on_validation_epoch_end(self) -> None:
-        """Log each head's measure and loss on the dev part, their mean and their weighted sum."""
+        """Log each head's measure and loss on the dev part, their mean and their weighted sum.
+
+        A figure that the dev part does not give is NaN.
+
+        Raises:
+            DivergedError: a prediction is NaN or infinite.
+        """
+        is_finite, self._is_finite = self._is_finite, True
+        self._require_finite(is_finite)
         values, losses = {}, {}
         for name, goal in self.objectives.items():
             measure: Any = self.figures[name]
             with warnings.catch_warnings():
-                # A small dev part may hold nothing for a head; its measure is then 0.
+                # A small dev part may hold nothing for a head.
                 warnings.simplefilter("ignore", UserWarning)
-                values[f"dev/{name}/{goal.measure}"] = measure.compute().nan_to_num()
+                values[f"dev/{name}/{goal.measure}"] = measure.compute()
                 loss: Any = self.losses[name]
-                losses[f"dev/{name}/loss"] = loss.compute().nan_to_num()
+                losses[f"dev/{name}/loss"] = loss.compute()
             measure.reset()
             loss.reset()
         # The values are the same in all processes, so the mean that loggers require does not change them.
         self.log_dict(values | losses, sync_dist=True)
-        weights = [head.weight for head in self.head_options.values()]
-        total = sum(weight * loss for weight, loss in zip(weights, losses.values(), strict=True))
-        self.log("dev/loss", total, sync_dist=True)
-        mean = torch.stack(list(values.values())).mean()
+        weighted = [
+            head.weight * loss
+            for head, loss in zip(self.head_options.values(), losses.values(), strict=True)
+            if not loss.isnan()
+        ]
+        self.log("dev/loss", sum(weighted) if weighted else math.nan, sync_dist=True)
+        measured = [
+            value
+            for name, value in zip(self.objectives, values.values(), strict=True)
+            if name in self.measurable or not value.isnan()
+        ]
+        mean = torch.stack(measured).mean() if measured else math.nan
         self.log("dev/score", mean, prog_bar=True, sync_dist=True)
 
     def on_train_epoch_start(self) -> None:

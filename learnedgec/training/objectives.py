@@ -283,6 +283,16 @@ class Capitals(Objective):
         )
 
 
+def measurable_heads(objectives: Mapping[str, Objective], examples: Examples) -> set[str]:
+    """Return the heads whose measure exists on some examples: their ratings differ, or there are pairs."""
+    numbers = examples.numbers
+    return {
+        head
+        for head, goal in objectives.items()
+        if (len(set(numbers["ratings", head])) > 1 if goal.rated else numbers["pairs", head])
+    }
+
+
 OBJECTIVES: Mapping[str, type[Objective]] = {
     "regression": Regression,
     "sigmoid": Sigmoid,

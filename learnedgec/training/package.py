@@ -221,6 +221,10 @@ def model_card(manifest: Mapping[str, Any]) -> str:
             **manifest,
             "metadata": yaml.safe_dump(metadata(manifest), sort_keys=False),
             "verdicts": manifest.get("verdicts", {}),
+            "verdict_words": {
+                head: verdict.get("word", "trusted" if verdict["trusted"] else "not trusted")
+                for head, verdict in manifest.get("verdicts", {}).items()
+            },
             "metrics": reading_metrics(manifest),
             "readers": readers,
             # What has to have enough characters in common with its source.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import signal
 import threading
 import warnings
@@ -27,7 +28,7 @@ from pytorch_lightning.loggers import CSVLogger
 from learnedgec.data.catalog.registry import check_permissive
 from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_json, write_json, write_jsonl
-from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.errors import ConfigError, DivergedError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.package import is_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
@@ -60,6 +61,9 @@ _NOT_EVALUATED = (
     "validation on."
 )
 
+# The precisions in which weights stay in float32.
+_PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
+
 # The file in a run's folder that records, after its end, why it ended.
 _FINISHED = "finished.json"
 
@@ -74,7 +78,8 @@ class TrainingResult:
         notices: remarks about the run, such as that it stopped early.
         warnings: about heads that predict the dev part no better than chance, or are not to be trusted.
         seed: the run's seed. If several were trained, all of the above is about the run with the median dev
-            score, and this is its seed, or `None` for the mean of their weights.
+            score (of an even number, the better of the two in the middle), and this is its seed, or `None`
+            for the mean of their weights.
         seeds: seed -> results, if several were trained.
         folder: folder of the logs of the run with this seed.
         verdicts: head -> verdict by the test part.
@@ -131,7 +136,12 @@ def read_history(folder: Path) -> list[dict[str, float]]:
     logged: list[dict[str, float]] = []
     for log in reversed(logs):
         cells = (record for _, record in read_table(log))
-        rows = [{name: float(cell) for name, cell in row.items() if cell} for row in cells]
+        numbers = ({name: float(cell) for name, cell in row.items() if cell} for row in cells)
+        # A head without a result has NaN.
+        rows = [
+            {name: number for name, number in row.items() if not math.isnan(number)}
+            for row in numbers
+        ]
         # An earlier run that did not lead to this one may have logged the same steps.
         if logged and rows and rows[0]["step"] >= logged[0]["step"]:
             break
@@ -169,6 +179,7 @@ class Run:
         self.last_checkpoint: LastCheckpoint = parsed.config_init["last"]
         self.last_checkpoint.digest = self.digest
         self.last_checkpoint.on_first = lambda: self.finished.unlink(missing_ok=True)
+        self.diverged = ""  # where training ended because it diverged, in words
 
     def complete(self, notify: Callable[[str], None] | None) -> TrainingResult | None:
         """Train, evaluate and write the package; in all processes but the first, return `None`."""
@@ -211,6 +222,11 @@ class Run:
             LeakageError: the evaluator that the run continues was not checked against test data.
         """
         trainer, module = self.trainer, self.module
+        if trainer.precision not in _PRECISIONS:
+            raise ConfigError(
+                f"trainer.precision is {trainer.precision}, but heads compute in float32 beside the encoder; "
+                f"choose one of {', '.join(_PRECISIONS)}."
+            )
         check_writable(self.last)
         check_bits(module.model, self.config.bits)
         if self.config.licence_policy == "permissive":
@@ -279,6 +295,7 @@ class Run:
 
         Raises:
             ConfigError: the Trainer's options do not suit each other.
+            DivergedError: training diverged before its first checkpoint to package.
         """
         trainer: Any = self.trainer
         trainer.loggers = [CSVLogger(self.folder, name="log"), *trainer.loggers]
@@ -307,6 +324,13 @@ class Run:
             raise
         except MisconfigurationException as error:
             raise ConfigError(f"trainer: {error}") from None
+        except DivergedError as error:
+            if not self._has_best():
+                raise
+            self.diverged = (
+                f"{str(error)[0].upper()}{str(error)[1:]} The best checkpoint before is packaged."
+            )
+            return
         finally:
             # After the first Ctrl-C, Lightning may keep ignoring it.
             if handler is not None and threading.current_thread() is threading.main_thread():
@@ -325,17 +349,23 @@ class Run:
             "resume=True in Python."
         )
 
+    def _has_best(self) -> bool:
+        """Return whether there is a best checkpoint; the file alone may be an earlier run's."""
+        return bool(self.best_checkpoint.best_model_path) and self._best.exists()
+
+    @property
+    def _best(self) -> Path:
+        return self.folder / "best.ckpt"
+
     def finish(self) -> TrainingResult:
         """Evaluate the best checkpoint and write it as a package.
 
         Raises:
             ConfigError: there is none.
         """
-        best = self.folder / "best.ckpt"
-        # The file may be an earlier run's.
-        if not self.best_checkpoint.best_model_path or not best.exists():
+        if not self._has_best():
             raise ConfigError(_NOT_EVALUATED)
-        state = read_checkpoint(best)
+        state = read_checkpoint(self._best)
         self.module.on_load_checkpoint(state)
         self.module.load_state_dict(state["state_dict"])
         result = self.write(self.module.model)
@@ -350,10 +380,18 @@ class Run:
         Args:
             model: the best of the run, or the mean of several runs.
             averaged: the manifests of these runs' packages.
+
+        Raises:
+            DivergedError: a weight is NaN or infinite.
         """
         module, config, continued = self.module, self.config, self.module.continued
         model = model.cpu().float().eval()
         weights = round_weights(model, config.bits)
+        if not all(weight.isfinite().all() for weight in weights.values()):
+            raise DivergedError(
+                f"a weight of {config.name} is NaN or infinite, at the latest in the 16 bits of a package, "
+                "so no package was written; lower model.learning_rate."
+            )
         judgement = self._judge(model)
         results, verdicts = judgement.figures, judgement.verdicts
         write_package(
@@ -378,7 +416,7 @@ class Run:
             self.package,
             results,
             self._notices(),
-            (*warnings_about(results["dev"], verdicts), *doubts),
+            (*filter(None, [self.diverged]), *warnings_about(results["dev"], verdicts), *doubts),
             seed=None if averaged else config.seed_everything,
             folder=None if averaged else self.folder,
             verdicts=verdicts,
@@ -410,6 +448,9 @@ class Run:
         recorded = self.config.clone()
         recorded.overwrite = recorded.resume = False
         recorded.part, recorded.average = "", average
+        if recorded.trainer.precision is not None:
+            # A processor that has no arithmetic in float16 computes in bfloat16 instead.
+            recorded.trainer.precision = self.trainer.precision
         configuration: str = self.parser.dump(recorded, skip_none=False)
         return configuration
 
@@ -418,8 +459,13 @@ class Run:
         return tuple(
             # Lightning counts epochs from 0.
             f"Training stopped early, after epoch {callback.stopped_epoch + 1}: {callback.monitor} has "
-            f"not been better than {float(callback.best_score):.4f} for {callback.wait_count} "
-            "evaluations (early_stopping.patience); the best checkpoint is kept."
+            + (
+                f"not been better than {float(callback.best_score):.4f}"
+                if callback.best_score.isfinite()
+                else "had no value"
+            )
+            + f" for {callback.wait_count} evaluations (early_stopping.patience); the best checkpoint "
+            "is kept."
             for callback in self.trainer.early_stopping_callbacks
             if getattr(callback, "stopping_reason_message", None)
         )

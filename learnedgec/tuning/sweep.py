@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,12 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from learnedgec.errors import ConfigError, FormatError, UnknownNameError
+from learnedgec.errors import ConfigError, DivergedError, FormatError, UnknownNameError
 from learnedgec.evaluators.package import check_package
 from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
 from learnedgec.training.fit import new_run
+from learnedgec.training.objectives import measurable_heads
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Range, Space, parse_range
@@ -61,7 +63,8 @@ class SweptTrial:
     Attributes:
         number: the number of the trial, from 0; trial 0 has the settings of the configuration.
         parameters: the settings that were tried.
-        state: `complete`, `pruned`, or `failed` if memory was too small or settings did not suit each other.
+        state: `complete`, `pruned`, or `failed` if memory was too small, training diverged, no epoch had a
+            dev score, or settings did not suit each other.
         scores: the dev score after each epoch, by epoch.
     """
 
@@ -125,6 +128,7 @@ def sweep(
     with quiet_lightning(), quiet():
         run = new_run(arguments, progress=False)
         _check(run)
+        check_measurable(run)
         settings = _read_space(space, run.config)
         work = _Work(
             arguments=tuple(arguments),
@@ -149,7 +153,9 @@ def sweep(
             parallel_map(work, trials, "trials", Runtime(jobs=plan.jobs), chunk_size=1)
         best = work.keep_best(study)
         if best is None:
-            raise ConfigError("trials: none of them came to its end; give more.")
+            raise ConfigError(
+                "trials: none of them came to its end with a dev score; give more, or another space."
+            )
         with atomic_folder(run.package) as folder:
             shutil.copytree(work.package(best), folder, dirs_exist_ok=True)
         swept = [_swept(trial, settings) for trial in study.get_trials(False, _ENDED)]
@@ -185,6 +191,16 @@ def _check(run: Run) -> None:
         journal.unlink(missing_ok=True)
         for old in run.folder.glob("trial-*/"):
             shutil.rmtree(old)
+
+
+def check_measurable(run: Run) -> None:
+    """Raise `ConfigError` if the dev part, by whose score trials are compared, can measure no head."""
+    objectives = run.module.objectives
+    if not measurable_heads(objectives, run.data.load()["dev"]):
+        raise ConfigError(
+            f"data: the dev part can measure none of the heads {', '.join(objectives)}, because it has no "
+            "ranked pairs and no ratings that differ for them, so trials cannot be compared; add data."
+        )
 
 
 def _read_space(space: Mapping[str, str], config: Any) -> Space:
@@ -266,10 +282,11 @@ class _Work:
             pruning = _Pruning(trial, self.epochs)
             run.trainer.callbacks.append(pruning)  # type: ignore[attr-defined]
             run.complete(None)
-            value = max(pruning.scores.values())
+            value = max(pruning.scores.values(), default=None)
+            state = TrialState.FAIL if value is None else state
         except optuna.TrialPruned:
             state = TrialState.PRUNED
-        except (MemoryError, torch.OutOfMemoryError):
+        except (MemoryError, torch.OutOfMemoryError, DivergedError):
             state = TrialState.FAIL
         except ConfigError as error:
             # The settings do not suit each other, so trying them again would not help.
@@ -308,9 +325,10 @@ class _Pruning(lightning.Callback):
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Report each score once, because an epoch may be trained again after an interruption."""
         epoch = trainer.current_epoch + 1
-        if "dev/score" in trainer.callback_metrics and epoch not in self.scores:
-            self.scores[epoch] = float(trainer.callback_metrics["dev/score"])
-            self.trial.report(self.scores[epoch], epoch)
+        score = float(trainer.callback_metrics.get("dev/score", math.nan))
+        if not math.isnan(score) and epoch not in self.scores:
+            self.scores[epoch] = score
+            self.trial.report(score, epoch)
         if epoch != self.epochs and self.trial.should_prune():
             raise optuna.TrialPruned
 

@@ -82,16 +82,16 @@ def test_a_head_that_failed_its_test_says_so_once_in_a_process(
         "adequacy": {
             "trusted": False,
             "baselines": {},
-            "sentence": f"Do not trust adequacy: {reason}",
+            "sentence": f"adequacy is not trusted: {reason}",
         },
         "style": {
             "trusted": True,
             "baselines": {},
-            "sentence": "style may be trusted on text like this: …",
+            "sentence": "style is trusted: on text like this, …",
         },
     }
     tiny.sign(Path("checkpoints/mine"), verdicts=verdicts)
-    sentence = f"mine: Do not trust adequacy: {reason}"
+    sentence = f"mine: adequacy is not trusted: {reason}"
     load_metric("head(model='mine', name='style')").score(SOURCES, HYPOTHESES)
     with pytest.warns(
         InputWarning, match=f"^{re.escape(sentence)}$"
@@ -104,10 +104,9 @@ def test_a_head_that_failed_its_test_says_so_once_in_a_process(
     assert sentence in capsys.readouterr().err
     card = model_card(check_package(Path("checkpoints/mine")))
     assert (
-        "- `adequacy` reads the source and the hypothesis; **not to be trusted yet** (see Results)"
-        in card
+        "- `adequacy` reads the source and the hypothesis; **not trusted** (see Results)\n" in card
     )
-    assert "- `style` reads the hypothesis alone\n" in card
+    assert "- `style` reads the hypothesis alone; **trusted** (see Results)\n" in card
 
 
 def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:

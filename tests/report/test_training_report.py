@@ -37,7 +37,7 @@ def page(tmp_path: Path) -> str:
             "quality": {
                 "baselines": {"edit-count": 0.8, "before": 0.7},
                 "trusted": False,
-                "sentence": "Do not trust quality.",
+                "sentence": "quality is not trusted.",
             }
         },
     }
@@ -64,7 +64,7 @@ def test_the_worst_come_first_and_texts_are_no_markup(page: str) -> None:
 def test_agreement_verdicts_and_the_evaluator_that_was_continued_are_named(page: str) -> None:
     for text in (
         *("0.7500", "[0.5000, 0.9000]", "[0.1000, 0.8000]", "0.4000"),
-        "Do not trust quality.",
+        "quality is not trusted.",
         "edit-count 0.8000, before 0.7000.",
         "Continued from earlier, seed 1",
     ):

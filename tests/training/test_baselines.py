@@ -65,13 +65,12 @@ def test_a_head_is_trusted_that_agrees_where_nothing_simpler_does(
     found = verdict(evaluator, saved(tmp_path / "other", style=HeadConfig()), values)
     assert found.trusted
     assert list(found.baselines) == ["edit-count", "length", "before (style)"]
-    assert found.sentence.startswith(
-        "The head 'fluency' may be trusted on text like this: r 1.00 [1.00, 1.00]"
-    )
+    assert found.sentence.startswith("fluency is trusted: on text like this, r 1.00 [1.00, 1.00]")
 
     few = verdict(evaluator, None, values[:60])
     assert not few.trusted
-    assert few.sentence.startswith("The head 'fluency' is promising, but test it on more text: r 1")
+    assert few.word == "promising"
+    assert few.sentence.startswith("fluency is promising: test it on more text; r 1.00")
 
     # What it continued was as good: the same on another scale.
     other_scale = {"fluency": HeadConfig(offset=3.0, scale=2.0), "quality": HeadConfig()}
@@ -178,9 +177,9 @@ def test_few_sources_say_nothing_of_a_correlation(evaluator: Evaluator) -> None:
     found = judged(evaluator, None, {"dev": rows, "test": rows})["fluency"]
     assert found == Verdict(
         {},
-        False,
-        "Do not trust fluency: the test part cannot test it, because its ratings come from 3 sources, and a "
-        "test needs 4.",
+        "not trusted",
+        "fluency is not trusted: the test part cannot test it, because its ratings come from 3 sources, and "
+        "a test needs 4.",
     )
     figures = evaluate(evaluator, rows)["fluency"].figures
     assert figures["pearson"] == pytest.approx(1)
@@ -216,7 +215,7 @@ def test_what_cannot_be_tested_is_not_to_be_trusted(
     assert list(verdicts) == ["fluency"]
     assert not verdicts["fluency"].trusted
     assert verdicts["fluency"].sentence == (
-        f"Do not trust fluency: the test part cannot test it, because {why}."
+        f"fluency is not trusted: the test part cannot test it, because {why}."
     )
     figures = {head: result.figures for head, result in evaluate(evaluator, few).items()}
     (warning,) = warnings_about(figures, verdicts)
