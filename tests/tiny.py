@@ -128,7 +128,7 @@ def save_package(
         "pairs": {},
         "cases": {},
     }
-    data |= {"split": "by-source", "split_seed": 0, "check_leakage": True}
+    data |= {"split": "by-source", "check_leakage": True}
     write_package(
         folder,
         model.config,

@@ -178,7 +178,6 @@ OTHER_KEYS = {
     "warmup": "warmup_steps warmup_ratio warmup_proportion",
     "schedule": "scheduler lr_scheduler_type",
     "batch_size": "train_batch_size per_device_train_batch_size",
-    "evaluation_batch_size": "eval_batch_size per_device_eval_batch_size",
     "split": "eval_dataset validation_data test_size",
     "patience": "early_stopping_patience",
 }

@@ -46,10 +46,7 @@ class Announcement(lightning.Callback):
         )
         if pl_module.start.notice:
             self.notify(pl_module.start.notice)
-        self.notify(
-            f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
-            f"{trainer.strategy.root_device}."
-        )
+        self.notify(f"Split {data.split}: {parts}. Training on {trainer.strategy.root_device}.")
         for notice in data.notices():
             self.notify(notice)
         device = trainer.strategy.root_device

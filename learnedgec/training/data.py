@@ -57,6 +57,8 @@ from learnedgec.training.pairs.judged import iterate_rated
 
 # The number of training examples that are searched for text that is not tokenised.
 _SAMPLE = 1000
+# The number of examples in a batch of the dev part.
+_DEV_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -107,18 +109,15 @@ class TrainingData(lightning.LightningDataModule):
             pairs also learns in each context that the correction is better.
         labelled: head that detects wrong words -> sentences whose words people labelled: datasets such as
             `multiged:realec`, or files in the format of MultiGED (`load_labelled`).
-        variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         ranges: rated dimension -> both ends of its scale, such as `[0, 100]`, for `some`; by default the
             whole numbers around the training ratings.
         split: `by-source` keeps outputs for one source in one part, train, dev or test; `paper-random` draws
             single outputs, as Yoshimura et al. (2020) did. Rated datasets are divided one after the other,
             then pairs and cases together.
-        split_seed: seed of the division, independent of the training seed.
         batch_size: maximum number of examples per step and device; a ranked pair is one example.
         batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as
             long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.
-        evaluation_batch_size: number of examples per step on the dev part.
         check_leakage: refuse evaluation text of SEEDA, GJG15 and CoNLL-14.
         folder: folder in which pairs are kept, because making them may take long. The command sets it to
             `runs`, so that runs share them.
@@ -135,13 +134,10 @@ class TrainingData(lightning.LightningDataModule):
         tokenise: Literal["spacy"] | None = None,
         cases: dict[str, list[str]] | None = None,
         labelled: dict[str, list[str]] | None = None,
-        variants: PositiveInt | None = None,
         ranges: dict[str, tuple[float, float]] | None = None,
         split: Split = "by-source",
-        split_seed: int = 0,
         batch_size: PositiveInt = 16,
         batch_tokens: PositiveInt | None = None,
-        evaluation_batch_size: PositiveInt = 64,
         check_leakage: bool = True,
         folder: str | None = None,
         jobs: int = 1,
@@ -164,13 +160,11 @@ class TrainingData(lightning.LightningDataModule):
             ]
             for head, sources in (pairs or {}).items()
         }
-        self.cases, self.variants = dict(cases or {}), variants
+        self.cases = dict(cases or {})
         self.labelled = dict(labelled or {})
         self.ranges = dict(ranges or {})
         self.split: Split = split
-        self.split_seed = split_seed
         self.batch_size, self.batch_tokens = batch_size, batch_tokens
-        self.evaluation_batch_size = evaluation_batch_size
         self.check_leakage = check_leakage
         self.folder, self.jobs = folder, jobs
         self.progress = False
@@ -206,11 +200,11 @@ class TrainingData(lightning.LightningDataModule):
         }
         others = [
             self._stored(pair_examples(self._make_pairs()), "data.pairs"),
-            self._stored(case_examples(cases, self.variants, self.split_seed), "data.cases"),
+            self._stored(case_examples(cases), "data.cases"),
             self._stored(labelled_examples(labelled), "data.labelled"),
         ]
         datasets = [*(rated[name] for name in self.ratings), joined(others)]
-        places = split_places(datasets, self.split, self.split_seed)
+        places = split_places(datasets, self.split)
         parts = {
             part: joined(map(Examples.selected, datasets, own)) for part, own in places.items()
         }
@@ -341,9 +335,7 @@ class TrainingData(lightning.LightningDataModule):
             "tokenise": self.tokenise,
             "cases": self.cases,
             "labelled": self.labelled,
-            "variants": self.variants,
             "split": self.split,
-            "split_seed": self.split_seed,
             "check_leakage": self.check_leakage,
             **{
                 part: {**sizes, "sha256": _digest(self.load()[part])}
@@ -454,7 +446,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Any]:
         """Return the loader of the dev part."""
-        return self._loader("dev", self.evaluation_batch_size, seed=0)
+        return self._loader("dev", _DEV_BATCH, seed=0)
 
 
 def _tokenised(example: Example) -> Example | None:

@@ -243,24 +243,17 @@ def labelled_examples(rows: Mapping[str, Iterable[Labelled]]) -> list[Example]:
     ]
 
 
-def case_examples(
-    cases: Mapping[str, Iterable[Case]], variants: int | None = None, seed: int = 0
-) -> list[Example]:
+def case_examples(cases: Mapping[str, Iterable[Case]]) -> list[Example]:
     """Return an example for each variant of each case; heads that share a case share its examples.
 
     Args:
         cases: head -> its cases. A case or a variant whose correction equals its source gives no example.
-        variants: number of variants of each case, drawn at random; all by default.
-        seed: seed of the draw.
     """
     examples = []
     for case, heads in _heads_of(cases).items():
         corrected = [pair for pair in case.variants if pair.source.split() != pair.target.split()]
         if case.original.source.split() == case.original.target.split():
             continue
-        if variants is not None and variants < len(corrected):
-            draw = random.Random(f"{seed} {case.original.source}")
-            corrected = draw.sample(corrected, variants)
         for variant in corrected:
             texts = [
                 (pair.source, text)

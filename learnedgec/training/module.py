@@ -6,16 +6,14 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
 from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric
 from transformers import get_scheduler
 from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
@@ -23,7 +21,7 @@ from transformers.trainer_pt_utils import get_parameter_names
 
 from learnedgec.errors import ConfigError, DivergedError
 from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig, Pooling
-from learnedgec.evaluators.lora import checkpoint_layers, encoder_layers, is_lora
+from learnedgec.evaluators.lora import checkpoint_layers, is_lora
 from learnedgec.training.batches import Encoding
 from learnedgec.training.callbacks import ANEW
 from learnedgec.training.objectives import (
@@ -34,8 +32,7 @@ from learnedgec.training.objectives import (
 )
 from learnedgec.training.start import Lora, start_model
 
-NewOptimizer: TypeAlias = Callable[[Iterable], Optimizer]  # type: ignore[type-arg]  # as jsonargparse reads it
-Schedule: TypeAlias = Literal["linear", "cosine", "constant"] | Callable[[Optimizer], LRScheduler]
+Schedule: TypeAlias = Literal["linear", "cosine", "constant"]
 
 # Names of parameters without weight decay: those of transformers' `Trainer.get_decay_parameter_names`.
 _NOT_DECAYED = ["bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
@@ -44,7 +41,6 @@ _NOT_DECAYED = ["bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm
 _LORA_RATE = 10.0
 
 Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
-Factor = restricted_number_type("Factor", float, [(">", 0), ("<=", 1)])
 Tokens = restricted_number_type("Tokens", int, (">=", 3))
 
 
@@ -83,17 +79,10 @@ class EvaluatorModule(lightning.LightningModule):
         weight_decay: weight decay, except for biases and normalisation.
         warmup: share of all steps for the warm-up.
         schedule: the learning rate after warm-up: it falls to 0, `linear` or as a `cosine`, or stays
-            `constant`; or a class of `torch.optim.lr_scheduler`, which has no warm-up but its own.
-        optimizer: a class of `torch.optim`, or an import path, with its options except for the rate; AdamW
-            by default.
-        layer_decay: learning rate of each layer relative to the next one above: the heads have
-            `learning_rate`, the uppermost layer `layer_decay` times as much, and so on to the embeddings.
+            `constant`.
         gradient_checkpointing: compute the encoder's states twice instead of keeping them, which takes less
             memory and about a third more time.
-        compile: backend of `torch.compile` for the encoder, such as `inductor`; not compiled by default.
-        float32_matmul: precision of products of float32 matrices: `high` is TF32 on a GPU that has it.
         consistency: weight of the loss on `data.cases`, α in the paper RobustGEC.
-        allow_pickle: accept an encoder that is stored only as a pickle.
         sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
         lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
             uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
@@ -119,13 +108,8 @@ class EvaluatorModule(lightning.LightningModule):
         weight_decay: NonNegativeFloat = 0.01,
         warmup: Share = 0.1,  # type: ignore[valid-type]
         schedule: Schedule = "linear",
-        optimizer: NewOptimizer | None = None,
-        layer_decay: Factor = 1.0,  # type: ignore[valid-type]
         gradient_checkpointing: bool = False,
-        compile: str | None = None,  # noqa: A002 - a key of configurations
-        float32_matmul: Literal["highest", "high", "medium"] = "highest",
         consistency: NonNegativeFloat = 1.0,
-        allow_pickle: bool = False,
         sums: dict[str, dict[str, float]] | None = None,
         lora: Lora | None = None,
         frozen_layers: int | None = None,
@@ -142,7 +126,6 @@ class EvaluatorModule(lightning.LightningModule):
             {name: _head_config(head, self.objectives[name]) for name, head in heads.items()},
             encoder,
             layer=layer,
-            allow_pickle=allow_pickle,
             lora=lora,
             frozen_layers=frozen_layers,
             pooling=pooling,
@@ -157,20 +140,11 @@ class EvaluatorModule(lightning.LightningModule):
         self.tokenizer = self.start.tokenizer
         if gradient_checkpointing:
             checkpoint_layers(self.model.encoder)
-        if compile and lora:
-            raise ConfigError(
-                "model.compile: low-rank weights (model.lora) are not compiled; leave one of the keys out."
-            )
-        if compile:
-            # Compile for dynamic shapes, because batches have many shapes.
-            self.model.encoder.compile(backend=compile, dynamic=True)
         self.encoding = Encoding(self.tokenizer, max_tokens, heads, self.objectives)
         self.learning_rate = float(learning_rate)
         self.weight_decay = float(weight_decay)
         self.warmup = float(warmup)
-        self.schedule, self.optimizer = schedule, optimizer
-        self.layer_decay = float(layer_decay)
-        self.float32_matmul = float32_matmul
+        self.schedule = schedule
         self.consistency = float(consistency)
         self.figures = torch.nn.ModuleDict(
             {name: goal.new_measure() for name, goal in self.objectives.items()}
@@ -187,7 +161,6 @@ class EvaluatorModule(lightning.LightningModule):
         Raises:
             ConfigError: a head has nothing to learn from, or reads sources that its data do not have.
         """
-        torch.set_float32_matmul_precision(self.float32_matmul)
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
         examples, dev = (data.load()[part] for part in ("train", "dev"))
         self.measurable = measurable_heads(self.objectives, dev)
@@ -348,24 +321,18 @@ class EvaluatorModule(lightning.LightningModule):
         self.log_dict({f"train/{name}": value for name, value in values.items()})
 
     def configure_optimizers(self) -> Any:
-        """Return the optimizer, AdamW by default, and the schedule of its rates."""
-        groups = parameter_groups(
-            self.model, self.goals, self.learning_rate, self.weight_decay, self.layer_decay
-        )
+        """Return AdamW and the schedule of its rates."""
+        groups = parameter_groups(self.model, self.goals, self.learning_rate, self.weight_decay)
         # On a CPU the fused step is several times faster, up to a fifth of the training time of a small
         # model; on a GPU it would refuse gradient clipping in float16.
         fused = self.trainer.strategy.root_device.type == "cpu"
-        new = self.optimizer or partial(torch.optim.AdamW, fused=fused)
-        optimizer: Any = new(groups)
+        optimizer: Any = torch.optim.AdamW(groups, fused=fused)
         # The Trainer refuses to clip gradients for a fused optimizer that might scale them. Only float16
         # scales gradients, and only on a GPU, where this one is not fused.
         optimizer._step_supports_amp_scaling = False
         steps = int(self.trainer.estimated_stepping_batches)
-        if callable(self.schedule):
-            scheduler = self.schedule(optimizer)
-        else:
-            name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
-            scheduler = get_scheduler(name, optimizer, int(self.warmup * steps), steps)
+        name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
+        scheduler = get_scheduler(name, optimizer, int(self.warmup * steps), steps)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
@@ -481,7 +448,6 @@ def parameter_groups(
     goals: torch.nn.Module,
     rate: float,
     weight_decay: float,
-    layer_decay: float,
 ) -> list[dict[str, Any]]:
     """Return the trained parameters in groups of one rate and one weight decay, those of the heads last.
 
@@ -490,23 +456,13 @@ def parameter_groups(
         goals: the objectives, whose own parameters have the rate of the heads and no decay.
         rate: learning rate of the heads; low-rank weights have ten times as much.
         weight_decay: weight decay of matrices; biases, normalisation and low-rank weights have none.
-        layer_decay: the rate of each layer relative to the next one above, from the heads down to the
-            embeddings (Clark et al., "ELECTRA", ICLR 2020).
     """
     decayed = set(get_parameter_names(model, ALL_LAYERNORM_LAYERS, _NOT_DECAYED))
-    layers = encoder_layers(model.encoder)
-    depths = {
-        id(parameter): depth
-        for depth, layer in enumerate(layers, 1)
-        for parameter in layer.parameters()
-    }
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
-        top = name.startswith("heads.") or "pooler" in name.split(".")
-        depth = depths.get(id(parameter), len(layers) + 1 if top else 0)
-        factor = layer_decay ** (len(layers) + 1 - depth) * (_LORA_RATE if is_lora(name) else 1)
+        factor = _LORA_RATE if is_lora(name) else 1
         decay = weight_decay if name in decayed and not is_lora(name) else 0.0
         groups.setdefault((rate * factor, decay), []).append(parameter)
     groups.setdefault((rate, 0.0), []).extend(goals.parameters())

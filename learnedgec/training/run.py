@@ -17,6 +17,7 @@ from typing import Any
 
 import datasets
 import pytorch_lightning as lightning
+import torch
 from lightning_fabric.plugins import TorchCheckpointIO
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.rank_zero import rank_zero_only
@@ -314,6 +315,8 @@ class Run:
             trainer.strategy.checkpoint_io = WholeCheckpoints()
         checkpoint = str(self.last) if resumed else None
         handler = signal.getsignal(signal.SIGINT)
+        if trainer.strategy.root_device.type == "cuda":
+            torch.set_float32_matmul_precision("high")  # TF32
         try:
             trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
         except SystemExit as error:
@@ -332,6 +335,9 @@ class Run:
             )
             return
         finally:
+            torch.set_float32_matmul_precision(
+                "highest"
+            )  # the evaluation is the same on every machine
             # After the first Ctrl-C, Lightning may keep ignoring it.
             if handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, handler)
@@ -431,7 +437,6 @@ class Run:
             device=str(device),
             dtype="float32",
             progress=self.data.progress,
-            allow_pickle=config.model.allow_pickle,
         )
         return judge_heads(
             Evaluator(model.to(device), module.tokenizer, name=about),

@@ -67,7 +67,6 @@ def start_model(
     encoder: str,
     *,
     layer: int | None,
-    allow_pickle: bool,
     lora: Lora | None,
     frozen_layers: int | None,
     **settings: Any,
@@ -81,10 +80,9 @@ def start_model(
     Args:
         heads: the heads that it is to train.
         encoder: a pretrained encoder, or an evaluator to continue.
-        layer: see `EvaluatorModule`, as for the following.
-        allow_pickle: see there.
-        lora: see there.
-        frozen_layers: see there.
+        layer: the encoder's last layer (`EvaluatorModule`).
+        lora: the low-rank weights (`EvaluatorModule`).
+        frozen_layers: number of frozen layers (`EvaluatorModule`).
         settings: other attributes of `EvaluatorConfig`.
 
     Raises:
@@ -99,7 +97,7 @@ def start_model(
             start = _continued(heads, open_package(encoder), layer, frozen_layers, settings)
         else:
             try:
-                pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
+                pretrained = load_pretrained(encoder, layer=layer)
             except ModelError as error:
                 raise ModelError(f"{error}{_suggestion(encoder)}") from None
             model = _model(pretrained, encoder, heads, settings)

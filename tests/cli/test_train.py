@@ -78,7 +78,7 @@ def test_what_is_learned_from_and_where_is_said_first(
     out, err = train(f"{TRAIN} --trainer.max_epochs 1")
     assert out.split()[:3] == ["part", "head", "pearson"]
     assert "the test part cannot test it" not in err
-    notice = "Split by-source (seed 0): train 22 ratings; dev 4 ratings; test 4 ratings. Training on cpu."
+    notice = "Split by-source: train 22 ratings; dev 4 ratings; test 4 ratings. Training on cpu."
     assert notice in " ".join(err.split())
     shown = "train/loss" if terminal else ": 1 of"
     assert err.index("Split by-source") < err.index(shown)
