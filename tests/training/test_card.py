@@ -136,7 +136,8 @@ def test_files_of_a_continued_evaluator_are_not_the_users(tmp_path: Path) -> Non
     # A teacher may have learned from a file of theirs as well.
     manifest["data"]["datasets"] = ["my.csv", "a.jsonl"]
     baselines = {"edit-count": -0.25, "before (style)": 0.5}
-    manifest["verdicts"] = {"fluency": {"sentence": "Good.", "baselines": baselines}}
+    verdict = {"trusted": True, "sentence": "Good.", "baselines": baselines}
+    manifest["verdicts"] = {"fluency": verdict}
     card = model_card(manifest)
     assert "- `my.csv`: your own file; its content is not known here\n" in card
     assert "\n- `a.jsonl`: files of `theirs`; see its card" in card
