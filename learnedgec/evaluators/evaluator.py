@@ -169,8 +169,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         super().__init__(config)
         if encoder is None:
             settings = {key: value for key, value in config.encoder.items() if key != "dtype"}
-            architecture = AutoConfig.for_model(**settings)
-            encoder = AutoModel.from_config(architecture, trust_remote_code=False)
+            encoder = AutoModel.from_config(
+                AutoConfig.for_model(**settings), trust_remote_code=False
+            )
         if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
         if config.lora:
@@ -178,7 +179,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         self.encoder: Any = encoder
         self.dropout = torch.nn.Dropout(config.dropout)
         check_encoder(encoder, config)
-        width = int(self.encoder.config.hidden_size)
+        # Its names are mapped: DistilBERT calls the width `dim`, and GPT-2 `n_embd`.
+        architecture: Any = self.encoder.config
+        width = int(architecture.hidden_size)
         self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
         self.head_configs = {name: HeadConfig(**head) for name, head in config.heads.items()}
         self.post_init()
