@@ -30,7 +30,7 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
 demo: $(VENV)/.core
 	$(BIN)/learnedgec rank --src $(SAMPLE)/source.txt --hyp $(SAMPLE)/systems/*.txt \
-	    --gold $(SAMPLE)/gold.m2 --metric impara preference gleu
+	    --gold $(SAMPLE)/gold.m2 --metric quality preference gleu
 
 check: $(VENV)/.installed
 	scripts/check

@@ -21,10 +21,10 @@ with TemporaryDirectory() as cache:
         cache_dir=cache,  # a lasting folder, for example ~/.cache/my-scores
     )
     start = perf_counter()
-    scores = score("impara", sources, systems, runtime=runtime)
+    scores = score("quality", sources, systems, runtime=runtime)
     first = perf_counter() - start
     start = perf_counter()
-    ranking = rank("impara", sources, systems, runtime=runtime)
+    ranking = rank("quality", sources, systems, runtime=runtime)
     second = perf_counter() - start
     kept = len(list(Path(cache).iterdir()))
 

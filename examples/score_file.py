@@ -8,7 +8,7 @@ sources = read_lines(folder / "source.txt")[:24]
 hypotheses = read_lines(folder / "systems" / "strong.txt")[:24]
 references = References.from_m2(folder / "gold.m2").select(range(24))
 
-scores = score(["impara", "gleu"], sources, hypotheses, references)
+scores = score(["quality", "gleu"], sources, hypotheses, references)
 for name, result in scores.items():
     print(f"{name}: {result.value:.4f}")
     print(f"  quote it with its signature: {result.signature}")

@@ -1,6 +1,6 @@
 """Make `checkpoints/score_references.json`: what scores of the released evaluators' metrics mean.
 
-    LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric impara …]
+    LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric quality …]
 
 The benchmark needs ratings of outputs and of the sources (a system named `source`). gmeg:fce is development
 data: no evaluator has learned from it, and candidates were compared on it.
@@ -41,7 +41,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--benchmark", default="gmeg:fce")
-    usual = ["some", *(f"{name}[{of}]" for of in RELEASES for name in ("impara", "preference"))]
+    usual = ["some", *(f"{name}[{of}]" for of in RELEASES for name in ("quality", "preference"))]
     parser.add_argument("--metric", nargs="+", default=usual)
     parser.add_argument("--out", type=Path, default=PLACE)
     parser.add_argument("--dtype", default="float32")

@@ -1,7 +1,7 @@
 """Every metric on every benchmark: docs/results/leaderboard.json, the data of the leaderboard.
 
     python scripts/rerun.py
-    python scripts/rerun.py --metric some impara "mine:Metric" --benchmark seeda-s:base
+    python scripts/rerun.py --metric some quality "mine:Metric" --benchmark seeda-s:base
 
 A metric on a benchmark is a cell, which is kept as a file in `--cells` and computed once for its signature
 and protocol: to add a metric costs that metric, and a new evaluator under an old name is computed again. The
@@ -74,9 +74,9 @@ METRICS: Mapping[str, str] = {
     "hter": "nothing",
     "hter(unit='char')": "nothing",
     "some": f"weights: SOME's paper, a tenth of GJG15; {_GATE_AND_CAPITALS}",
-    "impara": "head: held-out pairs of its data, read together with SEEDA and GJG15",
-    "preference": "head: as `impara`; sum: held-out pairs of its data",
-    "impara[joint-mpnet-3]": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
+    "quality": "head: held-out pairs of its data, read together with SEEDA and GJG15",
+    "preference": "head: as `quality`; sum: held-out pairs of its data",
+    "quality[joint-mpnet-3]": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
     "preference[joint-mpnet-3]": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had "
     f"been measured); {_GATE_AND_CAPITALS}",
     "pt-m2": "pretrained encoder; layer chosen for translation",

@@ -114,13 +114,15 @@ def tiny_evaluator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_preference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of an evaluator package with the head `preference` and random weights."""
+    """Return the directory of an evaluator package for ranked pairs, with random weights."""
     import tiny
 
     from learnedgec.evaluators.evaluator import HeadConfig
 
     folder = tmp_path_factory.mktemp("evaluators") / "preference"
-    return tiny.save_evaluator(folder, heads={"preference": HeadConfig("pair")})
+    return tiny.save_evaluator(
+        folder, heads={"preference": HeadConfig("pair"), "quality": HeadConfig()}
+    )
 
 
 @pytest.fixture(scope="session")

@@ -140,7 +140,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return what the trainings and the tuning that are not run would have left."""
     folder = tmp_path_factory.mktemp("trained") / "checkpoints"
     tiny.save_evaluator(folder / "some-mini")
-    tiny.save_evaluator(folder / "impara-mini", heads={"quality": HeadConfig("hypothesis")})
+    tiny.save_evaluator(folder / "impara-mini", heads={"impara": HeadConfig("hypothesis")})
     heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
     tiny.save_evaluator(folder / "mine", heads=heads)
     tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
@@ -317,7 +317,7 @@ def test_the_wheel_brings_what_commands_read(installed: Shell, site: Path) -> No
 
 @pytest.mark.slow
 def test_offline(installed: Shell) -> None:
-    assert "impara" in installed(blocks(HOW_TO / "offline.md", "sh")[0])
+    assert "quality" in installed(blocks(HOW_TO / "offline.md", "sh")[0])
 
 
 def test_continuous_integration(installed: Shell, folder: Path) -> None:

@@ -51,7 +51,7 @@ def test_each_is_short_says_what_it_shows_and_is_listed() -> None:
 
 def test_score_file(run) -> None:
     out = run("score_file")
-    assert re.search(r"^impara: 0\.73\d+$", out, re.MULTILINE)
+    assert re.search(r"^quality: 0\.73\d+$", out, re.MULTILINE)
     assert re.search(r"^gleu: 0\.85\d+$", out, re.MULTILINE)
     assert "|references:2|learnedgec:" in out
 
@@ -92,8 +92,8 @@ def test_train_on_ratings(run) -> None:
 
 def test_rerank_outputs(run) -> None:
     lines = run("rerank_outputs").splitlines()
-    random, impara, risk = (numbers(line)[0] for line in lines[:3])
-    assert random < impara < 1
+    random, quality, risk = (numbers(line)[0] for line in lines[:3])
+    assert random < quality < 1
     assert random < risk < 1
     assert {line.split()[0] for line in lines[3:]} <= {
         "careful",

@@ -417,7 +417,7 @@ def _fields(kind: type) -> str:
 # -- metric cards ------------------------------------------------------------------------------
 
 # Learned metrics whose figures stand with the evaluator behind them.
-_RELEASED = ("some", "impara", "preference")
+_RELEASED = ("some", "quality", "preference")
 
 
 def write_cards(pages: Pages) -> None:

@@ -80,7 +80,7 @@ def attribute_edits(
     influence one another: neither the sample nor the result depends on what else is attributed.
 
     Args:
-        metric: a metric's name such as `impara`, or a `Metric`; one that needs references gets those of the
+        metric: a metric's name such as `quality`, or a `Metric`; one that needs references gets those of the
             sentence with each text.
         sources: N sentences.
         hypotheses: N sentences.

@@ -31,7 +31,7 @@ _OF_SEVERAL = {"scores": "score", "has": "have"}
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
     "often favour more edits. For systems that make small edits, start with gleu; for systems that "
-    "rewrite, with impara beside green."
+    "rewrite, with quality beside green."
 )
 _ABOUT_READING = (
     "Report both results, and read the sentences on which the metrics disagree: learnedgec report lists them "

@@ -28,7 +28,6 @@ from learnedgec.data.catalog.sentences import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import USUAL
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
-from learnedgec.evaluators import RATED
 from learnedgec.evaluators.locations import is_evaluator
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
@@ -64,10 +63,10 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "scribendi": ("gpt2", (_SMOL,)),
     "asano": ("the study's language model, parser features and full METEOR", (_SMOL,)),
     "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ({},)),
-    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({"quality": RATED},)),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ()),
 }
 
-# The packages that `reproduce --train` trains; if they do not exist, `joint-mpnet-3` replaces them.
+# The packages that `reproduce --train` trains; if SOME's do not exist, `joint-mpnet-3` replaces them.
 _TRAINED: Mapping[str, Mapping[str, Any]] = {
     "some": {name: f"some-{name}" for name in ("grammaticality", "fluency", "meaning")},
     "impara": {"quality": "impara"},

@@ -7,7 +7,7 @@ something else, truncated texts, or chatter around the source. So a reward has a
 cannot be corrections of their source (`is_correction`), may charge for a changed meaning (`MeaningPenalty`)
 and for edits, and can watch a second metric that the policy is not trained on: where the reward rises and the
 watched metric falls, the policy is gaming. Small edits that change the meaning, such as a negation, pass
-`some`, `impara` and `preference`, which need the penalty.
+`some`, `quality` and `preference`, which need the penalty.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class Reward:
             prompts: N texts or chats, which trainers give; only read as the column `prompts`.
             completions: N texts or chats; the last message of a chat counts.
             columns: the data set's columns, each of length N, and any other arguments of the trainer. A
-                function `log_metric` receives the means of this step by name: `impara/score`,
-                `impara/floored`, and of the watched metric `gleu/watched`. Of a label, letters, digits and
+                function `log_metric` receives the means of this step by name: `quality/score`,
+                `quality/floored`, and of the watched metric `gleu/watched`. Of a label, letters, digits and
                 dots are kept: `head[open-mpnet.quality]` is `head-open-mpnet.quality`.
 
         Raises:

@@ -132,7 +132,7 @@ def application(
     """Return the application that serves some metrics, for any ASGI server.
 
     Args:
-        metrics: one or more; requests name them by their labels, or by bare names such as `impara`.
+        metrics: one or more; requests name them by their labels, or by bare names such as `quality`.
         request_sentences: the largest number of sentences in a request, and in requests scored together.
         text_characters: the largest number of characters in a text.
         waiting_requests: the largest number of requests that are scored or wait at a time; others are
@@ -239,7 +239,7 @@ class _Service:
 
 
 def _bare_names(metric: BoundMetric) -> list[str]:
-    """Return the names without parameters that denote a metric: `impara` if it is `impara[open-mpnet]`."""
+    """Return the names without parameters that denote a metric: `quality` if it is `quality[open-mpnet]`."""
     kind = type(metric.metric)
     values = {item.name: getattr(metric.metric, item.name) for item in dataclasses.fields(kind)}
     usual = {item.name: item.default for item in dataclasses.fields(kind)}

@@ -210,7 +210,7 @@ class _Method:
     """Options of how to choose a candidate.
 
     Attributes:
-        by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
+        by: a metric or ensemble, such as quality; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
             edits that more than --threshold of the candidates share.
         threshold: with --by vote, the share of candidates that an edit must exceed.
         annotator: with --by vote, the annotator that extracts the edits.
@@ -232,7 +232,7 @@ def run_rerank(arguments: Sequence[str]) -> None:
     flags.add_runtime(parser)
     output.add_output_flags(parser, _TEXT_FORMATS)
     options = output.with_format(parser.parse_args(arguments), _TEXT_FORMATS)
-    flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
+    flags.require(options, by="quality, --by 'mbr(gleu)' or --by vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":
         texts = _voted(options, runtime)

@@ -343,7 +343,7 @@ def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
 
 def read_metrics(options: Namespace) -> list[NamedMetric]:
     """Return the metrics that `--metric` names, at least one, each label once."""
-    require(options, metric="gleu impara")
+    require(options, metric="gleu quality")
     metrics = list({named.label: named for named in map(read_name, options.metric)}.values())
     if not options.get("reannotate"):
         return metrics
@@ -363,12 +363,14 @@ def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> N
     for name in names & RELEASES.keys():
         if options.quiet or not first_time(f"introduced-{name}"):
             continue
-        published, metric = ("SOME or IMPARA", "some") if name == RATED else ("IMPARA", "impara")
+        other, metric = (
+            (", not the published checkpoint of SOME", "some") if name == RATED else ("", "quality")
+        )
         release = RELEASES[name]
         terms = f"It is for research only: its licence is {release.licence} (learnedgec evaluators {name}). "
         notice(
-            f"{name} is learnedgec's own evaluator, not the published checkpoint of {published}, so write "
-            f"{metric}[{name}] in a paper. {'' if release.products else terms}You read this once."
+            f"{name} is learnedgec's own evaluator{other}, so write {metric}[{name}] in a paper. "
+            f"{'' if release.products else terms}You read this once."
         )
 
 

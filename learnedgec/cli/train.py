@@ -174,7 +174,7 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
         raise ConfigError(f"{path} already exists; choose another name for --init.")
     text = read_text(configurations()[f"start/{options['for']}"]).replace("THIS_FILE", str(path))
     if re.fullmatch(r"\w[\w+-]*", path.stem):
-        text = re.sub(r"(name: |head\[|impara\[)mine\b", rf"\g<1>{path.stem}", text)
+        text = re.sub(r"(name: |head\[|impara\[|quality\[)mine\b", rf"\g<1>{path.stem}", text)
     write_text(path, text)
     output.remark(
         f"wrote {path}; enter the names of your files, and run: learnedgec train --config {path}",

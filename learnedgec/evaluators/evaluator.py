@@ -72,9 +72,9 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         pooling: `mean` of the encoder's states, the first state (`cls`), or BERT's `pooler`.
         dropout: dropout rate before the heads.
         max_tokens: maximum length of an input in tokens.
-        gate: which hypotheses count as corrections by default where SOME or IMPARA reads the package: those
-            with enough `characters` in common with their source, those near to it by the `cosine` of the
-            pretrained encoder (IMPARA's paper), or all (`none`, SOME's paper).
+        gate: which hypotheses count as corrections by default where `some`, `quality` or `impara` reads the
+            package: those with enough `characters` in common with their source, those near to it by the
+            `cosine` of the pretrained encoder (IMPARA's paper), or all (`none`, SOME's paper).
         others: options of `PretrainedConfig`.
     """
 

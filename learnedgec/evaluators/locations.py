@@ -65,7 +65,7 @@ def find_evaluator(name: str) -> Path:
     if name in RELEASES:
         raise ModelError(
             f"the evaluator {name} ({RELEASES[name]}) is not installed; run: learnedgec evaluators fetch "
-            f"{name}. The metrics impara and preference work without it."
+            f"{name}. The metrics quality and preference work without it."
         )
     hint = (
         f"Train it (`learnedgec train --config …`), give a package's directory, which holds a {MANIFEST}, or "

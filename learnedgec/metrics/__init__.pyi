@@ -20,6 +20,7 @@ from learnedgec.metrics.m2 import M2 as M2
 from learnedgec.metrics.preference import Preference as Preference
 from learnedgec.metrics.pretrained_overlap import PtErrant as PtErrant
 from learnedgec.metrics.pretrained_overlap import PtM2 as PtM2
+from learnedgec.metrics.quality import Quality as Quality
 from learnedgec.metrics.scribendi import Scribendi as Scribendi
 from learnedgec.metrics.sentinels import Constant as Constant
 from learnedgec.metrics.sentinels import EditCount as EditCount

@@ -476,7 +476,7 @@ class Metric(ABC):
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the fields for the keywords of a name: by default, the keywords themselves.
 
-        A metric with its own shorthand, such as `ensemble(some=0.6, impara=0.4)`, overrides this. It
+        A metric with its own shorthand, such as `ensemble(some=0.6, quality=0.4)`, overrides this. It
         returns unknown keywords unchanged, and they are refused as unknown parameters.
         """
         return dict(parameters)

@@ -9,58 +9,62 @@ import numpy as np
 from scipy.special import expit
 
 from learnedgec.data.references import References
+from learnedgec.errors import ModelError
 from learnedgec.evaluators import RELEASED
 from learnedgec.evaluators.classifier import MAX_LENGTH
 from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.evaluators.package import Package, output_names
 from learnedgec.evaluators.predictor import find_predictor, predict
 from learnedgec.metrics.contract import Statistics, need_model
 from learnedgec.metrics.gate import CHARACTERS, GATE, OPEN, GatedMetric, character_similarities
 from learnedgec.metrics.learned import OutputSum
+from learnedgec.metrics.quality import LOWEST_QUALITY, Quality
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 
 # The threshold of the paper, for the cosine of an encoder.
 _PAPER_THRESHOLD = 0.9
 
-# The largest raw output of a rejected hypothesis; to four digits, its sigmoid is 0.
-_LOWEST_QUALITY = -10.0
+# The output of a package that is IMPARA's estimator.
+_OUTPUT = "impara"
 
 
 @dataclass(frozen=True)
 class Impara(GatedMetric):
     """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
 
-    `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
-    paper similarity is cos(v(source), v(hypothesis)), where v is the mean over all tokens of a pretrained
-    encoder's last states. With an evaluator package it is, unless that was trained as in the paper
-    (`model.gate: cosine`), the share of common trigrams of characters (`character_similarities`), which
-    rejects more unrelated texts and fewer corrections. The quality estimator was trained on pairs of partly
-    corrected sentences to tell which side has more impact (`learnedgec.training.pairs.corrections`). The
-    system score is the mean over sentences.
+    `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. The
+    quality estimator was trained on pairs of partly corrected sentences, to tell which side has the more
+    impact (`learnedgec.training.pairs.corrections`). In the paper, similarity is cos(v(source),
+    v(hypothesis)), where v is the mean over all tokens of a pretrained encoder's last states. The system
+    score is the mean over sentences.
+
+    No weights of IMPARA's estimator are released with learnedgec. `learnedgec train --config impara` trains
+    it as in the paper, and `impara[YOUR-PACKAGE]` reads it.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
     2022). IMPARA-GED, which has no gate, is a `classifier`.
 
-    SEEDA's tables use the raw output, `activation='none'`. A rejected hypothesis then scores at most −10, and
-    every other one at least −10. Only where an encoder measures the similarity, as in the paper, a rejected
-    hypothesis gets 0, as in the authors' code: accepted ones with a negative output score lower than that, so
-    do not rank single hypotheses by it.
+    SEEDA's tables use the raw output, `activation='none'`. A hypothesis that the encoder's gate rejects then
+    gets 0, as in the authors' code. Accepted hypotheses with a negative output score lower than that, so do
+    not rank single hypotheses by it. The gate of characters instead bounds the raw output: rejected
+    hypotheses score at most −10, and all others at least −10.
 
     Attributes:
-        quality: an evaluator package with the output `quality`, such as the released `open-mpnet`, or a
-            directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
-            read at up to 128 tokens.
-        similarity: the encoder for the similarity, not fine-tuned, or `characters`. The default is what the
-            package was trained for: `characters`, the encoder that it was trained from (`model.gate: cosine`,
-            as in the paper), or no gate; and `bert-base-cased`, as in the paper, for a sequence classifier.
+        quality: an evaluator package with the output `impara`, or a directory or hub id with a sequence
+            classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
+        similarity: the encoder for the similarity, not fine-tuned, or `characters`, the share of common
+            trigrams of characters (`character_similarities`). By default, the gate of the package's training
+            (`model.gate`) decides: `characters`; `cosine`, as in the paper, by the encoder that the package
+            was trained from; or no gate. For a sequence classifier, it is `bert-base-cased`, as in the paper.
         threshold: θ; −1 accepts everything. The default is 0.25 for characters, the paper's 0.9 for an
             encoder, and −1 for a package without a gate.
         activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
 
     Example:
         >>> from learnedgec import load_metric
-        >>> load_metric("impara(threshold=0.8)").label
-        'impara[open-mpnet](threshold=0.8)'
+        >>> load_metric("impara[mine](threshold=0.8)").label
+        'impara[mine](threshold=0.8)'
     """
 
     name: ClassVar[str] = "impara"
@@ -68,7 +72,7 @@ class Impara(GatedMetric):
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
     per_sentence: ClassVar[tuple[str, ...]] = ("quality", "similarity")
     means: ClassVar[tuple[str, ...]] = ("similarity",)
-    quality: str = RELEASED
+    quality: str = ""
     similarity: str | None = None
     threshold: float | None = None
     activation: Literal["sigmoid", "none"] = "sigmoid"
@@ -82,7 +86,7 @@ class Impara(GatedMetric):
         (N,), the default of the parameter `threshold`.
         """
         runtime = runtime.bound()
-        quality = predict(self.predictor(runtime), sources, hypotheses, ["quality"], runtime)
+        predicted = predict(self.predictor(runtime), sources, hypotheses, [_OUTPUT], runtime)
         encoder, threshold = self.gate(runtime)
         if encoder == CHARACTERS:
             similarity = character_similarities(sources, hypotheses)
@@ -90,7 +94,7 @@ class Impara(GatedMetric):
             similarity = _encoder_similarities(encoder, sources, hypotheses, runtime)
         return Statistics(
             {
-                **quality,
+                "quality": predicted[_OUTPUT],
                 "similarity": similarity,
                 "characters": np.full(len(sources), encoder == CHARACTERS),
                 "threshold": np.full(len(sources), threshold),
@@ -102,15 +106,30 @@ class Impara(GatedMetric):
         quality, accepted = statistics["quality"], self.accepted(statistics)
         if self.activation == "sigmoid":
             return np.where(accepted, expit(quality), 0.0)
-        bounded = self.bounded(quality, statistics, _LOWEST_QUALITY)
+        bounded = self.bounded(quality, statistics, LOWEST_QUALITY)
         return np.where(statistics["characters"], bounded, np.where(accepted, quality, 0.0))
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return the quality estimator with its output."""
-        return [OutputSum(runtime.open(find_predictor, self.quality), {"quality": 1.0})]
+        if not self.quality:
+            raise ModelError(
+                "no weights of IMPARA's estimator are released; use quality, the score of "
+                f"{RELEASED}, or train the estimator with configs/impara.yaml (learnedgec train --config "
+                "impara) and name its package: impara[YOUR-PACKAGE]."
+            )
+        return [OutputSum(runtime.open(find_predictor, self.quality), {_OUTPUT: 1.0})]
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless both models are available."""
+        """Raise unless both models are available, and the package has IMPARA's estimator."""
+        predictor = self.predictor(runtime) if self.quality else None
+        if isinstance(predictor, Package):
+            outputs = output_names(predictor.config)
+            if _OUTPUT not in outputs and "quality" in outputs:
+                raise ModelError(
+                    f"{self.label}: the evaluator {predictor.name} has no output impara, IMPARA's estimator; "
+                    f"use {Quality(model=self.quality).label}, which reads its output quality, or a package "
+                    "whose head impara was trained with configs/impara.yaml."
+                )
         super().check(runtime)
         if (encoder := self.gate(runtime)[0]) != CHARACTERS:
             need_model(self, "similarity", encoder)

@@ -6,7 +6,7 @@
 
 A name has at most 10,000 characters, and its numbers are finite and need at most 64 bits. Case, hyphens and
 underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is the name of a
-trained package that the metric reads: `impara[open-mpnet]`. It stands for the parameter of that metric which
+trained package that the metric reads: `quality[open-mpnet]`. It stands for the parameter of that metric which
 names the package. `head` also names an output of it: `head[mine.fluency]`.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
@@ -55,6 +55,7 @@ _CLASSES = {
     "gleu": "gleu:Gleu",
     "green": "green:Green",
     "some": "some:Some",
+    "quality": "quality:Quality",
     "impara": "impara:Impara",
     "preference": "preference:Preference",
     "head": "head:Head",
@@ -84,8 +85,8 @@ METRICS = {name: f"learnedgec.metrics.{target}" for name, target in _CLASSES.ite
 
 # Metrics of translations and summaries that users of other tools ask for -> the nearest metrics here.
 _OF_OTHER_TASKS = {
-    "comet": "some and impara, which need no references",
-    "bleurt": "some and impara, which need no references",
+    "comet": "quality, which needs no references",
+    "bleurt": "quality, which needs no references",
     "bleu": "gleu",
     "sacrebleu": "gleu",
     "chrf": "gleu(unit='char')",
@@ -371,8 +372,8 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
     Example:
         >>> split_name("ensemble(gleu=0.5, m2(beta=1.0)=0.5)")
         ('ensemble', None, {'gleu': 0.5, 'm2(beta=1.0)': 0.5})
-        >>> split_name("impara[mine](threshold=0.9)")
-        ('impara', 'mine', {'threshold': 0.9})
+        >>> split_name("quality[mine](threshold=0.9)")
+        ('quality', 'mine', {'threshold': 0.9})
     """
     if len(name) > MAX_NAME_LENGTH:
         raise BadNameError(

@@ -91,9 +91,9 @@ class EvaluatorModule(lightning.LightningModule):
             trained.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
             frozen, a continued evaluator's low-rank weights and other heads stay as they are.
-        gate: which hypotheses `some` and `impara` take for corrections when they read the package: those with
-            enough `characters` in common with their source; those whose `cosine` with it, by the pretrained
-            encoder, is above 0.9, as in IMPARA's paper; or all (`none`), as in SOME's.
+        gate: which hypotheses `some`, `quality` and `impara` take for corrections when they read the package:
+            those with enough `characters` in common with their source; those whose `cosine` with it, by the
+            pretrained encoder, is above 0.9, as in IMPARA's paper; or all (`none`), as in SOME's.
     """
 
     def __init__(

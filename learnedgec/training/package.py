@@ -39,6 +39,7 @@ from learnedgec.metrics.gate import GATE
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.quality import Quality
 from learnedgec.metrics.some import DIMENSIONS, Some
 from learnedgec.runtime.files import atomic_folder, check_writable
 from learnedgec.training.evaluate import Verdict, baseline_in_words
@@ -271,10 +272,11 @@ def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
     """Return the named metrics that can read the package, each with the outputs that it reads."""
     name, outputs = manifest["name"], set(output_names(manifest))
     readers: list[tuple[Metric, set[str]]] = [(Some(model=name), set(DIMENSIONS))]
-    # IMPARA's quality is learned from ranked pairs.
-    quality = manifest["heads"].get("quality")
-    if quality is not None and not HeadConfig(**quality).rated:
-        readers.append((Impara(quality=name), {"quality"}))
+    # These two read heads that learned from ranked pairs.
+    for output, metric in {"quality": Quality(model=name), "impara": Impara(quality=name)}.items():
+        head = manifest["heads"].get(output)
+        if head is None or not HeadConfig(**head).rated:
+            readers.append((metric, {output}))
     readers.append((Preference(model=name), {"preference"}))
     return [(metric, read) for metric, read in readers if read <= outputs]
 

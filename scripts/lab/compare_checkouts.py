@@ -28,11 +28,11 @@ _LAYER = f"{_MINILM}, layer=5"
 METRICS = [
     *("m2", "sentm2", "errant", "senterrant", "cleme", "gleu", "green"),
     *("gotoscorer", "hter", "ter", "edit-count", "length", "random"),
-    *("some", "impara", "preference", "ensemble(gleu=0.5, some=0.5)", f"uot-errant({_MINILM})"),
+    *("some", "quality", "preference", "ensemble(gleu=0.5, some=0.5)", f"uot-errant({_MINILM})"),
     *(f"{name}({_LAYER})" for name in ("cleme2", "bertscore", "pt-errant")),
 ]
 """The metrics of the sample."""
-REAL = ["m2", "errant", "gleu", "green", "cleme", f"pt-errant({_LAYER})", "impara", "some"]
+REAL = ["m2", "errant", "gleu", "green", "cleme", f"pt-errant({_LAYER})", "quality", "some"]
 """Those of SEEDA."""
 
 

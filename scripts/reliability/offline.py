@@ -45,14 +45,16 @@ def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
     encoder = str(tiny.save_encoder(folder / "encoder"))
     regressor = str(tiny.save_regressor(folder / "regressor"))
     causal = str(tiny_causal.save_causal(folder / "causal"))
-    heads = {"preference": evaluator.HeadConfig("pair")}
+    heads = {"preference": evaluator.HeadConfig("pair"), "quality": evaluator.HeadConfig()}
     language_model = {"model": causal, "endpoint": None, "group_size": 1}
     evaluator_package = str(tiny.save_evaluator(folder / "evaluator"))
+    ranking = str(tiny.save_evaluator(folder / "ranking", heads=heads))
     small: Mapping[str, Mapping[str, Any]] = {
         "some": {"model": evaluator_package},
         "head": {"model": evaluator_package, "weights": {"fluency": 0.7, "meaning": 0.3}},
+        "quality": {"model": ranking},
         "impara": {"quality": regressor, "similarity": encoder},
-        "preference": {"model": str(tiny.save_evaluator(folder / "preference", heads=heads))},
+        "preference": {"model": ranking},
         "bertscore": {"encoder": encoder, "layer": 2},
         "bartscore": {"model": str(tiny.save_sequence_model(folder / "sequence"))},
         "pt-m2": {"encoder": encoder, "layer": 2},
@@ -75,7 +77,7 @@ def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
     named = [(name, name, small.get(name, {})) for name in METRICS]
     named += [
         (name, name, {})
-        for name in ("some[joint-mpnet-3]", "impara[open-mpnet]", "preference[open-mpnet]")
+        for name in ("some[joint-mpnet-3]", "quality[open-mpnet]", "preference[open-mpnet]")
     ]
     for label, name, parameters in named:
         try:

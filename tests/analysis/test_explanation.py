@@ -109,8 +109,8 @@ def test_words(reference: ScoreReference) -> None:
 
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
-    earlier = ("impara[joint-mpnet-3]", "preference[joint-mpnet-3]")
-    for name in ("some", "impara", "preference", *earlier):
+    earlier = ("quality[joint-mpnet-3]", "preference[joint-mpnet-3]")
+    for name in ("some", "quality", "preference", *earlier):
         reference = find_reference(bind_one(name))
         assert reference is not None
         assert reference.benchmark == "gmeg:fce"
@@ -136,6 +136,6 @@ def test_other_sums_of_the_same_weights_have_no_reference(
     manifest = json.loads((package / "manifest.json").read_text())
     manifest["files"]["config.json"] = file_digest(package / "config.json")
     (package / "manifest.json").write_text(json.dumps(manifest))
-    assert find_reference(bind_one("impara[joint-mpnet-3]")) is not None
+    assert find_reference(bind_one("quality[joint-mpnet-3]")) is not None
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
-    assert find_reference(bind_one("impara[joint-mpnet-3]")) is None
+    assert find_reference(bind_one("quality[joint-mpnet-3]")) is None

@@ -168,7 +168,7 @@ TRICKS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("default", [True, False])
 def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample, default: bool) -> None:
-    function = reward() if default else reward("impara", centre=True, floor=-1.0)
+    function = reward() if default else reward("quality", centre=True, floor=-1.0)
     sources = sample.sources[:6]
     attempts = {name: [trick(source) for source in sources] for name, trick in TRICKS.items()}
     attempts |= {"copy": sources, "correction": sample.systems["strong"][:6]}

@@ -165,7 +165,7 @@ def test_by_default_a_changed_meaning_earns_less_than_the_correction() -> None:
     pairs = dict(zip(CHANGED, np.reshape(rewards, (2, -1)).T.tolist(), strict=True))
     assert {kind: pair for kind, pair in pairs.items() if not 0 < pair[1] > pair[0]} == {}
     # By the metric alone, two of them win.
-    plain = reward("impara")(completions=[*changed, *right], source=sources * 2)
+    plain = reward("quality")(completions=[*changed, *right], source=sources * 2)
     assert (np.array(plain[:8]) > np.array(plain[8:])).sum() == 2
 
 

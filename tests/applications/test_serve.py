@@ -127,7 +127,7 @@ def test_a_request_may_ask_for_some_metrics() -> None:
 
 def test_bare_names_denote_the_metrics_that_they_name(tiny_evaluator: Path) -> None:
     own = load_metric(f"some(model={str(tiny_evaluator)!r})")
-    tiny_impara = f"impara(quality={str(tiny_evaluator)!r}, threshold=-1.0)"
+    tiny_quality = f"quality(model={str(tiny_evaluator)!r}, threshold=-1.0)"
     served = [load_metric("sentm2"), load_metric("hter"), own]
 
     async def ask(service: Service) -> None:
@@ -136,7 +136,7 @@ def test_bare_names_denote_the_metrics_that_they_name(tiny_evaluator: Path) -> N
             answer = await service.post("/score", json=request)
             assert list(answer.json()["scores"]) == [name]
         # These would be the released evaluator, and scores of the corpus.
-        for name in ("some", "m2", tiny_impara):
+        for name in ("some", "m2", tiny_quality):
             answer = await service.post("/score", json=body("a", metrics=[name]))
             assert answer.status_code == 422
 

@@ -20,7 +20,7 @@ SHORT = {
     "MIX": "tune --benchmark sample --metric 'ensemble(length=0.25, random=0.75)'",
     "TRAIN": "train --config mine.yaml",
     "PLAIN": "--metric \"errant(annotator='plain')\"",
-    "ABSENT": "\"impara(quality='absent')\"",
+    "ABSENT": "\"quality(model='absent')\"",
 }
 TEXTS = Path(__file__).with_name("texts")
 LINES = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8").splitlines()

@@ -46,7 +46,7 @@ def test_a_measure_that_does_not_exist_is_refused_before_anything_is_scored(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flags, "read_bound", lambda options: pytest.fail("a metric was bound"))
-    err = run(f"{SAMPLE} --metric impara --measure pearson sentence_acuracy", code=2).err
+    err = run(f"{SAMPLE} --metric quality --measure pearson sentence_acuracy", code=2).err
     assert err == (
         "learnedgec meta: no measure of sample is named 'sentence_acuracy'; did you mean "
         "'sentence_accuracy'?\n"

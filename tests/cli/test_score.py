@@ -160,7 +160,7 @@ def test_the_released_evaluator_introduces_itself_once(
 ) -> None:
     monkeypatch.setenv("LEARNEDGEC_CACHE", str(tmp_path / "cache"))
     # The output is missing, so that no model is loaded.
-    command = "score --src src.txt --metric gleu impara"
+    command = "score --src src.txt --metric gleu quality"
     assert "own evaluator" not in run(f"{command} --quiet", code=2).err
     # Another evaluator, whose name only contains that of the released one.
     Path("checkpoints").mkdir()
@@ -169,12 +169,12 @@ def test_the_released_evaluator_introduces_itself_once(
     assert "own evaluator" not in run(other, code=2).err
     first, *_ = run(command, code=2).err.splitlines()
     assert first == (
-        "open-mpnet is learnedgec's own evaluator, not the published checkpoint of IMPARA, so write "
-        "impara[open-mpnet] in a paper. You read this once."
+        "open-mpnet is learnedgec's own evaluator, so write quality[open-mpnet] in a paper. You read "
+        "this once."
     )
     assert "own evaluator" not in run(command, code=2).err
-    first, *_ = run("score --src src.txt --metric impara some", code=2).err.splitlines()
+    first, *_ = run("score --src src.txt --metric quality some", code=2).err.splitlines()
     assert first.startswith(
-        "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint of SOME or IMPARA, so "
-        "write some[joint-mpnet-3] in a paper. It is for research only: its licence is CC-BY-NC-SA-4.0 AND"
+        "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint of SOME, so write "
+        "some[joint-mpnet-3] in a paper. It is for research only: its licence is CC-BY-NC-SA-4.0 AND"
     )

@@ -42,6 +42,7 @@ LANGUAGE_MODEL = {"model": "tiny", "endpoint": Fixture("chat_endpoint"), "group_
 # Metrics that need a model or a file get a tiny one.
 PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "some": {"model": Fixture("tiny_evaluator")},
+    "quality": {"model": Fixture("tiny_preference")},
     "impara": {"quality": Fixture("tiny_regressor"), "similarity": ENCODER},
     "head": {"model": Fixture("tiny_evaluator"), "weights": {"fluency": 0.7, "meaning": 0.3}},
     "preference": {"model": Fixture("tiny_preference")},

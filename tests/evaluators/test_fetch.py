@@ -57,7 +57,7 @@ def test_a_release_is_fetched_with_its_licence_and_then_found_by_name(
         locations.find_evaluator("free")
     assert str(caught.value) == (
         "the evaluator free (1 MB, for research only) is not installed; run: learnedgec evaluators fetch "
-        "free. The metrics impara and preference work without it."
+        "free. The metrics quality and preference work without it."
     )
     assert main(["evaluators"]) == 0
     assert (

@@ -26,6 +26,7 @@ from learnedgec.evaluators.locations import (
 )
 from learnedgec.evaluators.package import check_package
 from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.quality import Quality
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
@@ -215,8 +216,8 @@ def test_pushed_and_pulled_it_is_the_same(
     assert open_package(pushed).digest == digest
     assert pull_evaluator("org/mine").name == pushed.partition("@")[2]
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path / "here"))
-    quality = Impara(quality="mine").score(SOURCES, HYPOTHESES).sentences
-    assert Impara(quality=pushed).score(SOURCES, HYPOTHESES).sentences == pytest.approx(quality)
+    quality = Quality(model="mine").score(SOURCES, HYPOTHESES).sentences
+    assert Quality(model=pushed).score(SOURCES, HYPOTHESES).sentences == pytest.approx(quality)
 
 
 def test_a_new_repository_is_made_private(hub: Hub, tiny_evaluator: Path) -> None:

@@ -21,14 +21,14 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.package import reading_metrics
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-METRICS = ("some", "impara", "preference", f"impara[{RATED}]", f"preference[{RATED}]")
+METRICS = ("some", "quality", "preference", f"quality[{RATED}]", f"preference[{RATED}]")
 # Scores of the systems on the sample's first sentences. The changelog names each change that moves them.
 SENTENCES = 24
 SCORES = {
     "some": {"careful": 0.788875, "eager": 0.844479, "strong": 0.853206, "weak": 0.686588},
-    "impara": {"careful": 0.668535, "eager": 0.728888, "strong": 0.736106, "weak": 0.537823},
+    "quality": {"careful": 0.668535, "eager": 0.728888, "strong": 0.736106, "weak": 0.537823},
     "preference": {"careful": 0.48535, "eager": 0.607954, "strong": 0.772604, "weak": -0.092021},
-    f"impara[{RATED}]": {
+    f"quality[{RATED}]": {
         "careful": 0.752098,
         "eager": 0.866846,
         "strong": 0.880899,
@@ -87,7 +87,7 @@ def test_corrected_capitals_score(name: str, runtime: Runtime) -> None:
             ["This a is sample sentence .", "This is another sample sentence ."],
         ),
         (
-            "impara",
+            "quality",
             ["This is a sentence .", "This is another sentence ."],
             ["This a is sentence .", "This is another sentence ."],
         ),
@@ -138,7 +138,7 @@ def test_manifest_and_card_say_what_it_is(name: str, outputs: set[str]) -> None:
     [written] = re.findall("--metric ([^`]+)`", card)
     named, read = map(shlex.split, (written, reading_metrics(manifest)))
     assert list(map(load_metric, named)) == list(map(load_metric, read))
-    assert f'"impara[{name}]" "preference[{name}]"' in card
+    assert f'"quality[{name}]" "preference[{name}]"' in card
     assert "a share of 0.25 or less (`threshold`)" in card
 
 
@@ -168,7 +168,7 @@ def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
     check_permissive(manifest["encoder"], free, tools)
 
 
-@pytest.mark.parametrize("metric", ["impara", "preference"])
+@pytest.mark.parametrize("metric", ["quality", "preference"])
 def test_corrections_score_above_mistakes(metric: str) -> None:
     source = "She have lived in this city since five years ."
     texts = [

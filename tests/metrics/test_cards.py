@@ -98,4 +98,4 @@ def test_agreement_is_that_of_the_results() -> None:
     assert first["sentences"].startswith("accuracy .673 [")
     assert load_card("ensemble").agreement == ()
     # `learnedgec metrics` shows what comes first: the metric as it is by default.
-    assert load_card("impara").agreement[0]["metric"] == load_metric("impara").label
+    assert load_card("quality").agreement[0]["metric"] == load_metric("quality").label

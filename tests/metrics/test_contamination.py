@@ -46,7 +46,7 @@ def test_a_benchmark_that_was_learned_from_is_named(package: Path, tested: str, 
     for metric in (
         f"some(model='{package}')",
         f"some(model='{package}', meaning='{package}')",
-        f"impara(quality='{package}')",
+        f"quality(model='{package}')",
         f"preference(model='{package}')",
         f"ensemble(members={{\"preference(model='{package}')\": 1.0, 'length': 1.0}})",
     ):

@@ -16,7 +16,7 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from learnedgec.errors import InputWarning
+from learnedgec.errors import InputWarning, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
@@ -214,9 +214,29 @@ def test_metrics_of_one_package_share_its_passes(tmp_path: Path) -> None:
         "one": ["he goes home .", "a cat", "who is it ?"],
         "other": ["he went home .", "a cat", "who was it ?"],
     }
-    names = {"some": "model", "impara": "quality", "preference": "model"}
-    metrics = [load_metric(name, **{parameter: package}) for name, parameter in names.items()]
+    metrics = [load_metric(name, model=package) for name in ("some", "quality", "preference")]
     before = PROFILE.encoded
     score(metrics, sources, systems)
     # Five outputs, each alone and with its source, and a source with itself that no system left alone.
     assert PROFILE.encoded - before == 5 + 6
+
+
+def test_impara_without_its_estimator_names_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as none_released:
+        bind_one("impara(threshold=0.5)")
+    assert str(none_released.value) == (
+        "impara(threshold=0.5): no weights of IMPARA's estimator are released; use quality, the score of "
+        "open-mpnet, or train the estimator with configs/impara.yaml (learnedgec train --config impara) and "
+        "name its package: impara[YOUR-PACKAGE]."
+    )
+    with pytest.raises(ModelError) as other:
+        bind_one("impara[open-mpnet]")
+    assert str(other.value) == (
+        "impara[open-mpnet]: the evaluator open-mpnet has no output impara, IMPARA's estimator; use "
+        "quality[open-mpnet], which reads its output quality, or a package whose head impara was trained "
+        "with configs/impara.yaml."
+    )
+    package = tiny.save_evaluator(tmp_path / "mine", heads={"impara": HeadConfig()})
+    score = load_metric("impara", quality=str(package)).score(["he go ."], ["he goes ."])
+    raw = load_metric("head", model=str(package), name="impara").score(["he go ."], ["he goes ."])
+    assert score.sentences == pytest.approx(1 / (1 + np.exp(-raw.sentences)))

@@ -29,7 +29,7 @@ from learnedgec.scoring import bind
         ("some(fluency='org/f')", "some[joint-mpnet-3](fluency='org/f'): the model"),
         ("ensemble(gleu=0.5, scribendi=0.5)", "scribendi(model='gpt2'): the model"),
         ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
-        ("impara(quality='absent')", "no evaluator is named 'absent'"),
+        ("quality(model='absent')", "no evaluator is named 'absent'"),
         ("errant(annotator='absent')", "'absent'"),
         ("cleme(annotator='absent')", "'absent'"),
         ("llm-e(annotator='absent')", "'absent'"),

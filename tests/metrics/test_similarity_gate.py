@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from learnedgec.metrics.contract import Gated, Metric, Statistics
 from learnedgec.metrics.gate import GATE, OPEN, character_similarities
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.quality import Quality
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.scoring import bind_one
@@ -59,8 +61,9 @@ def test_short_corrections_and_free_rewritings_pass_and_unrelated_texts_do_not()
     assert character_similarities(sources, [""] * len(sources)).max() <= GATE
 
 
-METRICS: dict[type[Some | Impara | Preference], tuple[str, ...]] = {
+METRICS: dict[type[Some | Quality | Impara | Preference], tuple[str, ...]] = {
     Some: ("grammaticality", "fluency", "meaning"),
+    Quality: ("quality",),
     Impara: ("quality",),
     Preference: ("preference",),
 }
@@ -68,7 +71,7 @@ VALUES = st.lists(st.tuples(st.floats(-50, 50), st.floats(0, 1)), min_size=2, ma
 
 
 def statistics_of(
-    metric: Some | Impara | Preference, values: list[float], similarity: list[float]
+    metric: Some | Quality | Impara | Preference, values: list[float], similarity: list[float]
 ) -> Statistics:
     """Return statistics with the same value for every output that the metric reads."""
     arrays = dict.fromkeys(METRICS[type(metric)], np.array(values))
@@ -78,15 +81,22 @@ def statistics_of(
 
 @pytest.mark.parametrize(
     ("metric", "rejected"),
-    [(Some(), 0.0), (Impara(), 0.0), (Impara(activation="none"), -10.0), (Preference(), -5.0)],
+    [
+        (Some(), 0.0),
+        (Quality(), 0.0),
+        (Quality(activation="none"), -10.0),
+        (Impara(), 0.0),
+        (Impara(activation="none"), -10.0),
+        (Preference(), -5.0),
+    ],
     ids=str,
 )
 def test_a_rejected_text_gets_the_lowest_score(
-    metric: Some | Impara | Preference, rejected: float
+    metric: Some | Quality | Impara | Preference, rejected: float
 ) -> None:
     assert isinstance(metric, Gated)
     statistics = statistics_of(metric, [0.5] * 3, [0.25, 0.26, 1.0])
-    sigmoid = isinstance(metric, Impara) and metric.activation == "sigmoid"
+    sigmoid = isinstance(metric, Quality | Impara) and metric.activation == "sigmoid"
     accepted = 1 / (1 + math.exp(-0.5)) if sigmoid else 0.5
     assert metric.sentence_scores(statistics) == pytest.approx([rejected, accepted, accepted])
     assert metric.accepted(statistics).tolist() == [False, True, True]
@@ -96,15 +106,27 @@ def test_a_rejected_text_gets_the_lowest_score(
 
 
 @pytest.mark.parametrize(
-    "metric", [Some(), Impara(), Impara(activation="none"), Preference()], ids=str
+    "metric",
+    [Some(), Quality(), Quality(activation="none"), Impara(activation="none"), Preference()],
+    ids=str,
 )
 @given(VALUES)
 def test_no_rejected_text_beats_an_accepted_one(
-    metric: Some | Impara | Preference, rows: list[tuple[float, float]]
+    metric: Some | Quality | Impara | Preference, rows: list[tuple[float, float]]
 ) -> None:
     statistics = statistics_of(metric, *map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
     scores, accepted = metric.sentence_scores(statistics), metric.accepted(statistics)
     assert max(scores[~accepted], default=-np.inf) <= min(scores[accepted], default=np.inf)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "none"])
+@given(VALUES)
+def test_quality_is_what_impara_gave_to_the_last_bit(
+    activation: Literal["sigmoid", "none"], rows: list[tuple[float, float]]
+) -> None:
+    statistics = statistics_of(Quality(), *map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
+    former = Impara(activation=activation).sentence_scores(statistics)
+    assert Quality(activation=activation).sentence_scores(statistics).tolist() == former.tolist()
 
 
 def test_texts_on_one_side_of_the_bound_keep_their_order() -> None:
@@ -124,7 +146,7 @@ def test_three_classifiers_have_no_gate_as_in_the_paper() -> None:
 
 
 def test_a_package_has_the_gate_that_it_was_trained_for(tiny_encoder: Path, tmp_path: Path) -> None:
-    heads = tiny.SOME_HEADS | {"quality": HeadConfig()}
+    heads = tiny.SOME_HEADS | {"quality": HeadConfig(), "impara": HeadConfig()}
     sources, hypotheses = ["he go home ."] * 2, ["he goes home .", "it rains ."]
 
     def both(gate: Gate, **parameters: object) -> tuple[Metric, Metric]:
@@ -139,18 +161,19 @@ def test_a_package_has_the_gate_that_it_was_trained_for(tiny_encoder: Path, tmp_
         assert "|gate:" not in bind_one(metric).signature()
     # IMPARA's has the similarity by the encoder that training started from.
     some, impara = both("cosine")
+    assert Quality(str(tmp_path / "cosine")).score(sources, hypotheses).details["rejected"] == 0
     _, named = both("none", similarity=str(tiny_encoder))
     assert some.score(sources, hypotheses).details["rejected"] == 0
     assert f"|gate:cosine>0.9|encoder:{tiny_encoder}|" in bind_one(impara).signature()
     score, expected = (metric.score(sources, hypotheses) for metric in (impara, named))
     assert score.sentences == pytest.approx(expected.sentences)
     assert score.details == pytest.approx(expected.details)
-    for metric in both("characters"):
+    for metric in (*both("characters"), Quality(str(tmp_path / "characters"))):
         assert metric.score(sources, hypotheses).details["rejected"] == 0.5
         assert "|gate:characters>0.25|" in bind_one(metric).signature()
 
 
-@pytest.mark.parametrize("metric", ["some[mine]", "impara[mine]", "preference[mine]"])
+@pytest.mark.parametrize("metric", ["some[mine]", "quality[mine]", "preference[mine]"])
 def test_the_same_statistics_give_the_same_scores_in_any_folder(
     metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

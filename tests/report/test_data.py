@@ -220,7 +220,7 @@ def test_provenance(case: Any) -> None:
 
 def test_licences_are_those_of_the_parts() -> None:
     # The terms of exam questions allow research alone, under a repository's MIT licence.
-    rows = licences([bind_one("impara[open-mpnet]")])
+    rows = licences([bind_one("quality[open-mpnet]")])
     assert {row["data"]: row["licence"] for row in rows} == {
         "sentence-transformers/all-mpnet-base-v2": "Apache-2.0",
         "eracond": "MIT",
@@ -236,10 +236,10 @@ def test_licences_are_those_of_the_parts() -> None:
 
 
 def test_bfloat16_is_noticed() -> None:
-    signature = bind_one("impara", Runtime(dtype="bfloat16")).signature()
+    signature = bind_one("quality", Runtime(dtype="bfloat16")).signature()
     (notice,) = precision_notice(["gleu|version:1", signature])
     assert notice.startswith("Evaluators computed in bfloat16")
-    assert precision_notice([bind_one("impara", Runtime(dtype="float32")).signature()]) == []
+    assert precision_notice([bind_one("quality", Runtime(dtype="float32")).signature()]) == []
 
 
 def test_it_begins_with_what_decides() -> None:

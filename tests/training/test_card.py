@@ -47,18 +47,19 @@ PAIR = HeadConfig("pair")
             {"quality": PAIR, "fluency": HeadConfig()},
             {"preference": {"quality": 1.0, "fluency": 0.5}},
             [
-                "impara[mine]",
+                "quality[mine]",
                 "preference[mine]",
                 "head[mine.fluency]",
             ],
         ),
+        ({"impara": HeadConfig()}, {}, ["impara[mine]"]),
         (
             {"quality": HeadConfig("hypothesis", 70.0, 12.0)},
             {},
             ["head[mine.quality]"],
         ),
     ],
-    ids=["some", "own", "part", "quotes", "several", "rated quality"],
+    ids=["some", "own", "part", "quotes", "several", "impara", "rated quality"],
 )
 def test_every_command_on_a_card_runs(
     heads: Mapping[str, HeadConfig],

@@ -158,9 +158,9 @@ def test_an_architecture_from_training_to_meta(
         assert row.tolist() == pytest.approx(alone[name], abs=1e-4), name
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(result.package.parent))
     words = ["meta", "--benchmark", "sample", "--resamples", "10", "--format", "json"]
-    assert main([*words, "--metric", "impara[tiny]", "head(model='tiny', name='relative')"]) == 0
+    assert main([*words, "--metric", "quality[tiny]", "head(model='tiny', name='relative')"]) == 0
     metrics = json.loads(capsys.readouterr().out)
-    assert "impara[tiny]" in json.dumps(metrics)
+    assert "quality[tiny]" in json.dumps(metrics)
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)

@@ -103,7 +103,7 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
         assert second.head(head).offset == pytest.approx(mean, abs=2)
         assert second.head(head).scale == pytest.approx(5.8, abs=1)
     card = (result.package / "README.md").read_text()
-    assert "impara" not in card
+    assert "quality[second]" not in card
     assert "head[second.quality]" in card
 
 

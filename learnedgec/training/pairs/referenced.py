@@ -271,7 +271,7 @@ class DistilledPairs(PairSource):
 
     Args:
         pairs: the pair sources.
-        teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
+        teacher: a metric's name, such as `quality(model='large')` or an `ensemble`.
         number: number of pairs, the first ones of all sources in their order; by default, all.
         references: datasets with references for the sources of the pairs, for a teacher that needs
             references.
