@@ -74,7 +74,7 @@ def run_judge(arguments: Sequence[str]) -> None:
     if options["import"]:
         _import(options)
         return
-    study = _open_study(options)
+    study = _open_study(options, parser.parse_args(arguments, defaults=False))
     if options.export:
         _export(study, options)
     if options.status:
@@ -83,6 +83,7 @@ def run_judge(arguments: Sequence[str]) -> None:
         return
     from learnedgec.judging import page
 
+    study.write_tables()
     app = page.application(study)
     with listen(options.host, options.port) as listening:
         address, local = address_of(listening)
@@ -94,7 +95,7 @@ def run_judge(arguments: Sequence[str]) -> None:
             print(f"{'status' if name == OWNER else name}  {address}/{token}", flush=True)
         output.remark(f"Serving {study.folder}; Ctrl-C ends it, and nothing is lost.", options)
         serve_until_stopped(app, listening)
-    study.write_tables()
+    study.update_tables()
 
 
 def _import(options: Namespace) -> None:
@@ -128,8 +129,8 @@ def _export(study: Study, options: Namespace) -> None:
     )
 
 
-def _open_study(options: Namespace) -> Study:
-    """Return the study that is named, or a new one."""
+def _open_study(options: Namespace, given: Namespace) -> Study:
+    """Return the study that is named, or a new one; `given` has no option but those that were given."""
     if options.names:
         if len(options.names) > 1:
             raise InputError(f"{len(options.names)} studies are named; name one.")
@@ -147,11 +148,14 @@ def _open_study(options: Namespace) -> Study:
                 "status into a file with --status --json > FILE."
             )
         for field in fields(StudySettings):
-            if options[field.name] != field.default:
+            name, kept = field.name, getattr(study.settings, field.name)
+            if name != "raters" and given.get(name, kept) != kept:
                 raise InputError(
-                    f"--{field.name.replace('_', '-')} is for a new study, and {folder} keeps the settings "
-                    "with which it began; leave it out, or begin another study with --out."
+                    f"--{name.replace('_', '-')} is for a new study, and {folder} keeps the settings with "
+                    f"which it began (here {kept}); leave it out, or begin another study with --out."
                 )
+        if given.get("raters"):
+            study.add_raters(given.raters)
         return study
     if (options.status or options.export) and not (options.hyp or options.table):
         raise InputError(
@@ -179,10 +183,9 @@ def _open_study(options: Namespace) -> Study:
 
 
 def _print_status(study: Study, options: Namespace) -> None:
-    """Print how the study stands, after writing its tables."""
+    """Print how the study stands; nothing is written, so that a full disk does not matter."""
     from learnedgec.judging.status import study_status
 
-    study.write_tables()
     status = study_status(study)
     if options.json:
         write_text("-", json.dumps(plain(asdict(status)), indent=2, ensure_ascii=False) + "\n")

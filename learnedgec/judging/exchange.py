@@ -19,7 +19,7 @@ with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ _PAIR_CHOICES = {
     "bad": ("Both are bad", "3", Answer(ranks=[1, 1], bad=True)),
 }
 _PAIRWISE = {"left": "first", "right": "second"}
+# The results that answer a task; relations between regions, for one, do not.
+_CONTROLS = ("choices", "number", "pairwise", "ranker", "rating")
 _EDIT_ANSWERS = {"accept": 1, "reject": -1, "unsure": 0}
 
 
@@ -196,7 +198,7 @@ def read_judgements(
     """
     kind = _kind(path)
     if kind == "json":
-        return list(_read_label_studio(path, sources, systems)), 0
+        return _latest(_read_label_studio(path, sources, systems)), 0
     numbered = sources if numbered is None else numbered
     if kind == "ratings":
         judgements = list(_read_ratings(path, len(numbered)))
@@ -270,6 +272,17 @@ def _read_ratings(path: PathLike, sentences: int) -> Iterator[Judgement]:
             yield Judgement(rater, number, ((record["system"],),), Answer(values=values))
 
 
+def _latest(judgements: Iterable[Judgement]) -> list[Judgement]:
+    """Return the latest version of each annotation; exports have repeated tasks, and may be joined."""
+    latest: dict[Hashable, Judgement] = {}
+    for number, each in enumerate(judgements):
+        texts = (each.rater, each.sentence, each.groups, each.edits)
+        annotation = (each.identity, *texts) if each.identity else number
+        if annotation not in latest or latest[annotation].at <= each.at:
+            latest[annotation] = each
+    return list(latest.values())
+
+
 def _read_label_studio(
     path: PathLike, sources: Texts, systems: Mapping[str, Texts]
 ) -> Iterator[Judgement]:
@@ -282,6 +295,9 @@ def _read_label_studio(
             f"{path}: tasks with data and annotations were expected; export from Label Studio as JSON, not "
             "as JSON-MIN."
         )
+    lines: dict[tuple[str, ...], list[int]] = {}
+    for number, text in enumerate(sources):
+        lines.setdefault(tuple(text.split()), []).append(number)
     for number, task in enumerate(tasks, 1):
         place = f"{path}: task {task.get('id', number)}"
         data = task["data"]
@@ -291,7 +307,8 @@ def _read_label_studio(
                 Edit(e["start"], e["end"], e["correction"], e.get("type", ""))
                 for e in data.get("edits", ())
             ]
-            sentence, groups = _find(data, texts, sources, systems, place)
+            numbers = lines.get(tuple(data["source"].split()), [])
+            sentence, groups = _find(data, texts, numbers, systems, place)
             for annotation in task["annotations"]:
                 yield Judgement(
                     _annotator(annotation.get("completed_by")),
@@ -301,6 +318,7 @@ def _read_label_studio(
                     tuple(edits),
                     seconds=float(annotation.get("lead_time") or 0),
                     at=str(annotation.get("updated_at") or annotation.get("created_at") or ""),
+                    identity=f"annotation-{annotation['id']}" if "id" in annotation else "",
                 )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(
@@ -319,12 +337,14 @@ def _judged_texts(data: Mapping[str, Any]) -> list[str]:
 
 
 def _find(
-    data: Mapping[str, Any], texts: Texts, sources: Texts, systems: Mapping[str, Texts], place: str
+    data: Mapping[str, Any],
+    texts: Texts,
+    numbers: Sequence[int],
+    systems: Mapping[str, Texts],
+    place: str,
 ) -> tuple[int, tuple[tuple[str, ...], ...]]:
-    """Return the number of a task's sentence, and the systems that wrote each of its texts."""
-    source = data["source"].split()
-    numbers = [number for number, text in enumerate(sources) if text.split() == source]
-    numbers.sort(key=lambda number: number != data.get("sentence"))
+    """Return which of these sentences has a task's texts, and the systems that wrote each of them."""
+    numbers = sorted(numbers, key=lambda number: number != data.get("sentence"))
     names = list(systems)
     for number in numbers:
         outputs = [systems[name][number] for name in names]
@@ -351,14 +371,25 @@ def _annotator(user: Any) -> str:
 
 def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) -> Answer:
     """Return an annotator's answer to a task."""
-    values = {result["from_name"]: result for result in annotation["result"]}
-    comment = " ".join(values.pop("comment")["value"]["text"]) if "comment" in values else ""
+    values: dict[str, Mapping[str, Any]] = {}
+    comments: list[str] = []
+    for result in annotation["result"]:
+        if result["type"] == "textarea":
+            comments += _listed(result["value"]["text"])
+        if result["type"] not in _CONTROLS:
+            continue
+        name = result["from_name"]
+        if values.setdefault(name, result)["value"] != result["value"]:
+            raise FormatError(
+                f"{place}: {name} has two answers in one annotation; one was expected."
+            )
+    comment = " ".join(comments)
     if annotation.get("was_cancelled") or not values:
         return Answer(skip="skipped in Label Studio", comment=comment)
     first = next(iter(values.values()))
     answer: dict[str, Any] = {}
     if first["type"] == "pairwise" or ("text1" in data and first["type"] == "choices"):
-        selected = _selected(first)
+        selected = _selected(first, place)
         choice = _PAIRWISE.get(selected, selected)
         if choice not in _PAIR_CHOICES:
             raise FormatError(
@@ -372,31 +403,44 @@ def _answer(annotation: Mapping[str, Any], data: Mapping[str, Any], place: str) 
             return Answer(skip="not all texts were ranked in Label Studio", comment=comment)
         answer["ranks"] = [1 + sorted(ranks.values()).index(ranks[name]) for name in ids]
     elif "edits" in data:
-        chosen = [values.get(f"edit_{place}") for place in range(len(data["edits"]))]
+        chosen = [values.get(f"edit_{number}") for number in range(len(data["edits"]))]
         if not all(chosen):
             return Answer(skip="not all edits were judged in Label Studio", comment=comment)
-        answer["edits"] = [_EDIT_ANSWERS[_selected(result)] for result in chosen if result]
+        answer["edits"] = [_EDIT_ANSWERS[_selected(result, place)] for result in chosen if result]
     else:
-        answer["values"] = {name: float(_selected(result)) for name, result in values.items()}
+        answer["values"] = {
+            name: float(_selected(result, place)) for name, result in values.items()
+        }
     return Answer(**answer, comment=comment)
 
 
-def _selected(result: Mapping[str, Any]) -> Any:
+def _selected(result: Mapping[str, Any], place: str) -> Any:
     """Return the value of a result: the choice, rating, number or side."""
     value = result["value"]
-    if result["type"] == "choices":
-        return value["choices"][0]
-    return value["selected" if result["type"] == "pairwise" else result["type"]]
+    if result["type"] != "choices":
+        return value["selected" if result["type"] == "pairwise" else result["type"]]
+    choices = _listed(value["choices"])
+    if len(choices) != 1:
+        raise FormatError(
+            f"{place}: {len(choices)} choices were made in {result['from_name']} ({', '.join(choices)}); one "
+            "was expected."
+        )
+    return choices[0]
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list; exports give a single text without one."""
+    return value if isinstance(value, list) else [value]
 
 
 def _ranks(ranker: Any, name: str) -> dict[str, int]:
     """Return id -> rank: its place in a list, or the number that names its bucket."""
     ordered = ranker.get(name) if isinstance(ranker, dict) else ranker
     if ordered is not None:
-        return {str(identity): place for place, identity in enumerate(ordered, 1)}
+        return {str(identity): place for place, identity in enumerate(_listed(ordered), 1)}
     return {
         str(identity): int(bucket)
         for bucket, ids in ranker.items()
         if bucket != "_"
-        for identity in ids
+        for identity in _listed(ids)
     }

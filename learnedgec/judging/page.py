@@ -102,9 +102,15 @@ def application(study: Study) -> FastAPI:
         token: str, number: int, sent: SentAnswer, background: BackgroundTasks
     ) -> JSONResponse:
         rater = _rater(study, token)
-        study.item(rater, number)
-        study.record(number, sent.answer, seconds=sent.seconds, version=sent.version, key=sent.key)
-        background.add_task(study.write_tables)
+        study.record(
+            number,
+            sent.answer,
+            rater=rater,
+            seconds=sent.seconds,
+            version=sent.version,
+            key=sent.key,
+        )
+        background.add_task(study.update_tables)
         return _shown(study.next(rater), study)
 
     _answer_safely(app)

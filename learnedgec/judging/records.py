@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
 from itertools import combinations
@@ -22,7 +21,7 @@ import yaml
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.tables import read_table
 from learnedgec.data.text import read_text, write_text
-from learnedgec.errors import ConfigError, InputError, UnknownNameError
+from learnedgec.errors import ConfigError, InputError, OutputError, UnknownNameError
 from learnedgec.judging.sampling import Group
 from learnedgec.table import Row
 from learnedgec.types import Texts
@@ -145,6 +144,8 @@ class Judgement:
         question: number of the question.
         weight: the weight of the judgement in the study's own ranking (`Cells.draw`).
         repeats: number of the rater's earlier item with the same question, or `None`.
+        identity: what names the judgement where it was collected, without spaces, so that it replaces its
+            earlier version; may be empty.
     """
 
     rater: str
@@ -158,6 +159,7 @@ class Judgement:
     question: int = 0
     weight: float = 1.0
     repeats: int | None = None
+    identity: str = ""
 
 
 Task = Literal["pairs", "ranking", "ratings", "edits"]
@@ -205,7 +207,7 @@ class StudySettings:
         source_is_candidate: whether the uncorrected sentence is one of the outputs.
         title: heading of the page.
         annotator: what finds edits: a spaCy pipeline, or plain for any language that separates words by
-            spaces (default: plain to show changes, else as for errant).
+            spaces (default: as for errant with the task edits, else plain).
         seed: the seed of every random choice.
 
     Example:
@@ -343,16 +345,58 @@ def write_tables(
         sources: N sentences.
         systems: system -> N outputs.
         judgements: the latest answer to each item.
-        keep: keep the rows that are there; otherwise, a table without rows is deleted.
+        keep: keep the rows that are there; otherwise, a table without rows is deleted. Where judgements have
+            identities, the n-th row of a rater about the same texts replaces the n-th that is there.
     """
+    replaces = any(each.identity for each in judgements)
+    counts = [
+        _write(folder / name, rows, keep, replaces)
+        for name, rows in _tables(task, sources, systems, judgements).items()
+    ]
+    return counts[0]
+
+
+def append_tables(
+    folder: Path,
+    task: Task,
+    sources: Texts,
+    systems: Mapping[str, Texts],
+    judgements: Sequence[Judgement],
+) -> None:
+    """Add judgements to the tables that `write_tables` wrote; the arguments are the same.
+
+    Raises:
+        OutputError: a table cannot be written.
+    """
+    for name, rows in _tables(task, sources, systems, judgements).items():
+        path = folder / name
+        if text := _csv(list(rows), header=not path.is_file()):
+            try:
+                with path.open("a", encoding="utf-8", newline="") as file:
+                    file.write(text)
+            except OSError as error:
+                raise OutputError(
+                    f"{path} cannot be written ({error.strerror}); make room."
+                ) from None
+
+
+def table_sizes(folder: Path, task: Task) -> list[int]:
+    """Return the size of each table of a task in bytes, -1 if there is none."""
+    paths = [folder / name for name in _tables(task, (), {}, ())]
+    return [path.stat().st_size if path.is_file() else -1 for path in paths]
+
+
+def _tables(
+    task: Task, sources: Texts, systems: Mapping[str, Texts], judgements: Sequence[Judgement]
+) -> dict[str, Iterator[Row]]:
+    """Return the rows of each table of a task, by the file's name."""
     if task in ("pairs", "ranking"):
-        new = _write(folder / "rankings.csv", ranking_rows(judgements), keep)
-    else:
-        new = _write(folder / "ratings.csv", rating_rows(judgements), keep)
+        return {"rankings.csv": ranking_rows(judgements)}
+    tables = {"ratings.csv": rating_rows(judgements)}
     if task == "edits":
-        _write(folder / "edits.csv", edit_rows(judgements), keep)
-        _write(folder / "pairs.csv", pair_rows(judgements, sources, systems), keep)
-    return new
+        tables["edits.csv"] = edit_rows(judgements)
+        tables["pairs.csv"] = pair_rows(judgements, sources, systems)
+    return tables
 
 
 def counted(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
@@ -445,26 +489,47 @@ def pair_rows(
                 yield {"source": source, "better": better, "worse": worse}
 
 
-def _write(path: Path, rows: Iterable[Row], keep: bool) -> tuple[int, int]:
+def _write(path: Path, rows: Iterable[Row], keep: bool, replaces: bool) -> tuple[int, int]:
     """Write a table, after its earlier rows if these are kept; return how many rows are new and known."""
-    earlier = [row for _, row in read_table(path)] if keep and path.is_file() else []
-    unmatched = Counter(tuple(sorted(row.items())) for row in earlier)
-    new: list[Row] = []
-    known = 0
+    written: list[Row] = [row for _, row in read_table(path)] if keep and path.is_file() else []
+    earlier: dict[Hashable, list[int]] = {}
+    for number, row in enumerate(written):
+        earlier.setdefault(_subject(row) if replaces else _cells(row), []).append(number)
+    new = known = 0
     for row in rows:
-        cells = tuple(sorted((name, str(cell)) for name, cell in row.items()))
-        unmatched[cells] -= 1
-        if unmatched[cells] < 0:
-            new.append(row)
-        else:
+        places = earlier.get(_subject(row) if replaces else _cells(row))
+        if not places:
+            written.append(row)
+            new += 1
+        elif _cells(written[place := places.pop(0)]) == _cells(row):
             known += 1
-    columns = dict.fromkeys(name for row in (*earlier, *new) for name in row)
-    if not columns:
+        else:
+            written[place] = row
+            new += 1
+    if written:
+        write_text(path, _csv(written))
+    else:
         path.unlink(missing_ok=True)
-        return 0, 0
+    return new, known
+
+
+def _cells(row: Row) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(cell)) for name, cell in row.items()))
+
+
+def _subject(row: Row) -> Hashable:
+    """Return what a row is about: the rater, the texts and the edit, without the answer."""
+    names = ("id", "source", "system", "systems", "start", "end", "correction", "annotator")
+    compared = frozenset(str(row.get(side)) for side in ("better", "worse"))
+    return compared, tuple(str(row.get(name)) for name in names)
+
+
+def _csv(rows: Sequence[Row], *, header: bool = True) -> str:
+    """Return rows as CSV, with the columns of any of them."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*earlier, *new])
-    write_text(path, buffer.getvalue())
-    return len(new), known
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    if header and rows:
+        writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()

@@ -18,11 +18,10 @@ agree, at little cost in variance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.stats.skills import bradley_terry
 from learnedgec.types import Floats, Indices, Texts
@@ -47,7 +46,10 @@ def group_equal(texts: Texts) -> list[Group]:
 
 
 class Cells:
-    """The C cells of a study.
+    """The C cells of a study, and which of them are open.
+
+    Cells with the same two groups are of one kind, so that what depends on the systems is computed once a
+    kind.
 
     Args:
         groups: the systems, by number, that wrote each different text of each sentence.
@@ -56,13 +58,13 @@ class Cells:
     Attributes:
         sentence: int (C,), number of the sentence.
         pairs: (C,), the groups of the two texts.
+        open: bool (C,), whether nobody was asked about the cell.
 
     Example:
         >>> cells = Cells([[(0, 1), (2,)], [(0,), (1,), (2,)]], systems=3)
         >>> len(cells), cells.pairs[0]
         (4, ((0, 1), (2,)))
-        >>> open_cells = np.ones(4, dtype=bool)
-        >>> cells.probabilities(np.zeros((3, 3)), open_cells, informative=False).tolist()
+        >>> cells.probabilities(np.zeros((3, 3)), informative=False).tolist()
         [0.25, 0.25, 0.25, 0.25]
     """
 
@@ -70,51 +72,106 @@ class Cells:
         rows = [(n, pair) for n, row in enumerate(groups) for pair in combinations(row, 2)]
         self.sentence: Indices = np.array([number for number, _ in rows], dtype=np.int64)
         self.pairs = [pair for _, pair in rows]
-        self.first, self.second = (
-            _membership([pair[side] for pair in self.pairs], systems) for side in (0, 1)
+        self.open = np.ones(len(rows), dtype=bool)
+        self._place = {(number, *pair): cell for cell, (number, pair) in enumerate(rows)}
+        kinds = {pair: kind for kind, pair in enumerate(dict.fromkeys(self.pairs))}
+        self._kind: Indices = np.array([kinds[pair] for pair in self.pairs], dtype=np.int64)
+        self._first, self._second = (
+            _membership([pair[side] for pair in kinds], systems) for side in (0, 1)
         )
+        # The number of open cells of each kind.
+        self._left = np.bincount(self._kind, minlength=len(kinds)).astype(float)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def probabilities(
-        self, wins: Floats, unasked: npt.NDArray[np.bool_], *, informative: bool
-    ) -> Floats:
-        """Return the probability of each cell to be asked next, float64 (C,).
+    @property
+    def first(self) -> Floats:
+        """Which systems wrote the first text of each cell, float64 (C, S), 1 or 0."""
+        return self._first[self._kind]
+
+    @property
+    def second(self) -> Floats:
+        """Which systems wrote the second text of each cell, float64 (C, S), 1 or 0."""
+        return self._second[self._kind]
+
+    def close(self, sentence: int, groups: Sequence[Group]) -> None:
+        """Close the cells of each two of these texts of a sentence."""
+        for pair in combinations(sorted(groups), 2):
+            cell = self._place.get((sentence, *pair))
+            if cell is not None and self.open[cell]:
+                self.open[cell] = False
+                self._left[self._kind[cell]] -= 1
+
+    def probabilities(self, wins: Floats, *, informative: bool) -> Floats:
+        """Return the probability of each cell to be asked next, float64 (C,); one or more are open.
 
         Args:
             wins: (S, S), how often the row's system beat the column's so far; a tie is half a win for both.
-            unasked: bool (C,), the cells that are open, one or more.
             informative: whether to prefer cells that tell much about the ranking.
         """
-        plain: Floats = unasked / unasked.sum()
+        plain: Floats = self.open / self.open.sum()
         if not informative:
             return plain
-        counts = self.first[unasked].T @ self.second[unasked]
+        counts = (self._first * self._left[:, None]).T @ self._second
         counts = counts + counts.T
         information = pair_information(wins) * (counts > 0)
         share = np.divide(information, counts, out=np.zeros_like(information), where=counts > 0)
-        by_cell = ((self.first @ share) * self.second).sum(axis=1) * unasked
+        by_kind = ((self._first @ share) * self._second).sum(axis=1)
+        by_cell = by_kind[self._kind] * self.open
         shares: Floats = _PLAIN * plain + (1 - _PLAIN) * by_cell / by_cell.sum()
         return shares
 
-    def unasked(self, closed: Set[tuple[int, Group, Group]]) -> npt.NDArray[np.bool_]:
-        """Return whether each cell is not among the closed ones, bool (C,)."""
-        cells = zip(self.sentence.tolist(), self.pairs, strict=True)
-        return np.array([(number, *pair) not in closed for number, pair in cells], dtype=bool)
-
     def draw(
-        self,
-        wins: Floats,
-        unasked: npt.NDArray[np.bool_],
-        random: np.random.Generator,
-        *,
-        informative: bool,
-    ) -> tuple[int, float]:
-        """Return the number of a cell drawn by `probabilities`, and the weight of its judgement."""
-        shares = self.probabilities(wins, unasked, informative=informative)
+        self, wins: Floats, random: np.random.Generator, *, informative: bool
+    ) -> tuple[int, float] | None:
+        """Return the number of a cell drawn by `probabilities`, and the weight of its judgement.
+
+        `None` says that no cell is open.
+        """
+        if not self.open.any():
+            return None
+        shares = self.probabilities(wins, informative=informative)
         cell = int(random.choice(len(self), p=shares))
-        return cell, float(1 / np.sqrt(unasked.sum() * shares[cell]))
+        return cell, float(1 / np.sqrt(self.open.sum() * shares[cell]))
+
+
+class Singles:
+    """The single texts that a study asks about, and which of them are open.
+
+    Args:
+        groups: the systems, by number, that wrote each text of each sentence.
+
+    Example:
+        >>> singles = Singles([[(0, 1)], [(0,), (1,)]])
+        >>> singles.close(0, [(0, 1)])
+        >>> singles.draw(np.random.default_rng(0), informative=False)
+        (1, (1,))
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Group]]) -> None:
+        self._texts = [(number, group) for number, row in enumerate(groups) for group in row]
+        self._place = {text: place for place, text in enumerate(self._texts)}
+        self._sentence: Indices = np.array([number for number, _ in self._texts], dtype=np.int64)
+        self._open = np.ones(len(self._texts), dtype=bool)
+        self._begun = np.zeros(len(groups), dtype=bool)
+
+    def close(self, sentence: int, groups: Sequence[Group]) -> None:
+        """Close the only text of a question."""
+        self._begun[sentence] = True
+        if (place := self._place.get((sentence, groups[0]))) is not None:
+            self._open[place] = False
+
+    def draw(self, random: np.random.Generator, *, informative: bool) -> tuple[int, Group] | None:
+        """Return a sentence and the systems of a text that nobody was asked about; `None` if there is none.
+
+        The informative order asks about all texts of a sentence before the next sentence, because ratings of
+        the same sentence tell two systems apart best.
+        """
+        left = np.flatnonzero(self._open)
+        if informative and (begun := left[self._begun[self._sentence[left]]]).size:
+            left = begun
+        return self._texts[left[random.integers(len(left))]] if left.size else None
 
 
 def pair_information(wins: Floats) -> Floats:
@@ -165,32 +222,6 @@ def spread(kinds: Mapping[int, str], count: int, random: np.random.Generator) ->
     keys.sort(key=kinds.__getitem__)
     steps = (np.arange(count) + random.random()) * len(keys) / count
     return sorted(keys[place] for place in steps.astype(int))
-
-
-def draw_single(
-    groups: Sequence[Sequence[Group]],
-    done: Set[tuple[int, Group]],
-    random: np.random.Generator,
-    *,
-    informative: bool,
-) -> tuple[int, Group] | None:
-    """Return a sentence and the systems of one text that nobody was asked about; `None` if there is none.
-
-    The informative order asks about all texts of a sentence before the next sentence, because ratings of the
-    same sentence tell two systems apart best.
-
-    Args:
-        groups: for each sentence, the systems of each text.
-        done: sentences with the systems of a text that were asked about.
-        random: generator of the draw.
-        informative: whether the order is informative.
-    """
-    cells = ((number, group) for number, row in enumerate(groups) for group in row)
-    left = [cell for cell in cells if cell not in done]
-    if informative:
-        begun = {sentence for sentence, _ in done}
-        left = [cell for cell in left if cell[0] in begun] or left
-    return left[random.integers(len(left))] if left else None
 
 
 def _membership(groups: Sequence[Group], systems: int) -> Floats:

@@ -10,7 +10,8 @@ The last line is the layout of a benchmark (`learnedgec.data.benchmarks.base`), 
 reads a benchmark reads a study while it grows.
 
 A question is a sentence with the texts to judge. An item is a question as one rater sees it, in an order of
-its own. Several processes and threads may use a study at the same time.
+its own. Several processes and threads may use a study at the same time: each remembers what it has read from
+the database, and reads what is new before it asks. Reading writes nothing.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,14 +38,17 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
-from learnedgec.judging.asking import Questions, load_edits, write_study
+from learnedgec.judging.asking import Given, Question, Questions, plan_next
+from learnedgec.judging.creation import write_study
 from learnedgec.judging.records import (
     Answer,
     AnsweredError,
     Item,
     Judgement,
     StudySettings,
+    append_tables,
     read_settings,
+    table_sizes,
     write_tables,
 )
 from learnedgec.runtime.files import PathLike, atomic_folder
@@ -55,6 +58,43 @@ OWNER = "owner"
 
 # The number of seconds for which a thread or process waits while another one writes.
 _PATIENCE = 60.0
+
+_TABLES = """
+CREATE TABLE raters (number INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT UNIQUE);
+CREATE TABLE questions (
+  question INTEGER PRIMARY KEY, sentence INTEGER, groups TEXT, edits TEXT, weight REAL,
+  slot INTEGER UNIQUE);
+CREATE TABLE items (
+  item INTEGER PRIMARY KEY, rater INTEGER, position INTEGER, question INTEGER, arrangement TEXT,
+  repeats INTEGER, UNIQUE (rater, position));
+CREATE TABLE answers (
+  number INTEGER PRIMARY KEY, item INTEGER, key TEXT UNIQUE, answer TEXT, seconds REAL, at TEXT,
+  texts TEXT);
+CREATE INDEX answers_of_items ON answers (item);
+CREATE INDEX items_of_questions ON items (question);
+CREATE INDEX questions_of_sentences ON questions (sentence);
+"""
+
+# An item with its question, its latest answer, and how often it was answered.
+_ITEM = """
+SELECT *,
+  (SELECT count(*) FROM answers WHERE answers.item = items.item) AS version,
+  (SELECT answer FROM answers WHERE answers.item = items.item ORDER BY number DESC LIMIT 1) AS answer,
+  (SELECT item FROM items AS earlier WHERE earlier.rater = items.rater
+    AND earlier.position = items.position - 1) AS previous
+FROM items JOIN questions USING (question) WHERE item = ?"""
+
+# The answers after one, each the latest to its item.
+_LATEST = """
+SELECT * FROM answers JOIN items USING (item) JOIN questions USING (question)
+  JOIN raters ON rater = raters.number
+WHERE answers.number > ?
+  AND NOT EXISTS (
+    SELECT 1 FROM answers AS later WHERE later.item = answers.item AND later.number > answers.number)
+ORDER BY answers.number"""
+
+# Up to which answer the tables are written, and their sizes then.
+_WRITTEN = "CREATE TABLE IF NOT EXISTS written (answer INTEGER, sizes TEXT)"
 
 
 class Study:
@@ -96,10 +136,9 @@ class Study:
             raise InputError(
                 f"{self.folder} has no {DATABASE}; it is not a study, or is incomplete."
             )
-        self._questions = Questions(self.settings, self.sources, self.systems)
         self._lock = threading.Lock()
         self._database = _connect(path)
-        self._database.executescript(_statements("views.sql"))
+        self._forget()
 
     @classmethod
     def create(
@@ -143,7 +182,8 @@ class Study:
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
             with contextlib.closing(_connect(place / DATABASE)) as database:
-                database.executescript(_statements("study.sql"))
+                # What is committed survives a kill and a loss of power.
+                database.executescript(f"PRAGMA journal_mode = WAL; {_TABLES}")
                 database.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
         return cls(folder)
 
@@ -160,7 +200,7 @@ class Study:
     @cached_property
     def tokens(self) -> dict[str, str]:
         """The secret in the link of each rater, and of the `owner`."""
-        with self._transaction() as database:
+        with self._transaction(writes=False) as database:
             return dict(
                 map(tuple, database.execute("SELECT name, token FROM raters ORDER BY number"))
             )
@@ -172,9 +212,39 @@ class Study:
 
     def find_rater(self, token: str) -> str | None:
         """Return the name that a token belongs to, or `None`; the time does not depend on the token."""
+        return self._find_rater(token) or (self._find_rater(token) if self._reread() else None)
+
+    def _reread(self) -> bool:
+        """Read raters and settings again; return whether there are other raters than before."""
+        before = self.raters
+        self.__dict__.pop("tokens", None)
+        self.settings = read_settings(self.folder)
+        return self.raters != before
+
+    def _find_rater(self, token: str) -> str | None:
         given = token.encode()
         same = {name: hmac.compare_digest(t.encode(), given) for name, t in self.tokens.items()}
         return next((name for name, equal in same.items() if equal), None)
+
+    def add_raters(self, count: int) -> None:
+        """Add raters until the settings have so many; the new ones get their share of the questions.
+
+        A page that is being served knows their links at once.
+
+        Raises:
+            InputError: the study has more raters.
+        """
+        if count < self.settings.raters:
+            raise InputError(
+                f"the study has {self.settings.raters} raters, and {count} were asked for; raters can only "
+                "be added."
+            )
+        names = [f"rater-{number}" for number in range(self.settings.raters + 1, count + 1)]
+        with self._transaction() as database:
+            rows = [(name, secrets.token_urlsafe(16)) for name in names]
+            database.executemany("INSERT OR IGNORE INTO raters (name, token) VALUES (?, ?)", rows)
+            replace(self.settings, raters=count).write(self.folder)
+        self._reread()
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -188,9 +258,10 @@ class Study:
         """
         number = self._number(rater)
         with self._transaction() as database:
-            query = "SELECT item FROM asked WHERE rater = ? AND version = 0"
-            row = database.execute(query, (number,)).fetchone()
-            item = row["item"] if row else self._questions.ask(database, number)
+            self._catch_up(database)
+            item = self._unanswered.get(number)
+            if item is None:
+                item = self._ask(database, number)
             return None if item is None else self._shown(database, number, item)
 
     def item(self, rater: str, number: int) -> Item:
@@ -199,7 +270,7 @@ class Study:
         Raises:
             InputError: the rater has no such item.
         """
-        with self._transaction() as database:
+        with self._transaction(writes=False) as database:
             return self._shown(database, self._number(rater), number)
 
     def record(
@@ -207,6 +278,7 @@ class Study:
         number: int,
         answer: Answer,
         *,
+        rater: str | None = None,
         seconds: float = 0.0,
         version: int | None = None,
         key: str | None = None,
@@ -216,6 +288,7 @@ class Study:
         Args:
             number: number of the item.
             answer: the answer, in the order in which the item shows its texts.
+            rater: the rater, whose item it must be; `None`: whoever has it.
             seconds: the time that the rater took.
             version: the version of the item as it was shown, so that an answer from another window is not
                 replaced; `None` replaces any.
@@ -228,12 +301,13 @@ class Study:
         if seconds < 0:
             raise InputError(f"seconds is {seconds}; a number of at least 0 was expected.")
         key = key or secrets.token_hex(16)
+        owner = None if rater is None else self._number(rater)
         with self._transaction() as database:
+            row = database.execute(_ITEM, (number,)).fetchone()
+            if row is None or owner not in (None, row["rater"]):
+                raise InputError(f"there is no item {number} to answer; ask for the next one.")
             if database.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone():
                 return
-            row = database.execute("SELECT * FROM asked WHERE item = ?", (number,)).fetchone()
-            if row is None:
-                raise InputError(f"the study has no item {number}; ask for the next one.")
             arrangement = json.loads(row["arrangement"])
             answer.check(self.settings, len(arrangement), len(json.loads(row["edits"])))
             if version not in (None, row["version"]):
@@ -244,15 +318,16 @@ class Study:
             if answer.ranks:
                 ranked = sorted(zip(arrangement, answer.ranks, strict=True))
                 answer = replace(answer, ranks=[rank for _, rank in ranked])
-            self._store(database, row, answer, key, seconds)
+            self._store(database, row, answer, key, seconds=seconds)
 
     def add(self, judgements: Iterable[Judgement]) -> tuple[int, int]:
         """Store judgements that were collected elsewhere; return how many are new, and how many were known.
 
         Judgements of texts that the study does not ask about, such as equal outputs, are neither.
 
-        Raters are added by their names. The n-th judgement of the same texts by a rater replaces the n-th
-        that the study has of it, so that a file may be read again.
+        Raters are added by their names. A judgement replaces the one that had its identity before, or else,
+        if it is the n-th of the same texts by a rater, the n-th that the study has of them. So a file may be
+        read again.
 
         Args:
             judgements: the judgements of outputs of the study's systems.
@@ -260,7 +335,8 @@ class Study:
         Raises:
             InputError: a judgement is no answer to what the study asks.
         """
-        stored, known, counts = 0, 0, Counter[tuple[Any, ...]]()
+        stored, known = 0, 0
+        matched: dict[Hashable, set[int]] = defaultdict(set)
         with self._transaction() as database:
             for judgement in judgements:
                 each = replace(judgement, rater=judgement.rater or "unknown")
@@ -272,14 +348,15 @@ class Study:
                     raise InputError(
                         f"a rater is named {OWNER}, who is the study's; rename the rater."
                     )
-                key = each.rater, each.sentence, each.groups, each.edits
-                row = self._questions.find_item(database, each, groups, counts[key])
-                counts[key] += 1
-                if row["answer"] != json.dumps(asdict(answer)):
-                    self._store(database, row, answer, secrets.token_hex(16), each.seconds, each.at)
-                    stored += 1
-                else:
+                same = matched[each.rater, each.sentence, each.groups, each.edits]
+                row = _find_item(database, each, groups, same)
+                same.add(row["item"])
+                if row["answer"] == json.dumps(asdict(answer)):
                     known += 1
+                    continue
+                key = f"{each.identity} {secrets.token_hex(16)}".strip()
+                self._store(database, row, answer, key, seconds=each.seconds, at=each.at)
+                stored += 1
         self.__dict__.pop("tokens", None)
         return stored, known
 
@@ -290,12 +367,33 @@ class Study:
 
         Answers to texts that have changed since are left out.
         """
-        with self._transaction() as database:
-            return self._questions.judgements(database)
+        with self._transaction(writes=False) as database:
+            return list(self._read_judgements(database))
 
     def write_tables(self) -> None:
         """Write the tables that the task has, such as `rankings.csv`, from the answers."""
-        write_tables(self.folder, self.settings.task, self.sources, self.systems, self.judgements())
+        with self._transaction() as database:
+            self._write_tables(database)
+
+    def update_tables(self) -> None:
+        """Add new answers to the tables; if an earlier answer or a table was changed, write them anew."""
+        with self._transaction() as database:
+            database.execute(_WRITTEN)
+            row = database.execute("SELECT answer, sizes FROM written").fetchone()
+            task = self.settings.task
+            if row is None or row["sizes"] != json.dumps(table_sizes(self.folder, task)):
+                self._write_tables(database)
+                return
+            changed = (
+                "SELECT 1 FROM answers AS new JOIN answers AS old USING (item) "
+                "WHERE new.number > ? AND old.number < new.number"
+            )
+            if database.execute(changed, (row["answer"],)).fetchone():
+                self._write_tables(database)
+                return
+            new = list(self._read_judgements(database, row["answer"]))
+            append_tables(self.folder, task, self.sources, self.systems, new)
+            self._note_written(database)
 
     def benchmark(self) -> Benchmark:
         """Return the study as a benchmark, with the judgements so far.
@@ -312,18 +410,122 @@ class Study:
         Texts are in a random order. Questions that nobody was asked yet are drawn now.
         """
         with self._transaction() as database:
-            query = "SELECT * FROM questions ORDER BY question"
-            while len(rows := database.execute(query).fetchall()) < self.settings.different:
-                random = np.random.default_rng([self.settings.seed, len(rows)])
-                if self._questions.new(database, random) is None:
-                    break
+            try:
+                self._catch_up(database)
+                while self._last["question"] < self.settings.different:
+                    random = np.random.default_rng([self.settings.seed, self._last["question"]])
+                    if self._new(database, random) is None:
+                        break
+                    self._catch_up(database)
+            except BaseException:
+                # The database takes the questions back.
+                self._forget()
+                raise
+            rows = database.execute("SELECT * FROM questions ORDER BY question").fetchall()
         questions = []
         for row in rows:
             texts = self._questions.texts(row["sentence"], json.loads(row["groups"]))
             np.random.default_rng([self.settings.seed, row["question"]]).shuffle(texts)
             source = self.sources[row["sentence"]]
-            questions.append((row["sentence"], source, texts, load_edits(row["edits"])))
+            questions.append((row["sentence"], source, texts, _load_edits(row["edits"])))
         return questions
+
+    # -- what was asked and answered ---------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Forget what was read from the database."""
+        self._questions = Questions(self.settings, self.sources, self.systems)
+        self._last = {"question": 0, "item": 0, "number": 0}
+        self._given: dict[int, list[Given]] = defaultdict(list)
+        # The open item of each rater, by numbers, and what the latest answers to items say.
+        self._unanswered: dict[int, int] = {}
+        self._answered: dict[int, Judgement] = {}
+
+    def _catch_up(self, database: sqlite3.Connection) -> None:
+        """Read what was asked and answered since the last time."""
+        query = "SELECT * FROM questions WHERE question > ? ORDER BY question"
+        for row in database.execute(query, (self._last["question"],)):
+            self._questions.close(row["sentence"], json.loads(row["groups"]))
+            self._last["question"] = row["question"]
+        query = (
+            "SELECT item, rater, question, slot, repeats FROM items JOIN questions USING (question) "
+            "WHERE item > ? ORDER BY item"
+        )
+        for row in database.execute(query, (self._last["item"],)):
+            given = Given(row["item"], row["question"], row["slot"], row["repeats"])
+            self._given[row["rater"]].append(given)
+            self._unanswered[row["rater"]] = self._last["item"] = row["item"]
+        query = "SELECT number, item, rater FROM answers JOIN items USING (item) WHERE number > ?"
+        after = self._last["number"]
+        for row in database.execute(query, (after,)):
+            if self._unanswered.get(row["rater"]) == row["item"]:
+                del self._unanswered[row["rater"]]
+            self._last["number"] = max(self._last["number"], row["number"])
+        for judgement in self._read_judgements(database, after) if self._questions.learns else ():
+            if judgement.item in self._answered:
+                self._questions.weigh(self._answered[judgement.item], -1)
+            self._questions.weigh(judgement)
+            self._answered[judgement.item] = judgement
+
+    def _ask(self, database: sqlite3.Connection, rater: int) -> int | None:
+        """Give a rater the next item: a repetition, a question for all raters, or one of the rater's own."""
+        given = self._given[rater]
+        random = np.random.default_rng([self.settings.seed, rater, len(given)])
+        plan = plan_next(self.settings, given, random)
+        if plan is None:
+            return None
+        if plan.repeats:
+            repeated = plan.repeats
+            return _add_item(database, rater, repeated.question, random, repeated.item)
+        slot = plan.shared if plan.for_all else None
+        # No question has the slot NULL.
+        query = "SELECT question FROM questions WHERE slot = ?"
+        row = database.execute(query, (slot,)).fetchone()
+        question = row["question"] if row else self._new(database, random, slot)
+        if question is None:
+            query = "SELECT question FROM questions WHERE slot >= ? ORDER BY slot"
+            left = database.execute(query, (plan.shared,)).fetchone()
+            question = left["question"] if left else None
+        return None if question is None else _add_item(database, rater, question, random)
+
+    def _new(
+        self, database: sqlite3.Connection, random: np.random.Generator, slot: int | None = None
+    ) -> int | None:
+        """Store a question that nobody was asked, and return its number; `None` if there is none left."""
+        question = self._questions.draw(random)
+        return None if question is None else _add_question(database, question, slot)
+
+    def _read_judgements(self, database: sqlite3.Connection, after: int = 0) -> Iterator[Judgement]:
+        """Yield the answers after one, each the latest to its item and about the texts as they are."""
+        for row in database.execute(_LATEST, (after,)):
+            groups = json.loads(row["groups"])
+            if row["texts"] == self._questions.digest(row["sentence"], groups):
+                yield Judgement(
+                    row["name"],
+                    row["sentence"],
+                    tuple(map(tuple, groups)),
+                    Answer(**json.loads(row["answer"])),
+                    _load_edits(row["edits"]),
+                    row["seconds"],
+                    row["at"],
+                    row["item"],
+                    row["question"],
+                    row["weight"],
+                    row["repeats"],
+                )
+
+    def _write_tables(self, database: sqlite3.Connection) -> None:
+        """Write all tables, and note which answers they have."""
+        judgements = list(self._read_judgements(database))
+        write_tables(self.folder, self.settings.task, self.sources, self.systems, judgements)
+        self._note_written(database)
+
+    def _note_written(self, database: sqlite3.Connection) -> None:
+        sizes = json.dumps(table_sizes(self.folder, self.settings.task))
+        database.execute(_WRITTEN)
+        database.execute("DELETE FROM written")
+        query = "INSERT INTO written SELECT coalesce(max(number), 0), ? FROM answers"
+        database.execute(query, (sizes,))
 
     # -- the database ------------------------------------------------------------------------------
 
@@ -333,6 +535,7 @@ class Study:
         item: sqlite3.Row,
         answer: Answer,
         key: str,
+        *,
         seconds: float,
         at: str = "",
     ) -> None:
@@ -347,11 +550,11 @@ class Study:
         )
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield the database in a transaction of the only writer; an error rolls it back."""
+    def _transaction(self, *, writes: bool = True) -> Iterator[sqlite3.Connection]:
+        """Yield the database in a transaction, of the only writer if it writes; an error rolls it back."""
         with self._lock:
             try:
-                self._database.execute("BEGIN IMMEDIATE")
+                self._database.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
                 try:
                     yield self._database
                 except BaseException:
@@ -371,9 +574,8 @@ class Study:
 
     def _shown(self, database: sqlite3.Connection, rater: int, number: int) -> Item:
         """Return an item as its rater sees it."""
-        query = "SELECT * FROM asked WHERE item = ? AND rater = ?"
-        row = database.execute(query, (number, rater)).fetchone()
-        if row is None:
+        row = database.execute(_ITEM, (number,)).fetchone()
+        if row is None or row["rater"] != rater:
             raise InputError(f"this rater has no item {number}; ask for the next one.")
         arrangement = json.loads(row["arrangement"])
         texts = self._questions.texts(row["sentence"], json.loads(row["groups"]))
@@ -384,7 +586,7 @@ class Study:
             number,
             self.sources[row["sentence"]],
             tuple(texts[place] for place in arrangement),
-            load_edits(row["edits"]),
+            _load_edits(row["edits"]),
             row["position"],
             self.settings.total,
             row["version"],
@@ -394,16 +596,111 @@ class Study:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection; what is committed survives a kill and a loss of power."""
-    database = sqlite3.connect(
-        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    database.row_factory = sqlite3.Row
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
+    """Return a connection; where nothing can be written beside the file, it reads the file as it is."""
+
+    def connect(how: str) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{how}",
+            timeout=_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        database.row_factory = sqlite3.Row
+        # What is committed survives a kill and a loss of power.
+        database.execute("PRAGMA synchronous = FULL")
+        return database
+
+    try:
+        database = connect("mode=rwc")
+        database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        wal = path.with_name(f"{path.name}-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise OutputError(
+                f"{path} cannot be read without writing beside it, because {wal.name} has answers; copy the "
+                "study to a place that can be written."
+            ) from None
+        database = connect("mode=ro&immutable=1")
     return database
 
 
-def _statements(name: str) -> str:
-    """Return the SQL of a file beside this module."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+def _add_question(database: sqlite3.Connection, question: Question, slot: int | None = None) -> int:
+    """Store a question, and return its number."""
+    groups, edits = json.dumps(question.groups), _dump_edits(question.edits)
+    cursor = database.execute(
+        "INSERT INTO questions (sentence, groups, edits, weight, slot) VALUES (?, ?, ?, ?, ?)",
+        (question.sentence, groups, edits, question.weight, slot),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _add_item(
+    database: sqlite3.Connection,
+    rater: int,
+    question: int,
+    random: np.random.Generator,
+    repeats: int | None = None,
+) -> int:
+    """Give a rater a question with its texts in a random order, and return the number of the item."""
+    query = "SELECT json_array_length(groups) FROM questions WHERE question = ?"
+    texts = database.execute(query, (question,)).fetchone()[0]
+    cursor = database.execute(
+        "INSERT INTO items (rater, position, question, arrangement, repeats) VALUES "
+        "(?, (SELECT coalesce(max(position), -1) + 1 FROM items WHERE rater = ?), ?, ?, ?)",
+        (rater, rater, question, json.dumps(random.permutation(texts).tolist()), repeats),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _find_item(
+    database: sqlite3.Connection,
+    each: Judgement,
+    groups: list[list[str]],
+    matched: Container[int],
+) -> sqlite3.Row:
+    """Return a rater's item for a judgement; rater, question and item are added if there are none.
+
+    Args:
+        database: the database of the study.
+        each: the judgement.
+        groups: its texts, by all systems that wrote them (`Questions.canonical`).
+        matched: the items of this rater's judgements before, of the same outputs.
+    """
+    query = "INSERT OR IGNORE INTO raters (name, token) VALUES (?, ?)"
+    database.execute(query, (each.rater, secrets.token_urlsafe(16)))
+    query = "SELECT number FROM raters WHERE name = ?"
+    rater = database.execute(query, (each.rater,)).fetchone()["number"]
+    query = "SELECT question FROM questions WHERE sentence = ? AND groups = ? AND edits = ?"
+    texts = (each.sentence, json.dumps(groups), _dump_edits(each.edits))
+    found = database.execute(query, texts).fetchone()
+    question = (
+        found["question"]
+        if found
+        else _add_question(database, Question(each.sentence, groups, each.edits))
+    )
+    query = (
+        "SELECT item, (SELECT key FROM answers WHERE answers.item = items.item ORDER BY number DESC "
+        "LIMIT 1) AS key FROM items WHERE rater = ? AND question = ? ORDER BY position"
+    )
+    items = database.execute(query, (rater, question)).fetchall()
+    # The key of an answer with an identity is the identity and a token.
+    names = {
+        row["item"]: (row["key"] or "").rpartition(" ")[0]
+        for row in items
+        if row["item"] not in matched
+    }
+    same = [item for item, name in names.items() if each.identity and name == each.identity]
+    free = [item for item, name in names.items() if not (each.identity and name)]
+    random = np.random.default_rng((rater, question, len(items)))
+    item = next(iter(same or free), None) or _add_item(database, rater, question, random)
+    row: sqlite3.Row = database.execute(_ITEM, (item,)).fetchone()
+    return row
+
+
+def _dump_edits(edits: Sequence[Edit]) -> str:
+    return json.dumps([[edit.start, edit.end, edit.correction, edit.type] for edit in edits])
+
+
+def _load_edits(stored: str) -> tuple[Edit, ...]:
+    return tuple(Edit(*row) for row in json.loads(stored))

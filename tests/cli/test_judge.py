@@ -112,10 +112,23 @@ def test_a_study_keeps_its_texts_and_settings(run: Any) -> None:
         "mystudy is a study and has its own texts; leave out"
         in run(f"judge mystudy {files}", code=2).err
     )
-    for settings in ("--sentences 9", "--raters 5", "--task edits", "--source-is-candidate"):
+    # Of these, 200, informative and 0.2 are defaults, which the study may not have.
+    run("judge mystudy --sentences 4 --raters 3 --order informative --status")
+    for settings in (
+        "--sentences 9",
+        "--sentences 200",
+        "--annotator en-ewt-sm",
+        "--task edits",
+        "--source-is-candidate",
+    ):
         err = run(f"judge mystudy {settings} --status", code=2).err
         option = settings.split()[0]
         assert f"{option} is for a new study, and mystudy keeps the settings" in err
+    said = run("judge mystudy --raters 4 --status")
+    assert "rater-4" in said.out
+    assert "3 were asked for" in run("judge mystudy --raters 3 --status", code=2).err
+    # The status writes nothing.
+    assert not Path("mystudy/rankings.csv").exists()
     err = run("judge mystudy --status --out status.json", code=2).err
     assert (
         "--out is the folder of a new study, and mystudy is a study; leave it out, and write" in err

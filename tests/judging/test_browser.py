@@ -205,6 +205,14 @@ def test_the_owners_page_has_no_violation(make: Make, visit: Visit) -> None:
     assert status.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_a_phone_hides_no_column_of_the_status(make: Make, visit: Visit) -> None:
+    page = visit(make(), "owner", viewport={"width": 390, "height": 844})
+    for cell in page.locator(".stacked td:not(:empty)").all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
+
+
 def test_right_to_left_text(tmp_path: Any, visit: Visit) -> None:
     from learnedgec.judging.records import StudySettings
 

@@ -201,6 +201,90 @@ def test_a_changed_annotation_replaces_the_earlier_one(make: Make, tmp_path: Pat
     assert [each.answer for each in judgements if each.answer.bad] == [Answer([1, 1], bad=True)]
 
 
+def test_annotations_count_once_and_their_latest_version(make: Make, tmp_path: Path) -> None:
+    """Label Studio repeats tasks of several annotators, and joined exports do too."""
+    study = make(sentences=1, repeats=0)
+    (sentence, source, texts, _), *_ = study.questions()
+    data = {"sentence": sentence, "source": source, "text1": texts[0], "text2": texts[1]}
+
+    def annotation(number: int, user: int, side: str, day: int) -> dict[str, Any]:
+        return {
+            "id": number,
+            "completed_by": user,
+            "updated_at": f"2024-01-0{day}T10:00:00Z",
+            "result": [result("pw", "pairwise", side, "selected")],
+        }
+
+    both = [annotation(11, 1, "left", 1), annotation(12, 2, "right", 1)]
+    file = tmp_path / "export.json"
+    folder = tmp_path / "benchmark"
+    write_lines(folder / "source.txt", study.sources)
+    for name, lines in study.systems.items():
+        write_lines(folder / "systems" / f"{name}.txt", lines)
+
+    def read(*annotations: list[dict[str, Any]]) -> list[Imported]:
+        tasks = [{"id": 1, "data": data, "annotations": each} for each in annotations]
+        file.write_text(json.dumps(tasks), encoding="utf-8")
+        return [import_judgements(place, file) for place in (study.folder, folder)]
+
+    def sides() -> list[set[tuple[str, str]]]:
+        """Return who preferred which text, in the study and in the table of the benchmark."""
+        rankings = load_benchmark(str(folder)).rankings
+        sentence_texts = {name: lines[0] for name, lines in study.systems.items()}
+        return [
+            {
+                (each.rater, study.systems[group[0]][each.sentence])
+                for each in Study(study.folder).judgements()
+                for group, rank in zip(each.groups, each.answer.ranks, strict=True)
+                if rank == 1
+            },
+            {
+                (each.annotator, sentence_texts[min(each.ranks, key=each.ranks.__getitem__)])
+                for each in rankings
+            },
+        ]
+
+    first, second = texts
+    assert read(both, both)[0] == Imported(2, 0, 0)
+    assert sides() == [{("annotator-1", first), ("annotator-2", second)}] * 2
+    assert [each.new for each in read(both)] == [0, 0]
+    # The older version of an annotation comes last in a joined export.
+    changed = annotation(11, 1, "right", 3)
+    assert read([changed, both[1]], [both[0]])[0] == Imported(1, 1, 0)
+    assert sides() == [{("annotator-1", second), ("annotator-2", second)}] * 2
+    # Another annotation of the same texts by the same annotator does not replace the first, in the study.
+    read([annotation(13, 1, "left", 4)])
+    assert sorted(each.rater for each in study.judgements()) == ["annotator-1"] * 2 + [
+        "annotator-2"
+    ]
+
+
+def test_lists_of_one_may_be_texts_and_other_results_answer_nothing(
+    make: Make, tmp_path: Path
+) -> None:
+    study = make()
+    data = {
+        "source": study.sources[0],
+        "text1": study.systems["poor"][0],
+        "text2": study.systems["fair"][0],
+    }
+    relation = {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}
+    answers = [
+        result("better", "choices", "second"),
+        result("comment", "textarea", "fine", "text"),
+        result("why", "textarea", ["really"], "text"),
+    ]
+    file = exported([{"data": data}], lambda _: [relation, *answers], tmp_path / "a.json")
+    (judgement,), _ = read_judgements(file, study.sources, study.systems)
+    assert judgement.answer == Answer(ranks=[2, 1], comment="fine really")
+    ranked = {"source": study.sources[0], "items": [{"id": "x2", "body": study.systems["poor"][0]}]}
+    ranked["items"].append({"id": "y7", "body": study.systems["fair"][0]})
+    buckets = [result("ranks", "ranker", {"1": "y7", "2": ["x2"]})]
+    file = exported([{"data": ranked}], lambda _: buckets, tmp_path / "b.json")
+    (judgement,), _ = read_judgements(file, study.sources, study.systems)
+    assert judgement.answer.ranks == [2, 1]
+
+
 def test_other_projects_are_read_by_their_texts(make: Make, tmp_path: Path) -> None:
     study = make()
     poor, fair = study.systems["poor"], study.systems["fair"]
@@ -346,6 +430,21 @@ def test_a_table_of_ratings_is_read_into_a_study(make: Make, tmp_path: Path) -> 
             '[{"from_name": "c", "type": "choices", "value": {"choices": ["A"]}}]}]}]',
             FormatError,
             "'A' was chosen; one of first, second, equal, bad was expected",
+        ),
+        (
+            "a.json",
+            '[{"data": {"source": "SOURCE", "text1": "GOOD", "text2": "POOR"}, "annotations": [{"result": '
+            '[{"from_name": "c", "type": "choices", "value": {"choices": ["first", "second"]}}]}]}]',
+            FormatError,
+            r"2 choices were made in c \(first, second\); one was expected",
+        ),
+        (
+            "a.json",
+            '[{"data": {"source": "SOURCE", "text1": "GOOD", "text2": "POOR"}, "annotations": [{"result": '
+            '[{"from_name": "c", "type": "choices", "value": {"choices": ["first"]}}, '
+            '{"from_name": "c", "type": "choices", "value": {"choices": ["second"]}}]}]}]',
+            FormatError,
+            "c has two answers in one annotation; one was expected",
         ),
         ("a.csv", "id,better,worse\n0,good,nobody\n", UnknownNameError, "nobody"),
         ("a.csv", "id,better,worse\n99,good,fair\n", FormatError, "a number from 0 to 23"),

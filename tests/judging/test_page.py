@@ -164,3 +164,8 @@ def test_the_owner_sees_the_status(make: Make, browse: Browse) -> None:
         in " ".join(text.split())
     )
     assert "rater-1" in text
+    # A phone shows each heading before its cell.
+    for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
+        headings = re.findall(r'<th scope="col">(.*?)</th>', table)
+        for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", table):
+            assert re.findall(r'<td data-heading="(.*?)"', row) == headings[1:]

@@ -59,10 +59,10 @@ def test_probabilities_are_of_open_cells_and_prefer_what_tells_much() -> None:
     cells = Cells([[(0, 1), (2,)], [(0,), (1,), (2,)], [(0,), (1, 2)]], systems=3)
     assert cells.sentence.tolist() == [0, 1, 1, 1, 2]
     wins = np.array([[0.0, 15, 28], [15, 0, 28], [2, 2, 0]])
-    unasked = np.array([True, False, True, True, True])
-    plain = cells.probabilities(wins, unasked, informative=False)
+    cells.close(1, [(0,), (1,)])
+    plain = cells.probabilities(wins, informative=False)
     assert plain.tolist() == [0.25, 0, 0.25, 0.25, 0.25]
-    shares = cells.probabilities(wins, unasked, informative=True)
+    shares = cells.probabilities(wins, informative=True)
     assert shares.sum() == pytest.approx(1)
     assert shares[1] == 0
     # Of the open cells, the last one alone compares the two systems that are close.
@@ -73,13 +73,18 @@ def test_probabilities_are_of_open_cells_and_prefer_what_tells_much() -> None:
 def test_the_weight_of_a_draw_is_that_of_a_plain_sample() -> None:
     cells = Cells([[(0,), (1,)], [(0,), (2,)]], systems=3)
     wins = np.array([[0.0, 15, 28], [15, 0, 28], [2, 2, 0]])
-    unasked, random = np.ones(2, dtype=bool), np.random.default_rng(0)
-    shares = cells.probabilities(wins, unasked, informative=True)
-    drawn = [cells.draw(wins, unasked, random, informative=True) for _ in range(400)]
+    random = np.random.default_rng(0)
+    shares = cells.probabilities(wins, informative=True)
+    drawn = [cells.draw(wins, random, informative=True) or (0, 0.0) for _ in range(400)]
     assert np.mean([cell == 0 for cell, _ in drawn]) == pytest.approx(shares[0], abs=0.06)
     for cell, weight in drawn:
         assert weight == pytest.approx((0.5 / shares[cell]) ** 0.5)
-    assert cells.draw(wins, unasked, random, informative=False)[1] == 1
+    plain = cells.draw(wins, random, informative=False)
+    assert plain is not None
+    assert plain[1] == 1
+    for sentence, groups in ((0, [(0,), (1,)]), (1, [(0,), (2,)])):
+        cells.close(sentence, groups)
+    assert cells.draw(wins, random, informative=True) is None
 
 
 def test_wins_are_counted_for_all_systems_of_a_text() -> None:

@@ -23,6 +23,7 @@ from learnedgec.errors import (
     InputError,
     InputWarning,
     LengthError,
+    OutputError,
     UnknownNameError,
 )
 from learnedgec.judging.records import Answer, AnsweredError, Item, StudySettings, counted
@@ -414,3 +415,73 @@ def test_settings_are_kept(make: Make) -> None:
     guidelines = (study.folder / "guidelines.md").read_text(encoding="utf-8")
     assert "equal ranks" in guidelines
     assert json.dumps(study.settings.title) == '"\\u00dcnsere Studie"'
+
+
+def test_answers_are_added_to_the_tables_and_changed_ones_write_them_anew(make: Make) -> None:
+    study = make(raters=1, repeats=0)
+    table = study.folder / "rankings.csv"
+    items: list[Item] = []
+    lines: list[int] = []
+    for _ in range(4):
+        item = study.next("rater-1")
+        assert item is not None
+        items.append(item)
+        study.record(item.number, rank(item))
+        study.update_tables()
+        lines.append(len(read_lines(table)))
+    appended = table.read_bytes()
+    # Equal outputs make several rows of one answer.
+    assert lines == sorted(set(lines))
+    study.write_tables()
+    assert table.read_bytes() == appended
+    study.record(items[0].number, Answer(skip="not English"))
+    Study(study.folder).update_tables()
+    assert len(read_lines(table)) < lines[-1]
+    changed = table.read_bytes()
+    # Somebody else changed the table.
+    table.write_bytes(changed + b"0,good,poor,0,nobody\n")
+    study.update_tables()
+    assert table.read_bytes() == changed
+
+
+def test_raters_join_a_running_study(make: Make) -> None:
+    study, page = make(overlap=0.5, repeats=0), None
+    answer_all(study, "rater-1")
+    page = Study(study.folder)
+    assert page.raters == ["rater-1", "rater-2"]
+    study.add_raters(3)
+    token = study.tokens["rater-3"]
+    # The process that was there before knows the link.
+    assert page.find_rater(token) == "rater-3"
+    assert page.find_rater("unknown") is None
+    assert page.settings.raters == 3
+    items = answer_all(page, "rater-3")
+    assert len(items) == page.settings.total == 12 + 4
+    with pytest.raises(
+        InputError, match="has 3 raters, and 2 were asked for; raters can only be added"
+    ):
+        page.add_raters(2)
+
+
+def test_reading_a_study_writes_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make()
+    answer_all(study, "rater-1")
+    count = len(study.judgements())
+    del study
+
+    def refused(path: str, **settings: Any) -> sqlite3.Connection:
+        """Connect as on a disk that cannot be written, where WAL has no place."""
+        if "immutable" not in path:
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(path, **settings)
+
+    connect = sqlite3.connect
+    folder = make("other").folder.with_name("study")
+    with sqlite3.connect(folder / "study.sqlite") as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    read_only = Study(folder)
+    assert len(read_only.judgements()) == count
+    with pytest.raises(OutputError, match="cannot be used"):
+        read_only.next("rater-1")
