@@ -24,7 +24,7 @@ _NAMES = {
     "data.m2": ["AnnotatedSentence", "Edit", "apply_edits", "read_m2", "write_m2"],
     "data.references": ["Reference", "References"],
     "data.text": ["read_jsonl", "read_lines", "write_jsonl", "write_lines"],
-    "edits.tokenisation": ["tokenise"],
+    "data.tokenisation": ["tokenise"],
     "evaluators.evaluator": ["Evaluator"],
     "evaluators.locations": ["pull_evaluator", "push_evaluator"],
     "judging.records": ["Answer", "StudySettings"],

@@ -30,7 +30,7 @@ from learnedgec.data.text import read_jsonl as read_jsonl
 from learnedgec.data.text import read_lines as read_lines
 from learnedgec.data.text import write_jsonl as write_jsonl
 from learnedgec.data.text import write_lines as write_lines
-from learnedgec.edits.tokenisation import tokenise as tokenise
+from learnedgec.data.tokenisation import tokenise as tokenise
 from learnedgec.errors import LearnedgecError as LearnedgecError
 from learnedgec.evaluators.evaluator import Evaluator as Evaluator
 from learnedgec.evaluators.locations import pull_evaluator as pull_evaluator

@@ -4,9 +4,10 @@
 computes each distinct row of the rest, and signs the scores:
 
     metrics = bind(["gleu", "some@jfleg"], runtime)
-    inputs = checked_inputs(metrics, sources, systems, references, runtime)
-    for metric, statistics in shared_statistics(metrics, lambda metric: metric.compute(inputs)):
-        scores = metric.scores(statistics, inputs.references)
+    corpus = Corpus.of(sources, systems, references)
+    check_corpus([metric.metric for metric in metrics], corpus, runtime)
+    for metric, statistics in shared_statistics(metrics, lambda metric: metric.compute(corpus)):
+        scores = metric.scores(statistics, corpus.references)
 
 `score` does all of it in one call.
 """
@@ -18,12 +19,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 from learnedgec.data.catalog.leakage import fingerprint, hashes_of, share_text
+from learnedgec.data.corpus import ONE, Corpus
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, are_systems, as_items
 from learnedgec.errors import InputError
-from learnedgec.metrics.bound import BoundMetric, NamedMetric, checked_inputs
-from learnedgec.metrics.contract import Metric, Score, Scores
-from learnedgec.metrics.inputs import Inputs, named_systems
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.contract import Metric, Score, Scores, check_corpus
 from learnedgec.metrics.registry import read_name
 from learnedgec.metrics.tuned import tuned_on
 from learnedgec.runtime.runtime import Runtime
@@ -212,11 +213,10 @@ def score(
         (1.0, 4.0)
     """
     metrics = bind(metric, runtime)
-    systems, several = named_systems(hypotheses), are_systems(hypotheses)
-    inputs = checked_inputs(metrics, sources, systems, references, metrics[0].runtime)
-    scores = score_metrics(metrics, inputs)
+    corpus, several = corpus_for(metrics, sources, hypotheses, references), are_systems(hypotheses)
+    scores = score_metrics(metrics, corpus)
     results: list[Score | Scores[Score]] = [
-        scores[bound.label] if several else scores[bound.label]["hypotheses"] for bound in metrics
+        scores[bound.label] if several else scores[bound.label][ONE] for bound in metrics
     ]
     if isinstance(metric, AnyMetric):
         return results[0]
@@ -228,16 +228,36 @@ def score(
     return Scores(by_name, "metric")
 
 
-def score_metrics(metrics: Sequence[BoundMetric], inputs: Inputs) -> dict[str, Scores[Score]]:
-    """Return the scores of several systems by several bound metrics, by the metric's label.
+def corpus_for(
+    metrics: Sequence[BoundMetric],
+    sources: Sentences,
+    hypotheses: Sentences | Systems,
+    references: ReferenceRows | None = None,
+) -> Corpus:
+    """Return a user's texts as a corpus that these metrics can score; warn about likely mistakes in it.
 
     Args:
-        metrics: the metrics.
-        inputs: the texts to score, from `checked_inputs` or `as_inputs`.
+        metrics: one or more; the first one's runtime says how texts are tokenised.
+        sources: N texts.
+        hypotheses: each system's N texts, by its name, or one system's.
+        references: `References`, or each sentence's texts.
+
+    Raises:
+        LengthError, InputError: see `score`.
     """
+    runtime = metrics[0].runtime
+    corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+    check_corpus([bound.metric for bound in metrics], corpus, runtime)
+    return corpus
+
+
+def score_metrics(metrics: Sequence[BoundMetric], corpus: Corpus) -> dict[str, Scores[Score]]:
+    """Return the scores of the systems of a corpus by several bound metrics, by the metric's label."""
+    for bound in metrics:
+        bound.metric.check_references(corpus.references)
     return {
-        metric.label: metric.scores(statistics, inputs.references)
-        for metric, statistics in shared_statistics(metrics, lambda m: m.compute(inputs))
+        metric.label: metric.scores(statistics, corpus.references)
+        for metric, statistics in shared_statistics(metrics, lambda m: m.compute(corpus))
     }
 
 

@@ -19,7 +19,7 @@ from learnedgec.data.text import write_lines
 from learnedgec.runtime.runtime import ProgressLines
 
 if TYPE_CHECKING:
-    from learnedgec.applications.corpus.reading import Corpus
+    from learnedgec.applications.corpus.reading import CorpusFiles
 
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
@@ -79,7 +79,7 @@ def corpus_files(sample: Sample, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def corpus(corpus_files: dict[str, str], tmp_path: Path) -> Iterator[Corpus]:
+def corpus(corpus_files: dict[str, str], tmp_path: Path) -> Iterator[CorpusFiles]:
     """Return these files as a corpus in blocks of ten sentences."""
     from learnedgec.applications.corpus.reading import open_lines
 

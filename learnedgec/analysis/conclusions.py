@@ -11,8 +11,8 @@ import numpy as np
 
 from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
+from learnedgec.data.corpus import Corpus
 from learnedgec.metrics.bound import BoundMetric, short_labels
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.correlation import ranks
 from learnedgec.stats.significance import describe_test, is_significant, significant
@@ -65,7 +65,7 @@ def by_both(metric: str, given: str, own: str) -> str:
 
 
 def undecided_rankings(
-    rankings: Mapping[BoundMetric, SystemRanking], inputs: Inputs, **settings: Any
+    rankings: Mapping[BoundMetric, SystemRanking], corpus: Corpus, **settings: Any
 ) -> dict[str, SystemRanking]:
     """Return the rankings by the metrics' own edits of the references, by label, where others are best.
 
@@ -73,13 +73,13 @@ def undecided_rankings(
 
     Args:
         rankings: metric -> its ranking of the systems.
-        inputs: the texts.
+        corpus: the texts.
         settings: those of the rankings (`rank_systems`).
     """
     undecided = {}
     for metric, ranking in rankings.items():
-        if len(ranking.systems) > 1 and (other := metric.reannotated(inputs.references)):
-            own = rank_systems(other, other.compute(inputs), **settings)
+        if len(ranking.systems) > 1 and (other := metric.reannotated(corpus.references)):
+            own = rank_systems(other, other.compute(corpus), **settings)
             if _leading(own) != _leading(ranking):
                 undecided[metric.label] = own
     return undecided

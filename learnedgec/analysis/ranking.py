@@ -26,10 +26,10 @@ from learnedgec.analysis.aggregation import (
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.bound import NamedMetric, checked_inputs
+from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.contract import Statistics, warn_of_doubts
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, as_named, bind_one
+from learnedgec.scoring import AnyMetric, as_named, bind_one, corpus_for
 from learnedgec.stats.resampling import check_resampling, resample
 from learnedgec.stats.significance import (
     EXACT,
@@ -348,17 +348,17 @@ def rank(
         SystemRanking(metric='length', by='mean', best_first=['long', 'short'])
     """
     bound = bind_one(metric, runtime)
-    inputs = checked_inputs([bound], sources, systems, references, runtime)
+    corpus = corpus_for([bound], sources, systems, references)
     return rank_systems(
         bound,
-        bound.compute(inputs),
+        bound.compute(corpus),
         baseline=baseline,
         by=by,
         significance=significance,
         resamples=resamples,
         level=level,
         seed=seed,
-        signature=bound.signature(inputs.references),
+        signature=bound.signature(corpus.references),
     )
 
 

@@ -29,8 +29,9 @@ from rapidfuzz.fuzz import ratio
 from scipy.special import expit, logit
 
 from learnedgec.applications.safeguards import is_correction
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.sentences import Sentences
 from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
@@ -41,7 +42,7 @@ from learnedgec.evaluators.inference import (
     word_places,
 )
 from learnedgec.evaluators.precision import evaluator_precision
-from learnedgec.metrics.bound import checked_inputs
+from learnedgec.metrics.contract import check_corpus
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.table import Table
 from learnedgec.types import Floats, Texts
@@ -264,9 +265,9 @@ def edit_confidence(
         >>> [(edit.correction, confidence > 0.8) for edit, confidence in judged.edits[0]]
         [('goes', True)]
     """
-    given = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-    sources, systems, _ = checked_inputs((), sources, given, None, runtime)
-    hypotheses = systems["hypotheses"]
+    corpus = Corpus.of(sources, hypotheses, tokeniser=runtime.tokenise)
+    check_corpus((), corpus, runtime)
+    sources, (hypotheses,) = corpus.sources, corpus.systems.values()
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
     fitted = _weights()

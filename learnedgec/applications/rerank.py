@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, ReferenceRows, References, as_references
 from learnedgec.data.sentences import (
@@ -31,8 +32,8 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ConfigError, InputError, check_choice
-from learnedgec.metrics.bound import NamedMetric, checked_inputs
-from learnedgec.metrics.contract import Metric
+from learnedgec.metrics.bound import NamedMetric
+from learnedgec.metrics.contract import Metric, check_corpus
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
@@ -296,8 +297,9 @@ def rerank(
     """
     selector = as_selector(metric)
     if are_systems(systems):
+        corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
+        check_corpus((), corpus, runtime)
         systems = as_systems(systems)
-        checked_inputs((), sources, systems, references, runtime)
     sources = as_sentences(sources, "sources")
     candidates = as_candidates(systems, sources)
     scores = _candidate_scores(

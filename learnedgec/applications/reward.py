@@ -24,13 +24,13 @@ from learnedgec.applications.completions import Completion, completed_text, extr
 from learnedgec.applications.safeguards import MeaningPenalty, is_correction
 from learnedgec.data.references import References, references_of_record
 from learnedgec.data.sentences import as_items, as_sentences
-from learnedgec.edits.tokenisation import tokenise
+from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.metrics.bound import BoundMetric, checked_inputs
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Gated
 from learnedgec.metrics.sentinels import EditCount
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind_one
+from learnedgec.scoring import AnyMetric, bind_one, corpus_for
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
@@ -241,8 +241,7 @@ class Reward:
             sources, texts = tokenise(sources), tokenise(texts)
         if not self.history:
             # Likely mistakes are reported once, not at each step.
-            inputs = (sources, {"completions": texts}, references, self.metric.runtime)
-            checked_inputs([self.metric], *inputs)
+            corpus_for([self.metric], sources, {"completions": texts}, references)
         return sources, texts, references
 
     def _record(self, step: Watched, log: Any) -> None:

@@ -20,18 +20,17 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from learnedgec._version import __version__
+from learnedgec.data.corpus import ONE, Corpus
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LearnedgecError, UnknownNameError, needs
-from learnedgec.metrics.bound import BoundMetric, as_inputs, checked_inputs
+from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Score
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.registry import METRICS, REGISTRY, alias_parameters
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind, score_metrics, shared_statistics
+from learnedgec.scoring import AnyMetric, bind, corpus_for, score_metrics, shared_statistics
 
 with needs("serve", "the service"):
     from fastapi import FastAPI, HTTPException, Request
@@ -109,14 +108,14 @@ class _Waiting:
     Attributes:
         request: the request as it was sent.
         metrics: the metrics to score with.
-        inputs: the checked texts.
+        corpus: the checked texts.
         notices: the warnings about this request alone.
         outcome: the scores by the metric's label, or the error; `None` until the request is scored.
     """
 
     request: ScoreRequest
     metrics: list[BoundMetric]
-    inputs: Inputs = field(init=False)
+    corpus: Corpus = field(init=False)
     notices: list[str] = field(default_factory=list)
     outcome: dict[str, Score] | Exception | None = None
 
@@ -268,12 +267,12 @@ def _score(queue: Sequence[_Waiting]) -> None:
     groups: dict[Any, list[_Waiting]] = {}
     for waiting in queue:
         rows, metrics = waiting.request.references, waiting.metrics
-        systems = {"hypotheses": waiting.request.hypotheses}
+        hypotheses = waiting.request.hypotheses
         try:
             references = None if rows is None else References.from_rows(rows)
             with _recorded(waiting.notices):
-                waiting.inputs = checked_inputs(
-                    metrics, waiting.request.sources, systems, references, metrics[0].runtime
+                waiting.corpus = corpus_for(
+                    metrics, waiting.request.sources, hypotheses, references
                 )
         except Exception as error:
             waiting.outcome = error
@@ -291,13 +290,13 @@ def _score_together(queue: Sequence[_Waiting]) -> None:
     error = None
     try:
         with _recorded(notices):
-            joined = _joined([waiting.inputs for waiting in queue])
+            joined = Corpus.joined([waiting.corpus for waiting in queue])
             for metric, systems in shared_statistics(queue[0].metrics, lambda m: m.compute(joined)):
                 start = 0
                 for waiting, by_label in zip(queue, scores, strict=True):
-                    rows = range(start, start := start + len(waiting.inputs.sources))
-                    signature = metric.signature(waiting.inputs.references)
-                    statistics = systems["hypotheses"].take(rows)
+                    rows = range(start, start := start + len(waiting.corpus))
+                    signature = metric.signature(waiting.corpus.references)
+                    statistics = systems[ONE].take(rows)
                     by_label[metric.label] = metric.score_of(statistics, signature)
     except Exception as caught:
         error = caught
@@ -308,16 +307,6 @@ def _score_together(queue: Sequence[_Waiting]) -> None:
     for waiting, by_label in zip(queue, scores, strict=True):
         waiting.notices += notices
         waiting.outcome = error or by_label
-
-
-def _joined(inputs: Sequence[Inputs]) -> Inputs:
-    """Join the inputs of several requests; either all or none have references."""
-    references = [one.references for one in inputs if one.references is not None]
-    return Inputs(
-        list(chain.from_iterable(one.sources for one in inputs)),
-        {"hypotheses": list(chain.from_iterable(one.systems["hypotheses"] for one in inputs))},
-        References(tuple(chain.from_iterable(references))) if references else None,
-    )
 
 
 @contextmanager
@@ -400,4 +389,4 @@ def prepare(metrics: Sequence[BoundMetric]) -> None:
         LearnedgecError: a metric cannot be used: a model is missing, an endpoint does not answer, ….
     """
     text = ["He goes home ."]
-    score_metrics(metrics, as_inputs(metrics, text, {"hypotheses": text}, [text], Runtime()))
+    score_metrics(metrics, Corpus.of(text, text, [text]))

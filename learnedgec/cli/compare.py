@@ -145,7 +145,7 @@ def run_compare(arguments: Sequence[str]) -> int:
         for each in results
         for row in each.rows
     ]
-    sentences = len(task.inputs.sources)
+    sentences = len(task.corpus.sources)
     output.notice(
         *too_few_sentences(first.comparisons, sentences, first.level),
         *too_few_resamples(first.comparisons, first.resamples, first.level),
@@ -173,7 +173,7 @@ def run_compare(arguments: Sequence[str]) -> int:
 
 def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
     """Return the comparisons of every system with the first, by each metric."""
-    baseline, *_ = task.inputs.systems
+    baseline, *_ = task.corpus.systems
     tested = None if options.all_pairs else baseline
     settings = {"baseline": tested, **flags.read_resampling(options)}
     names = short_labels(task.labels)
@@ -181,8 +181,8 @@ def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
     for metric, statistics in task.statistics():
         rows = comparisons_with(baseline, rank_systems(metric, statistics, **settings))
         own = {}
-        if other := metric.reannotated(task.inputs.references):
-            ranking = rank_systems(other, other.compute(task.inputs), **settings)
+        if other := metric.reannotated(task.corpus.references):
+            ranking = rank_systems(other, other.compute(task.corpus), **settings)
             own = {row.system: row for row in comparisons_with(baseline, ranking)}
         name = names[metric.label]
         results.append(_Comparisons(metric, name, statistics[baseline], rows, own))
@@ -206,9 +206,9 @@ def _gate(
     """
     fails = _fails(margin)
     decided: list[BaselineComparison] = []
-    sources, systems, _ = task.inputs
+    sources, systems, _ = task.corpus.texts
     undecided = [
-        *misaligned(*task.inputs),
+        *misaligned(task.corpus),
         *style_notices(sources, systems),
     ]
     # Where texts are in another order or style, no difference says anything about a system.
@@ -276,9 +276,9 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
             f"--fail-if-worse was given with {', '.join(task.labels)} alone, which cannot tell better from "
             "worse; name another metric, such as --metric gleu."
         )
-    references = task.inputs.references
+    references = task.corpus.references
     reading = [metric.label for metric in task.metrics if isinstance(metric.metric, ShowsEdits)]
-    if reading and references is not None and not references.corrects(task.inputs.sources):
+    if reading and references is not None and not references.corrects(task.corpus.sources):
         given = options.gold or ", ".join(options.ref or options.jsonl)
         raise InputError(
             f"--fail-if-worse could pass any system by {', '.join(reading)}: {given} corrects none of the "
@@ -286,8 +286,8 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
             "annotators' edits."
         )
     systems, sentences, level = (
-        len(task.inputs.systems),
-        len(task.inputs.sources),
+        len(task.corpus.systems),
+        len(task.corpus.sources),
         options.confidence,
     )
     count = systems * (systems - 1) // 2 if options.all_pairs else systems - 1

@@ -99,23 +99,23 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
     task = inputs.read_inputs(options)
     annotator = options.annotator or default_annotator()
-    _, _, sources, hypotheses = task.outputs()
+    _, _, sources, hypotheses = task.corpus.outputs()
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
     output.remark(
         "|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options
     )
-    size = len(task.inputs.sources)
+    size = len(task.corpus.sources)
     return [
         AnnotatedSentence(source, dict(enumerate(edits[row::size])))
-        for row, source in enumerate(task.inputs.sources)
+        for row, source in enumerate(task.corpus.sources)
     ]
 
 
 def _judged(options: Namespace) -> list[Row]:
     """Return a row for each edit of every file of corrections, with its confidence."""
-    names, numbers, sources, hypotheses = inputs.read_inputs(options).outputs()
+    names, numbers, sources, hypotheses = inputs.read_inputs(options).corpus.outputs()
     judged = _judge(sources, hypotheses, options)
     return [
         {"system": name, "sentence": number}
@@ -170,7 +170,7 @@ def run_filter(arguments: Sequence[str]) -> None:
     options = output.with_format(parser.parse_args(arguments), ("text",))
     flags.require(options, hyp="ours.txt")
     options.hyp = [options.hyp]
-    texts = inputs.read_inputs(options).inputs
+    texts = inputs.read_inputs(options).corpus
     if len(texts.systems) > 1:
         raise InputError(f"{options.hyp[0]} holds several outputs; name one file with --hyp.")
     (hypotheses,) = texts.systems.values()
@@ -258,13 +258,13 @@ def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     else:
         selector = metric = bind_one(selector, runtime)
     flags.introduce_evaluator([metric], options)
-    texts = inputs.read_inputs(options, [metric] if selector is metric else []).inputs
-    return rerank(selector, *texts, guards=guards, runtime=runtime)
+    texts = inputs.read_inputs(options, [metric] if selector is metric else []).corpus
+    return rerank(selector, *texts.texts, guards=guards, runtime=runtime)
 
 
 def _voted(options: Namespace, runtime: Runtime) -> list[str]:
     """Return each sentence with the edits that enough candidates share."""
-    texts = inputs.read_inputs(options).inputs
+    texts = inputs.read_inputs(options).corpus
     return vote(
         texts.sources,
         texts.systems,

@@ -15,9 +15,11 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.references import References
 from learnedgec.data.sentences import (
+    Sentences,
     check_same_sentences,
     check_sentence_record,
     read_records,
@@ -25,9 +27,8 @@ from learnedgec.data.sentences import (
 )
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.bound import BoundMetric, checked_inputs
-from learnedgec.metrics.contract import Statistics
-from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Statistics, check_corpus
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import contamination, count_tuned_on, shared_statistics
 
@@ -93,13 +94,13 @@ class Task:
     """The metrics and the texts that a command scores.
 
     Attributes:
-        inputs: the texts, checked and tokenised.
+        corpus: the texts.
         files: the files that they were read from.
         metrics: the metrics.
         baseline: the system that others are compared with, which is the first; `None` if there is none.
     """
 
-    inputs: Inputs
+    corpus: Corpus
     files: list[str]
     metrics: list[BoundMetric] = field(default_factory=list)
     baseline: str | None = None
@@ -111,22 +112,12 @@ class Task:
 
     def statistics(self) -> Iterator[tuple[BoundMetric, Mapping[str, Statistics]]]:
         """Yield each metric with the statistics of each system."""
-        return shared_statistics(self.metrics, lambda metric: metric.compute(self.inputs))
+        return shared_statistics(self.metrics, lambda metric: metric.compute(self.corpus))
 
     @property
     def signatures(self) -> dict[str, str]:
         """The signature of each metric's scores, by label."""
-        return {m.label: m.signature(self.inputs.references) for m in self.metrics}
-
-    def outputs(self) -> tuple[list[str], list[int], list[str], list[str]]:
-        """Return the system, the number of the sentence, the source and the text of every output."""
-        sources, systems, _ = self.inputs
-        return (
-            [name for name in systems for _ in sources],
-            [*range(1, len(sources) + 1)] * len(systems),
-            [*sources] * len(systems),
-            [text for texts in systems.values() for text in texts],
-        )
+        return {m.label: m.signature(self.corpus.references) for m in self.metrics}
 
 
 def add_inputs(parser: ArgumentParser) -> None:
@@ -160,11 +151,10 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
     read = (
         _read_pool if options.get("pool") else _read_tables if options.get("table") else _read_files
     )
-    texts, files = read(options)
+    corpus, files = read(options)
     runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.get("tokenise", "none"))
-    # Commands print the texts that are scored, so they are tokenised here.
-    inputs = checked_inputs(metrics, *texts, runtime)
-    sources = inputs.sources
+    check_corpus([bound.metric for bound in metrics], corpus, runtime)
+    sources = corpus.sources
     for metric in metrics:
         if tuned := count_tuned_on(metric, sources):
             notice_daily(
@@ -172,7 +162,7 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
                 "agree with people better than elsewhere."
             )
         notice_daily(*contamination(metric, "", sources))
-    return Task(inputs, files, list(metrics))
+    return Task(corpus, files, list(metrics))
 
 
 def _put_baseline_first(options: Namespace) -> str:
@@ -195,10 +185,21 @@ def _put_baseline_first(options: Namespace) -> str:
     return next(iter(by_system(paths)))
 
 
+def _corpus(
+    options: Namespace,
+    sources: Sentences,
+    systems: Mapping[str, Sequence[str]],
+    references: References | None,
+) -> Corpus:
+    """Return what was read as a corpus, tokenised as the options say: commands print what is scored."""
+    tokeniser = options.get("tokenise", "none")
+    return Corpus.of(sources, systems, references, tokeniser=tokeniser)
+
+
 # -- text files ------------------------------------------------------------------------------------
 
 
-def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
+def _read_files(options: Namespace) -> tuple[Corpus, list[str]]:
     """Read what `--src`, `--hyp`, `--ref` and `--gold` name; a command may lack the last two."""
     src, gold, ref = (options.get(name) for name in ("src", "gold", "ref"))
     flags.require(options, hyp="out/*.txt")
@@ -216,7 +217,7 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
     check_lengths(named_sources, *zip(paths.values(), systems.values(), strict=True))
     references = None
     if gold and options.get("tokenise") == "spacy":
-        from learnedgec.edits.tokenisation import tokenise, tokenise_references
+        from learnedgec.data.tokenisation import tokenise, tokenise_references
 
         check_lengths(named_sources, (gold, annotated))
         sources = tokenise(sources)
@@ -228,7 +229,7 @@ def _read_files(options: Namespace) -> tuple[Inputs, list[str]]:
         references = References.from_files(*ref)
         check_lengths(named_sources, (ref[0], references.texts()))
     files = [path for path in (src, *paths.values(), *(ref or ()), gold) if path]
-    return Inputs(sources, systems, references), files
+    return _corpus(options, sources, systems, references), files
 
 
 def system_files(paths: Sequence[str]) -> dict[str, str]:
@@ -313,7 +314,7 @@ def by_system(paths: Sequence[str]) -> dict[str, str]:
 # -- a pool of systems -----------------------------------------------------------------------------
 
 
-def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
+def _read_pool(options: Namespace) -> tuple[Corpus, list[str]]:
     """Read the systems of a benchmark, and outputs for its sentences; see `Pool`."""
     flags.check_absent(options, ("ref", "gold", "table"), "a pool contains its own references")
     benchmark = load_benchmark(expand_benchmarks([options.pool])[0])
@@ -348,8 +349,8 @@ def _read_pool(options: Namespace) -> tuple[Inputs, list[str]]:
         own = ", ".join(benchmark.excluded)
         notice(f"{own}: left out, because it is a reference and would be compared with itself.")
     pool = {n: list(t) for n, t in benchmark.systems.items() if n not in benchmark.excluded}
-    inputs = Inputs(benchmark.sources, pool | systems, benchmark.references)
-    return inputs, [path for path in (options.src, *paths.values()) if path]
+    corpus = _corpus(options, benchmark.sources, pool | systems, benchmark.references)
+    return corpus, [path for path in (options.src, *paths.values()) if path]
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -368,7 +369,7 @@ def _columns(options: Namespace) -> dict[str, Any]:
     return columns
 
 
-def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
+def _read_tables(options: Namespace) -> tuple[Corpus, list[str]]:
     """Read one table per system, or one of all; all must have the same sources and references."""
     flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--table contains the whole input")
     paths: list[str] = options.table
@@ -393,7 +394,7 @@ def _read_tables(options: Namespace) -> tuple[Inputs, list[str]]:
     corrections = [record.get("references") for record in first]
     given = any(texts is not None for texts in corrections)
     references = References.from_lists(corrections) if given else None
-    return Inputs(sources, systems, references), paths
+    return _corpus(options, sources, systems, references), paths
 
 
 def _sentence_record(place: str, row: dict[str, Any], outputs: Sequence[str]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def _open_study(options: Namespace, given: Namespace) -> Study:
             "learnedgec judge mystudy --status."
         )
     flags.require(options, out="mystudy")
-    texts = inputs.read_inputs(options).inputs
+    texts = inputs.read_inputs(options).corpus
     study = Study.create(
         options.out,
         texts.sources,

@@ -54,7 +54,7 @@ def run_rank(arguments: Sequence[str]) -> None:
     options["by"] = options.by or ("trueskill" if options.pool else "mean")
     check_ranking(options.by, options.significance)
     task = inputs.read_task(options)
-    check_aggregation(options.by, len(task.inputs.systems))
+    check_aggregation(options.by, len(task.corpus.systems))
     signatures = task.signatures
     settings = {
         "baseline": task.baseline,
@@ -67,7 +67,7 @@ def run_rank(arguments: Sequence[str]) -> None:
         for metric, statistics in task.statistics()
     }
     rankings = list(by_metric.values())
-    undecided = undecided_rankings(by_metric, task.inputs, **settings)
+    undecided = undecided_rankings(by_metric, task.corpus, **settings)
     if options.plot:
         for ranking in rankings:
             output.tell_written(plot_ranking(ranking, options.plot), options)
@@ -102,7 +102,7 @@ def run_rank(arguments: Sequence[str]) -> None:
 def _guidance(task: inputs.Task, rankings: Mapping[BoundMetric, SystemRanking]) -> list[str]:
     """Return where the metrics disagree or only count edits, and what follows (`guidance`)."""
     count = bind_one("edit-count")
-    counts = count.compute(task.inputs).values()
+    counts = count.compute(task.corpus).values()
     edits = np.array([count.metric.aggregate(rows) for rows in counts])
     return guidance(rankings, edits)
 

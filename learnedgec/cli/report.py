@@ -102,7 +102,7 @@ def run_report(arguments: Sequence[str]) -> None:
     else:
         task = inputs.read_task(options)
         metrics, baseline, files = task.metrics, task.baseline, task.files
-        build = partial(build_report, metrics, *task.inputs)
+        build = partial(build_report, metrics, *task.corpus.texts)
     runtime = metrics[0].runtime
     settings = ReportSettings(
         title=options.title,

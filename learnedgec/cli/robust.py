@@ -22,7 +22,7 @@ from learnedgec.data.catalog.sentences import CASES, Case, Pair, load_cases, wri
 from learnedgec.data.references import References
 from learnedgec.data.sentences import suffix
 from learnedgec.data.text import check_lengths, read_lines, write_lines
-from learnedgec.edits.tokenisation import tokenise
+from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.plotting import figures
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
@@ -373,7 +373,7 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
         references: References | None = corpus.references
         honest = inputs.read_systems(options.hyp) if options.hyp else honest_outputs()
     else:
-        sources, honest, references = inputs.read_inputs(options, metrics).inputs
+        sources, honest, references = inputs.read_inputs(options, metrics).corpus.texts
     attacks: Mapping[str, Sequence[str]] = (
         load_outputs(f"attack:{name}") if name in known else inputs.read_systems(options.attack)
     )

@@ -16,16 +16,16 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.conclusions import by_both
 from learnedgec.applications.corpus import CorpusScore, CorpusScores, Runner, score_corpus
-from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
+from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.sentences import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.metrics.contract import CountsByType, PlansRequests, Score, Scores, ShowsEdits
 from learnedgec.metrics.ensemble import about_scale
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.scoring import score_metrics
 from learnedgec.table import Row
@@ -75,7 +75,7 @@ def run_score(arguments: Sequence[str]) -> None:
         return
     task = inputs.read_task(options)
     task = replace(task, metrics=_prepared(task.metrics, options))
-    metrics, texts = task.metrics, task.inputs
+    metrics, texts = task.metrics, task.corpus
     if options.dry_run:
         output.emit_text("".join(_plan(metric, texts) for metric in metrics), options)
         return
@@ -147,7 +147,7 @@ def _prepared(metrics: Sequence[BoundMetric], options: Namespace) -> list[BoundM
     return prepared
 
 
-def _plan(bound: BoundMetric, texts: Inputs) -> str:
+def _plan(bound: BoundMetric, texts: Corpus) -> str:
     """Return the plan of a language-model metric: one prompt, and the number of requests."""
     if not isinstance(bound.metric, PlansRequests):
         raise InputError(
@@ -387,7 +387,7 @@ def report_notices(result: CorpusScores, folder: str) -> None:
         output.notice(f"{more:,} more such notices are in {file}.")
 
 
-def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
+def _open_corpus(options: Namespace) -> AbstractContextManager[CorpusFiles]:
     """Open the corpus that the input flags name, with decompressed copies in the output folder."""
     copies = Path(options.out_dir) / "input"
     if options.table:
@@ -439,9 +439,9 @@ def _attribution_rows(task: inputs.Task, annotator: str | None) -> list[dict[str
     Raises:
         UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
-    references = task.inputs.references
+    references = task.corpus.references
     # All systems are scored in one call.
-    names, numbers, sources, hypotheses = task.outputs()
+    names, numbers, sources, hypotheses = task.corpus.outputs()
     references = references and references.select([n - 1 for n in numbers])
     annotator = annotator or default_annotator()
     settings: dict[str, Any] = {"annotator": annotator, "runtime": task.metrics[0].runtime}

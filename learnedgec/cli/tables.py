@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import Edit
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Score, ShowsEdits
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.table import Row, cell, columns_of
 
@@ -63,7 +63,7 @@ _PLACED = (
 
 
 def edit_text(
-    rows: Sequence[Row], bound: BoundMetric, scores: Mapping[str, Score], inputs: Inputs
+    rows: Sequence[Row], bound: BoundMetric, scores: Mapping[str, Score], corpus: Corpus
 ) -> str:
     """Return the edits that a metric counts for a reader; sentences without any are left out.
 
@@ -71,7 +71,7 @@ def edit_text(
         rows: the metric's `edit_rows`.
         bound: the metric.
         scores: system -> its score.
-        inputs: the texts.
+        corpus: the texts.
     """
     assert isinstance(bound.metric, ShowsEdits)
     counted = bound.metric.counted
@@ -91,10 +91,10 @@ def edit_text(
         return text
 
     legend = "= in system and gold   + in system only   - in gold only"
-    return _under_sentences(legend, rows, inputs, heading, line)
+    return _under_sentences(legend, rows, corpus, heading, line)
 
 
-def attribution_text(rows: Iterable[Row], inputs: Inputs) -> str:
+def attribution_text(rows: Iterable[Row], corpus: Corpus) -> str:
     """Return the contribution of each edit for a reader; sentences without edits are left out."""
 
     def line(row: Row) -> str:
@@ -103,13 +103,13 @@ def attribution_text(rows: Iterable[Row], inputs: Inputs) -> str:
         return f"{'  '.join(f'{value:+.4f}' for value in values)}{error}  {_change(row)}"
 
     legend = "before each edit: its add-one, leave-one-out and Shapley values"
-    return _under_sentences(legend, rows, inputs, itemgetter("metric"), line)
+    return _under_sentences(legend, rows, corpus, itemgetter("metric"), line)
 
 
 def _under_sentences(
     legend: str,
     rows: Iterable[Row],
-    inputs: Inputs,
+    corpus: Corpus,
     heading: Callable[[Row], str],
     line: Callable[[Row], str],
 ) -> str:
@@ -121,8 +121,8 @@ def _under_sentences(
         lines += [
             "",
             f"{system} {sentence}  {heading(first)}",
-            f"  source      {inputs.sources[sentence - 1]}",
-            f"  hypothesis  {inputs.systems[system][sentence - 1]}",
+            f"  source      {corpus.sources[sentence - 1]}",
+            f"  hypothesis  {corpus.systems[system][sentence - 1]}",
             *(f"  {line(row)}" for row in (first, *others)),
         ]
     return "".join(f"{line.rstrip()}\n" for line in lines)

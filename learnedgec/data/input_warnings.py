@@ -1,6 +1,6 @@
 """Notices about unusual texts, whose effect on scores would otherwise be blamed on the systems.
 
-`text_notices` returns all of them, and the functions for each kind of notice have its arguments. `texts` are
+`text_notices` returns all of them. `texts` are
 hypotheses or references by name, with `None` for a reference that is absent.
 """
 
@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import References
 from learnedgec.data.sentences import shared_words, words_of
 from learnedgec.types import Texts
@@ -72,34 +73,26 @@ _SPACELESS = (
 )
 
 
-def text_notices(
-    sources: Texts,
-    systems: Mapping[str, Texts],
-    references: References | None = None,
-    *,
-    by_character: bool = False,
-    first: int = 1,
-) -> list[str]:
+def text_notices(corpus: Corpus, *, by_character: bool = False) -> list[str]:
     """Return one sentence about each thing in the texts that looks like a mistake.
 
     Args:
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if there are any.
+        corpus: the texts.
         by_character: whether characters are compared instead of tokens.
-        first: the number of the first line.
 
     Example:
-        >>> text_notices(["He go .", "Yes ."], {"ours": ["He goes .", ""]})
+        >>> text_notices(Corpus.of(["He go .", "Yes ."], {"ours": ["He goes .", ""]}))
         ['ours: 1 of 2 hypotheses is blank where the source is not (line 2).']
     """
+    sources, systems, references = corpus.texts
+    first = corpus.first
     corrected = _reference_texts(references) if references is not None else {}
     return [
         *source_notices(sources, first),
         *blank_notices(sources, systems, first),
         *blank_reference_notices(sources, references, first),
         *correction_notices(sources, references),
-        *misaligned(sources, systems, references, first),
+        *misaligned(corpus),
         *form_notices(sources, {**systems, **corrected}),
         *token_notices(sources, systems, references, by_character=by_character),
     ]
@@ -134,21 +127,13 @@ def source_notices(sources: Texts, first: int = 1) -> list[str]:
     return notices
 
 
-def misaligned(
-    sources: Texts, systems: Mapping[str, Texts], references: References | None, first: int = 1
-) -> list[str]:
-    """Return a notice for each system and annotator whose lines seem to belong to other sources.
-
-    Args:
-        sources: N sentences.
-        systems: system -> N hypotheses.
-        references: references of the sentences, if there are any.
-        first: the number of the first line.
-    """
+def misaligned(corpus: Corpus) -> list[str]:
+    """Return a notice for each system and annotator whose lines seem to belong to other sources."""
+    references = corpus.references
     corrected = _reference_texts(references) if references is not None else {}
     return [
-        *alignment_notices(sources, systems, first=first),
-        *alignment_notices(sources, corrected, "references", first),
+        *alignment_notices(corpus.sources, corpus.systems, first=corpus.first),
+        *alignment_notices(corpus.sources, corrected, "references", corpus.first),
     ]
 
 

@@ -1,7 +1,7 @@
 """Sentences and records from any container: a list, a tuple, an array, a column of a table.
 
-All sentences are converted here once, at the public boundary; inside the library they are lists of `str`, and
-no metric checks them again.
+`Corpus.of` converts all sentences of a call by these functions once; inside the library they are lists of
+`str`, and no metric checks them again.
 """
 
 from __future__ import annotations

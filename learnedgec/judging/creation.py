@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from learnedgec.data.benchmarks.base import write_texts
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import extract_edits
@@ -17,7 +18,7 @@ from learnedgec.errors import InputError, InputWarning, warn_of_inputs
 from learnedgec.judging.asking import Questions
 from learnedgec.judging.records import StudySettings
 from learnedgec.judging.sampling import group_equal, spread
-from learnedgec.metrics.bound import checked_inputs
+from learnedgec.metrics.contract import check_corpus
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts
 
@@ -45,7 +46,9 @@ def write_study(
         InputError: there is nothing to ask, or a system's name cannot be used.
         LengthError: outputs or references differ in number from the sources.
     """
-    texts, outputs, rows = checked_inputs((), sources, systems, references, Runtime())
+    corpus = Corpus.of(sources, systems, references)
+    check_corpus((), corpus, Runtime())
+    texts, outputs, rows = corpus.texts
     if "source" in outputs:
         raise InputError(
             "a system is named source, which stands for the uncorrected sentences; rename it, or ",

@@ -1,7 +1,6 @@
 """A metric under the name by which it was asked for, and one that is bound to its models.
 
-`learnedgec.scoring.bind` binds metrics by name. Inputs are checked and tokenised once (`as_inputs`), with
-warnings about likely mistakes in them (`checked_inputs`).
+`learnedgec.scoring.bind` binds metrics by name.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.errors import TextWarning, warn_of_inputs
 from learnedgec.evaluators.package import Package
 from learnedgec.metrics.contract import (
     Metric,
@@ -22,11 +21,9 @@ from learnedgec.metrics.contract import (
     Scores,
     Statistics,
     aggregated,
-    notices_of,
     sign,
     stored_statistics,
 )
-from learnedgec.metrics.inputs import Inputs, check_texts
 from learnedgec.metrics.tuned import TEST_MARK
 from learnedgec.runtime.runtime import Runtime
 
@@ -106,62 +103,6 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
     return names
 
 
-# -- the inputs of metrics ----------------------------------------------------------------------------
-
-
-def checked_inputs(
-    metrics: Sequence[NamedMetric],
-    sources: Sentences,
-    systems: Systems,
-    references: ReferenceRows | None,
-    runtime: Runtime,
-    *,
-    first: int = 1,
-) -> Inputs:
-    """Return the inputs of `as_inputs`, and warn about likely mistakes in them.
-
-    Everything that scores a user's texts calls this function first, on the command line too. Texts that
-    learnedgec makes itself, such as attacks, need no warning.
-
-    Args:
-        metrics: one or more.
-        sources: N texts.
-        systems: N texts each, by the system's name.
-        references: `References`, or each sentence's texts.
-        runtime: how to run.
-        first: the number of the first line, in warnings.
-    """
-    inputs = as_inputs(metrics, sources, systems, references, runtime)
-    for notice in input_notices(metrics, inputs, runtime, first=first):
-        warn_of_inputs(TextWarning(notice))
-    return inputs
-
-
-def as_inputs(
-    metrics: Sequence[NamedMetric],
-    sources: Sentences,
-    systems: Systems,
-    references: ReferenceRows | None,
-    runtime: Runtime,
-) -> Inputs:
-    """Return checked inputs of metrics; see `check_texts`.
-
-    Raises:
-        LengthError, InputError: see `score`.
-    """
-    inputs = check_texts(sources, systems, references, runtime)
-    for named in metrics:
-        named.metric.check_references(inputs.references)
-    return inputs
-
-
-def input_notices(
-    metrics: Sequence[NamedMetric], inputs: Inputs, runtime: Runtime, *, first: int = 1
-) -> list[str]:
-    """Return one sentence about each likely mistake in the inputs of metrics; see `checked_inputs`."""
-    return notices_of([named.metric for named in metrics], inputs, runtime, first=first)
-
-
 # -- a metric with its models -------------------------------------------------------------------------
 
 
@@ -230,11 +171,12 @@ class BoundMetric(NamedMetric):
         Raises:
             LengthError, InputError: see `score`.
         """
-        return self.compute(as_inputs([self], sources, systems, references, self.runtime))
+        tokeniser = self.runtime.tokenise
+        return self.compute(Corpus.of(sources, systems, references, tokeniser=tokeniser))
 
-    def compute(self, inputs: Inputs) -> dict[str, Statistics]:
-        """Return the statistics of systems whose inputs have been checked; see `stored_statistics`."""
-        return stored_statistics(self.metric, inputs, self.runtime)
+    def compute(self, corpus: Corpus) -> dict[str, Statistics]:
+        """Return the statistics of the systems of a corpus; see `stored_statistics`."""
+        return stored_statistics(self.metric, corpus, self.runtime)
 
     def scores(
         self, statistics: Mapping[str, Statistics], references: References | None = None

@@ -22,6 +22,7 @@ from scipy.special import expit
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
+from learnedgec.data.tokenisation import Unit, characters_apart
 from learnedgec.edits.annotator import (
     default_annotator,
     describe_annotator,
@@ -29,7 +30,6 @@ from learnedgec.edits.annotator import (
     extract_edits,
 )
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.edits.tokenisation import Unit, characters_apart
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.contract import Statistics, need_model
 from learnedgec.metrics.edit_overlap import EditRows, gold_edits

@@ -37,10 +37,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.chunk_overlap import CLASSES, ChunkOverlap
 from learnedgec.metrics.edit_overlap import rates
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
@@ -190,15 +190,15 @@ class Cleme2(ChunkOverlap):
                 f"{self}: the factors sum to {sum(self.factors):g}; give four that sum to 1."
             )
 
-    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
+    def notices(self, corpus: Corpus, runtime: Runtime) -> list[str]:
         """Return which systems have blank outputs."""
         return [
             f"{self.label}: {name} has blank outputs, which by the rule of CLEME2.0 may score above "
             "unchanged sentences; compare with another metric."
-            for name, texts in inputs.systems.items()
+            for name, texts in corpus.systems.items()
             if any(
                 source.strip() and not text.strip()
-                for source, text in zip(inputs.sources, texts, strict=True)
+                for source, text in zip(corpus.sources, texts, strict=True)
             )
         ]
 

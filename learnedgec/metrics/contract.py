@@ -54,10 +54,11 @@ from typing import (
 import numpy as np
 
 from learnedgec._version import __version__
+from learnedgec.data.corpus import ONE, Corpus
 from learnedgec.data.input_warnings import is_latin, text_notices
-from learnedgec.data.references import Reference, ReferenceRows, References
-from learnedgec.data.sentences import Sentences, Systems, are_systems, as_sentences
-from learnedgec.edits.tokenisation import describe_tokens
+from learnedgec.data.references import ReferenceRows, References
+from learnedgec.data.sentences import Sentences, Systems, are_systems
+from learnedgec.data.tokenisation import describe_tokens
 from learnedgec.errors import (
     InputError,
     InputWarning,
@@ -69,7 +70,6 @@ from learnedgec.errors import (
     collected,
     warn_of_inputs,
 )
-from learnedgec.metrics.inputs import Inputs, check_texts, named_systems
 from learnedgec.runtime.files import key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import PROFILE, Runtime
@@ -420,7 +420,7 @@ class Metric(ABC):
                 "add a reference or leave the sentence out."
             )
 
-    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
+    def notices(self, corpus: Corpus, runtime: Runtime) -> list[str]:
         """Return one sentence for each reason to misread scores of these texts; each becomes a warning.
 
         It is called when statistics are computed, and its sentences are stored with them.
@@ -447,21 +447,21 @@ class Metric(ABC):
         """Return the evaluator packages that the metric scores with."""
         return ()
 
-    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
-        """Return the statistics of several systems whose inputs have been checked.
+    def compute_systems(self, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
+        """Return the statistics of the systems of a corpus.
 
         Each distinct row (source, hypothesis, references) is computed once, since systems often agree. A
         metric that needs all systems together overrides this.
 
         Args:
-            inputs: the checked texts; the references are `None` if the metric needs none.
+            corpus: the texts; without references if the metric needs none.
             runtime: how to run.
 
         Raises:
             PluginError: `compute` does not return one row of an array for each sentence.
         """
-        computed = distinct_statistics(self, inputs, runtime)
-        for notice in self.notices(inputs, runtime):
+        computed = distinct_statistics(self, corpus, runtime)
+        for notice in self.notices(corpus, runtime):
             warn_of_inputs(TextWarning(notice))
         return computed
 
@@ -561,16 +561,14 @@ class Metric(ABC):
         """
         runtime = runtime.bound()
         self.check(runtime)
-        inputs = check_texts(sources, named_systems(hypotheses), references, runtime)
-        self.check_references(inputs.references)
-        for notice in notices_of([self], inputs, runtime):
-            warn_of_inputs(TextWarning(notice))
-        signature = sign(self, str(self), inputs.references, runtime)
+        corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+        check_corpus([self], corpus, runtime)
+        signature = sign(self, str(self), corpus.references, runtime)
         scores = {
             system: aggregated(self, str(self), statistics, signature)
-            for system, statistics in stored_statistics(self, inputs, runtime).items()
+            for system, statistics in stored_statistics(self, corpus, runtime).items()
         }
-        return Scores(scores) if are_systems(hypotheses) else scores["hypotheses"]
+        return Scores(scores) if are_systems(hypotheses) else scores[ONE]
 
     def statistics(
         self,
@@ -583,10 +581,8 @@ class Metric(ABC):
         """Return the statistics of one system's N hypotheses; see `BoundMetric`."""
         runtime = runtime.bound()
         self.check(runtime)
-        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        inputs = check_texts(sources, systems, references, runtime)
-        self.check_references(inputs.references)
-        return stored_statistics(self, inputs, runtime)["hypotheses"]
+        corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+        return stored_statistics(self, corpus, runtime)[ONE]
 
 
 class ResampledMetric(Metric):
@@ -648,21 +644,27 @@ def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:
 # -- from texts to signed scores --------------------------------------------------------------------
 
 
-def notices_of(
-    metrics: Sequence[Metric], inputs: Inputs, runtime: Runtime, *, first: int = 1
-) -> list[str]:
-    """Return one sentence about each likely mistake in the inputs of metrics.
+def check_corpus(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> None:
+    """Raise unless metrics can score a corpus, and warn about likely mistakes in it.
 
-    Args:
-        metrics: the metrics that score the inputs.
-        inputs: the texts.
-        runtime: how to run.
-        first: the number of the first line, in the sentences.
+    Everything that scores a user's texts calls this function first, on the command line too. Texts that
+    learnedgec makes itself, such as attacks, need no warning.
+
+    Raises:
+        InputError: a metric needs references, and a sentence has none.
     """
+    for metric in metrics:
+        metric.check_references(corpus.references)
+    for notice in notices_of(metrics, corpus, runtime):
+        warn_of_inputs(TextWarning(notice))
+
+
+def notices_of(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> list[str]:
+    """Return one sentence about each likely mistake in a corpus that metrics score."""
     units = {getattr(metric, "unit", "") for metric in metrics}
-    notices = text_notices(*inputs, by_character=units == {"char"}, first=first)
+    notices = text_notices(corpus, by_character=units == {"char"})
     packages = dict.fromkeys(package for metric in metrics for package in metric.packages(runtime))
-    if packages and not is_latin(inputs.sources):
+    if packages and not is_latin(corpus.sources):
         notices += [
             f"{package.name} has learned from English alone, and the sources are in another script; its "
             "scores of them mean nothing."
@@ -672,25 +674,31 @@ def notices_of(
     return notices
 
 
-def stored_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
-    """Return the statistics of systems whose inputs have been checked, from the store if it has them.
+def stored_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
+    """Return the statistics of the systems of a corpus, from the store if it has them.
 
     A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
+
+    Raises:
+        InputError: the metric needs references, and a sentence has none.
     """
-    sources, systems, references = inputs
-    needed = references if metric.needs_references else None
+    metric.check_references(corpus.references)
+    needed = corpus if metric.needs_references else corpus.unreferenced
     if runtime.cache_dir is None or not metric.stores_statistics:
-        return metric.compute_systems(Inputs(sources, systems, needed), runtime)
+        return metric.compute_systems(needed, runtime)
     store, unaggregated = Store(runtime.cache_dir), metric.for_statistics
-    signature = sign(unaggregated, str(unaggregated), references, runtime)
-    common = ["with notices", signature, repr(needed and needed.rows)]
-    keys = {name: key_of(*common, sources, texts) for name, texts in systems.items()}
+    signature = sign(unaggregated, str(unaggregated), corpus.references, runtime)
+    common = ["with notices", signature, repr(needed.references and needed.references.rows)]
+    keys = {
+        name: key_of(*common, list(corpus.sources), list(texts))
+        for name, texts in corpus.systems.items()
+    }
     entries = {name: store.load(key) for name, key in keys.items()}
-    missing = {name: systems[name] for name, entry in entries.items() if entry is None}
+    missing = [name for name, entry in entries.items() if entry is None]
     computed: dict[str, Statistics] = {}
     with collected() as notices:
         if missing:
-            computed = metric.compute_systems(Inputs(sources, missing, needed), runtime)
+            computed = metric.compute_systems(needed.of_systems(missing), runtime)
     # A warning may concern any of the systems that were computed together, so each stores all warnings.
     new_notices = list(dict.fromkeys(map(str, notices)))
     for name, statistics in computed.items():
@@ -706,48 +714,32 @@ def stored_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[
     for text in stored_notices:
         if text not in new_notices:
             warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
-    return {name: computed[name] for name in systems}
+    return {name: computed[name] for name in corpus.systems}
 
 
-def distinct_statistics(metric: Metric, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
+def distinct_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
     """Return the statistics of several systems, computing each distinct row once.
 
     Args:
         metric: the metric that computes the rows.
-        inputs: the checked texts; the references are `None` if the metric needs none.
+        corpus: the texts; without references if the metric needs none.
         runtime: how to run.
 
     Raises:
         PluginError: `compute` does not return one row of an array for each sentence.
     """
-    sources, systems, references = inputs
-    references = references or References(((),) * len(sources))
-    # References are compared by the number of the first sentence that has the same ones.
-    first: dict[tuple[Reference, ...], int] = {}
-    reference_numbers = [first.setdefault(row, number) for number, row in enumerate(references)]
-    places: dict[tuple[str, str, int], int] = {}
-    places_of = {
-        system: [
-            places.setdefault(row, len(places))
-            for row in zip(sources, hypotheses, reference_numbers, strict=True)
-        ]
-        for system, hypotheses in systems.items()
-    }
-    PROFILE.rows += len(sources) * len(systems)
-    PROFILE.distinct += len(places)
-    computed = metric.compute(
-        [source for source, _, _ in places],
-        [hypothesis for _, hypothesis, _ in places],
-        references.select(number for _, _, number in places),
-        runtime,
-    )
+    rows = corpus.rows
+    size = len(rows.sources)
+    PROFILE.rows += len(corpus) * len(corpus.systems)
+    PROFILE.distinct += size
+    computed = metric.compute(rows.sources, rows.hypotheses, rows.references, runtime)
     arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]
-    if not all(isinstance(array, np.ndarray) and len(array) == len(places) for array in arrays):
+    if not all(isinstance(array, np.ndarray) and len(array) == size for array in arrays):
         raise PluginError(
             f"{metric.label}: compute did not return Statistics of NumPy arrays with one row for each of "
-            f"{len(places)} sentences."
+            f"{size} sentences."
         )
-    return {system: computed.take(rows) for system, rows in places_of.items()}
+    return {system: computed.take(numbers) for system, numbers in rows.numbers.items()}
 
 
 def aggregated(metric: Metric, name: str, statistics: Statistics, signature: str = "") -> Score:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.evaluators.package import Package
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Metric, ResampledMetric, Statistics
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.registry import REGISTRY, is_metric_name, read_name
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
@@ -148,12 +148,12 @@ class Ensemble(ResampledMetric):
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
-        return self.compute_systems(Inputs(sources, {"": hypotheses}, references), runtime)[""]
+        return self.compute_systems(Corpus(sources, {"": hypotheses}, references), runtime)[""]
 
-    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
+    def compute_systems(self, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
         """Return the members' statistics of several systems, each computed or stored under its own name."""
-        parts = [BoundMetric(m, runtime=runtime).compute(inputs) for m in self.metrics]
-        return {name: self.joined([part[name] for part in parts]) for name in inputs.systems}
+        parts = [BoundMetric(m, runtime=runtime).compute(corpus) for m in self.metrics]
+        return {name: self.joined([part[name] for part in parts]) for name in corpus.systems}
 
     @staticmethod
     def joined(parts: Sequence[Statistics]) -> Statistics:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import default_annotator, extract_edits
@@ -19,7 +20,6 @@ from learnedgec.metrics.edit_overlap import (
     gold_edits,
     overlap_statistics,
 )
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -100,9 +100,9 @@ class Errant(TypedOverlap):
         """Whether a system's edits get types."""
         return self.types or self.mode == "type-correction" or bool(self.ignore)
 
-    def notices(self, inputs: Inputs, runtime: Runtime) -> list[str]:
+    def notices(self, corpus: Corpus, runtime: Runtime) -> list[str]:
         """Return whether no gold edit can be right, or many are not the annotator's own of the same texts."""
-        references = inputs.references
+        references = corpus.references
         if references is None or self.reannotate:
             return []
         types = {
@@ -114,7 +114,7 @@ class Errant(TypedOverlap):
                 "correction can be right; extract the references' edits again with "
                 f"{self.name}(reannotate=True)."
             ]
-        return self._about_gold(inputs.sources, references, runtime)
+        return self._about_gold(corpus.sources, references, runtime)
 
     def _about_gold(self, sources: Texts, references: References, runtime: Runtime) -> list[str]:
         """Return how many gold edits differ from the annotator's own edits of the same texts, if many do."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.edits.tokenisation import Unit
+from learnedgec.data.tokenisation import Unit
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import (

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import References
 from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.m2 import M2
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Texts
@@ -175,12 +175,12 @@ class GotoScorer(EditOverlap):
             return Errant(annotator=self.annotator)
         return M2(max_unchanged_words=0)
 
-    def compute_systems(self, inputs: Inputs, runtime: Runtime) -> dict[str, Statistics]:
+    def compute_systems(self, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
         """Return the statistics of several systems, with weights that are learned from all of them."""
-        sources, systems, references = inputs
+        sources, references = corpus.sources, corpus.references
         assert references is not None
-        counted = self.unweighted.compute_systems(inputs, runtime)
-        if len({tuple(texts) for texts in systems.values()}) < 2:
+        counted = self.unweighted.compute_systems(corpus, runtime)
+        if len({tuple(texts) for texts in corpus.systems.values()}) < 2:
             warnings.warn(
                 f"{self.label}: the weights are learned from the systems scored together, and one system "
                 "alone has weight 0 wherever it is right; score it with others.",
@@ -202,8 +202,7 @@ class GotoScorer(EditOverlap):
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:
         """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
-        inputs = Inputs(sources, {"": hypotheses}, references)
-        return self.compute_systems(inputs, runtime)[""]
+        return self.compute_systems(Corpus(sources, {"": hypotheses}, references), runtime)[""]
 
     @property
     def statistics_depend_on_others(self) -> str:

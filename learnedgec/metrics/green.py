@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.edits.tokenisation import Unit
+from learnedgec.data.tokenisation import Unit
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.ngrams import ngram_counts, resampled_totals

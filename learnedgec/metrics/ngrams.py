@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from learnedgec.data.references import References
-from learnedgec.edits.tokenisation import Unit, units
+from learnedgec.data.tokenisation import Unit, units
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.types import Indices, Ints, Texts
 

@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import ClassVar
 
-from learnedgec.edits.tokenisation import Unit, units
+from learnedgec.data.tokenisation import Unit, units
 from learnedgec.metrics.counts import CountingMetric
 from learnedgec.types import Texts
 

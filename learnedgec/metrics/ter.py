@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.edits.tokenisation import Unit, units
+from learnedgec.data.tokenisation import Unit, units
 from learnedgec.errors import needs
 from learnedgec.metrics.contract import ResampledMetric, Statistics
 from learnedgec.metrics.counts import CountingMetric

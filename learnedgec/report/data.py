@@ -29,18 +29,18 @@ from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.edits.annotator import available_annotator
 from learnedgec.errors import UnknownNameError, collected
-from learnedgec.metrics.bound import BoundMetric, as_inputs, checked_inputs, short_labels
+from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.contract import Score, ShowsEdits, Statistics
-from learnedgec.metrics.inputs import Inputs
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.report import overview, sentences
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.scoring import AnyMetric, bind, bind_one, shared_statistics
+from learnedgec.scoring import AnyMetric, bind, bind_one, corpus_for, shared_statistics
 from learnedgec.table import plain
 from learnedgec.types import Floats
 
@@ -209,8 +209,8 @@ def build_report(
     """
     runtime = runtime.bound()
     metrics = bind(metric, runtime)
-    inputs = checked_inputs(metrics, sources, systems, references, runtime)
-    return _Report(metrics, Benchmark("", **_texts(inputs)), settings, runtime).content()
+    corpus = corpus_for(metrics, sources, systems, references)
+    return _Report(metrics, Benchmark("", **_texts(corpus)), settings, runtime).content()
 
 
 def build_benchmark_report(
@@ -242,8 +242,8 @@ def build_benchmark_report(
         ('EW', 'gleu')
     """
     names = list(human) or default_human(benchmark)
-    inputs = as_inputs([], benchmark.sources, benchmark.systems, benchmark.references, runtime)
-    benchmark = replace(benchmark, **_texts(inputs))
+    texts = Corpus.of(benchmark.sources, benchmark.systems, benchmark.references)
+    benchmark = replace(benchmark, **_texts(texts.tokenised(runtime.tokenise)))
     # All human scores must cover a system for it to be in every table.
     for name in names:
         benchmark = judged(benchmark, name)
@@ -275,13 +275,13 @@ def build_benchmark_report(
     return report
 
 
-def _texts(inputs: Inputs) -> dict[str, Any]:
+def _texts(corpus: Corpus) -> dict[str, Any]:
     """Return the texts of a benchmark, as they are scored."""
-    systems = {name: tuple(texts) for name, texts in inputs.systems.items()}
+    systems = {name: tuple(texts) for name, texts in corpus.systems.items()}
     return {
-        "sources": tuple(inputs.sources),
+        "sources": tuple(corpus.sources),
         "systems": systems,
-        "references": inputs.references,
+        "references": corpus.references,
     }
 
 
@@ -306,9 +306,8 @@ class _Report:
         # What cannot be compared or attributed is refused before anything is computed.
         if settings.baseline and settings.baseline not in benchmark.systems:
             raise UnknownNameError("system", settings.baseline, benchmark.systems)
-        texts = benchmark.sources, benchmark.systems, benchmark.references
-        as_inputs(self.attributed, *texts, Runtime())
         for metric in self.attributed:
+            metric.metric.check_references(benchmark.references)
             metric.metric.check_alone()
         # Warnings, each with the name of the computation that caused it.
         self.caught: list[tuple[str, warnings.WarningMessage]] = []
@@ -425,8 +424,8 @@ class _Report:
     def _overview(self, edits: Floats) -> dict[str, Any]:
         """Return the rankings and what follows from them; `edits` is as for `guidance`."""
         rankings, benchmark = list(self.rankings.values()), self.benchmark
-        inputs = Inputs(benchmark.sources, benchmark.systems, benchmark.references)
-        undecided = undecided_rankings(self.rankings, inputs, **self.resampling)
+        corpus = Corpus(benchmark.sources, benchmark.systems, benchmark.references)
+        undecided = undecided_rankings(self.rankings, corpus, **self.resampling)
         decided = {m: r for m, r in self.rankings.items() if m.label not in undecided}
         advice = guidance(decided, edits)
         return {

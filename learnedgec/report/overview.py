@@ -23,14 +23,14 @@ from learnedgec._version import __version__
 from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.registry import DATASETS, materials, of_dataset
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.input_warnings import named_lines
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.data.text import read_json
 from learnedgec.edits.annotator import RELEASED, USUAL, describe_annotator
 from learnedgec.evaluators.package import manifest_tools
-from learnedgec.metrics.bound import BoundMetric, input_notices
-from learnedgec.metrics.contract import Score
-from learnedgec.metrics.inputs import Inputs
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Score, notices_of
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.files import included_folder
 from learnedgec.stats.correlation import kendall, spearman
@@ -353,16 +353,16 @@ def licences(metrics: Iterable[BoundMetric], benchmark: str = "") -> list[dict[s
 
 
 def text_notices(metrics: Sequence[BoundMetric], benchmark: Benchmark) -> list[str]:
-    """Return notices about unusual texts: systems that change nothing, and `input_notices`."""
+    """Return notices about unusual texts: systems that change nothing, and `notices_of`."""
     sources, systems = benchmark.sources, benchmark.systems
-    inputs = Inputs(sources, systems, benchmark.references)
+    corpus = Corpus(sources, systems, benchmark.references)
     return [
         *(
             f"{name} equals the source: it changes nothing."
             for name, hypotheses in systems.items()
             if not any(changed_sentences(sources, hypotheses))
         ),
-        *input_notices(metrics, inputs, metrics[0].runtime),
+        *notices_of([bound.metric for bound in metrics], corpus, metrics[0].runtime),
     ]
 
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.sentences import Case
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.metrics.bound import as_inputs
 from learnedgec.metrics.contract import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
@@ -138,7 +138,8 @@ def evaluate_preferences(
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     metrics = bind(metric, runtime)
     systems, references = {"target": targets, "source": sources}, References.from_texts(targets)
-    scores = score_metrics(metrics, as_inputs(metrics, sources, systems, references, runtime))
+    corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
+    scores = score_metrics(metrics, corpus)
     return [
         _evaluate(label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
         for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False)
@@ -297,8 +298,9 @@ def evaluate_attacks(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
         )
     metrics = bind(metric, runtime)
-    inputs = as_inputs(metrics, sources, {**attacks, **honest}, references, runtime)
-    scores = score_metrics(metrics, inputs)
+    systems = {**attacks, **honest}
+    corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
+    scores = score_metrics(metrics, corpus)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
     groups = {ALL: list(honest)} | {name: [name] for name in honest}
     return [

@@ -32,7 +32,7 @@ from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share
 from learnedgec.data.sentences import Columns, is_saved_dataset
-from learnedgec.edits.tokenisation import tokenise
+from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import Encoding, LengthBatchSampler

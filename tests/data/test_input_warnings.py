@@ -8,6 +8,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec import AnnotatedSentence, Edit, References
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.input_warnings import (
     alignment_notices,
     blank_notices,
@@ -140,7 +141,7 @@ def test_rewritten_short_repeated_and_unspaced_sentences_are_not_noticed() -> No
 
 def test_the_notices_are_silent_on_the_sample(sample: Sample) -> None:
     systems = {name: texts for name, texts in sample.systems.items() if name != "weak"}
-    assert text_notices(sample.sources, systems, sample.references) == []
+    assert text_notices(Corpus(sample.sources, systems, sample.references)) == []
 
 
 CHINESE = ["我今天很高兴的去学校。", "他昨天吃三个苹果了。", "我们明天再见面把！"]
@@ -184,7 +185,7 @@ def test_another_unicode_form_of_the_same_letters_is_noticed() -> None:
     # A text without spaces counts as a whole.
     (notice,) = form_notices(["\u304c\u3044"], {"ours": ["\u304b\u3099\u3044"]})
     assert notice.startswith("ours: 1 of 1 sentences has letters")
-    (notice,) = text_notices(sources, {}, References.from_texts(decomposed))
+    (notice,) = text_notices(Corpus(sources, {}, References.from_texts(decomposed)))
     assert notice.startswith("the references: 2 of 3 sentences have letters")
     # A correction may bring letters, of whatever form, that the source lacks.
     assert form_notices(["Le caf\u00e9 ."], {"ours": ["Le the\u0301 ."]}) == []
@@ -192,14 +193,16 @@ def test_another_unicode_form_of_the_same_letters_is_noticed() -> None:
 
 def test_references_of_other_sources_are_noticed() -> None:
     corrected = [*SENTENCES[:-1], "w19 x19 y19 z19 a ."]
-    assert text_notices(SENTENCES, {}, References.from_texts(corrected)) == []
-    (notice,) = text_notices(SENTENCES, {}, References.from_texts(SENTENCES, SENTENCES[::-1]))
+    assert text_notices(Corpus(SENTENCES, {}, References.from_texts(corrected))) == []
+    (notice,) = text_notices(
+        Corpus(SENTENCES, {}, References.from_texts(SENTENCES, SENTENCES[::-1]))
+    )
     assert notice == (
         "references of annotator 1: 90 % of the references share almost no word with their source: they may "
         "belong to other sources, be in another order, or not be corrections."
     )
     lost = [*SENTENCES[:10], *SENTENCES[11:], None]
-    (notice,) = text_notices(SENTENCES, {}, References.from_texts(lost))
+    (notice,) = text_notices(Corpus(SENTENCES, {}, References.from_texts(lost)))
     assert notice.startswith(
         "the references: 9 of 20 references correct the source of a line nearby"
     )
@@ -229,6 +232,6 @@ def test_headings_and_blank_lines_are_no_sentences() -> None:
         "the sources: 5 of 7 lines are Markdown, such as '# My day' (lines 11, 14, 15, 16, 17); each "
         "counts as a sentence, so give plain sentences, one in each line.",
     ]
-    assert text_notices(essay, {"ours": essay})[:2] == source_notices(essay)
+    assert text_notices(Corpus(essay, {"ours": essay}))[:2] == source_notices(essay)
     plain = ["- Yes , I do .", "* I think so", "#1 is best", "a | b", "-- He said .", "1. One"]
     assert source_notices(plain) == []

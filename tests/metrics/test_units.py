@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import Edit, load_metric
-from learnedgec.edits.tokenisation import characters_apart, units
+from learnedgec.data.tokenisation import characters_apart, units
 from learnedgec.scoring import bind_one
 
 # Metrics that have the parameter, without what is not for characters.

@@ -312,8 +312,8 @@ def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Stat
     """
     check_references(metric, benchmark)
     statistics: dict[str, Statistics] = {}
-    for systems, references in benchmark.by_references():
-        statistics |= metric.statistics(benchmark.sources, systems, references)
+    for corpus in benchmark.corpora:
+        statistics |= metric.compute(corpus.tokenised(metric.runtime.tokenise))
     return [statistics[system] for system in benchmark.systems]
 
 

@@ -16,12 +16,12 @@ from typing import IO, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from learnedgec._version import __version__
-from learnedgec.applications.corpus.reading import Corpus, CorpusBlock
+from learnedgec.applications.corpus.reading import CorpusFiles
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, check_choice, collected
-from learnedgec.metrics.bound import BoundMetric, checked_inputs
-from learnedgec.metrics.contract import Statistics
+from learnedgec.metrics.bound import BoundMetric
+from learnedgec.metrics.contract import Statistics, check_corpus
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
@@ -96,7 +96,7 @@ class BlockScorer:
     """
 
     metrics: tuple[BoundMetric, ...]
-    corpus: Corpus
+    corpus: CorpusFiles
     folder: Path
     sentences: SentenceFormat | None
     retries: int
@@ -152,21 +152,15 @@ class BlockScorer:
             return None
 
     def _score(self, block: int) -> None:
-        content = self.corpus.read(block)
-        counts = [len(row) for row in content.references] if content.references is not None else [0]
+        runtime = self.metrics[0].runtime
+        corpus, ids = self.corpus.read(block, runtime.tokenise)
+        counts = [len(row) for row in corpus.references] if corpus.references is not None else [0]
         scores: dict[tuple[str, str], Any] = {}
         arrays: dict[str, Array] = {}
         with collected() as notices:
-            inputs = checked_inputs(
-                self.metrics,
-                content.sources,
-                content.systems,
-                content.references,
-                self.metrics[0].runtime,
-                first=content.first,
-            )
+            check_corpus([bound.metric for bound in self.metrics], corpus, runtime)
             for metric, statistics_of in shared_statistics(
-                self.metrics, lambda m: m.compute(inputs)
+                self.metrics, lambda m: m.compute(corpus)
             ):
                 for system, statistics in statistics_of.items():
                     prefix = self._prefix(metric, system)
@@ -174,7 +168,7 @@ class BlockScorer:
                     if self.sentences:
                         scores[system, metric.label] = metric.metric.sentence_scores(statistics)
         if self.sentences:
-            self._write_sentences(block, content, scores)
+            self._write_sentences(block, corpus.first, ids, scores)
         arrays["entry.references"] = np.array([min(counts), max(counts)])
         arrays["entry.notices"] = np.array(list(dict.fromkeys(map(str, notices))), dtype=np.str_)
         with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
@@ -191,18 +185,18 @@ class BlockScorer:
         return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
 
     def _write_sentences(
-        self, block: int, content: CorpusBlock, scores: Mapping[tuple[str, str], Any]
+        self, block: int, first: int, ids: Sequence[Any], scores: Mapping[tuple[str, str], Any]
     ) -> None:
         """Write the scores of a block's sentences: a row for each sentence, system and metric."""
         rows = [
             {
-                "sentence": content.first + place,
+                "sentence": first + place,
                 "id": name,
                 "system": system,
                 "metric": label,
                 "score": float(values[place]),
             }
-            for place, name in enumerate(content.ids)
+            for place, name in enumerate(ids)
             for (system, label), values in scores.items()
         ]
         path = self._sentences_path(block)
@@ -223,7 +217,7 @@ its results."""
 
 def score_corpus(
     metrics: AnyMetric | Sequence[AnyMetric],
-    corpus: Corpus,
+    corpus: CorpusFiles,
     folder: PathLike,
     *,
     runtime: Runtime = Runtime(),
@@ -269,7 +263,7 @@ def score_corpus(
 
 
 def _check_blocks(
-    metrics: Sequence[BoundMetric], corpus: Corpus, sentences: SentenceFormat | None
+    metrics: Sequence[BoundMetric], corpus: CorpusFiles, sentences: SentenceFormat | None
 ) -> None:
     """Raise `InputError` unless the metrics can score blocks by themselves, and have what they need."""
     for bound in metrics:
@@ -331,7 +325,7 @@ def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
     return CorpusScores(scores, corpus.size, tuple(notices))
 
 
-def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: Corpus) -> None:
+def _check_run(path: Path, metrics: Sequence[BoundMetric], corpus: CorpusFiles) -> None:
     """Write what a run's statistics depend on, or raise `ConfigError` if the folder has another run."""
     files = [
         {"path": file.path, "sha256": file.sha256, "sentences": file.size} for file in corpus.files

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from learnedgec.data.corpus import Corpus, Tokeniser
 from learnedgec.data.references import References
 from learnedgec.data.sentences import check_same_sentences, check_sentence_record, suffix
 from learnedgec.data.text import check_no_workbook, decode, read_record, split_lines
@@ -131,27 +132,8 @@ RowFile: TypeAlias = LineRows | ParquetRows
 """A file or a folder of files with N rows, read in blocks of rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusBlock:
-    """A block of sentences of a corpus.
-
-    Attributes:
-        first: number of the first sentence, from 1.
-        ids: ID of each sentence in the input; its number if there is none.
-        sources: N texts.
-        systems: system -> N hypotheses.
-        references: references of the N sentences, if the corpus has any.
-    """
-
-    first: int
-    ids: Sequence[Any]
-    sources: list[str]
-    systems: Mapping[str, list[str]]
-    references: References | None
-
-
 @dataclass(frozen=True)
-class Corpus:
+class CorpusFiles:
     """Parallel files with a row for each of N sentences; it can be sent to other processes.
 
     Attributes:
@@ -186,7 +168,8 @@ class Corpus:
         """Whether there are references; for records, whether any record of the first block has one."""
         if self.sources is not None:
             return bool(self.references)
-        return self.read(0).references is not None
+        records = next(iter(self.systems.values())).read(0)
+        return any(record.get("references") is not None for record in records)
 
     @property
     def size(self) -> int:
@@ -203,8 +186,12 @@ class Corpus:
         start = block * self.files[0].block_size
         return start + 1, min(start + self.files[0].block_size, self.size)
 
-    def read(self, block: int) -> CorpusBlock:
-        """Return the sentences of a block; blocks are counted from 0.
+    def read(self, block: int, tokeniser: Tokeniser = "none") -> tuple[Corpus, Sequence[Any]]:
+        """Return the sentences of a block, and the ID of each in the input, or its number if it has none.
+
+        Args:
+            block: the number of the block, from 0.
+            tokeniser: the tokenizer of raw texts.
 
         Raises:
             FormatError: a line is not UTF-8, or a record is invalid.
@@ -216,20 +203,22 @@ class Corpus:
             texts = [file.read(block) for file in self.references]
             references = References.from_texts(*texts) if texts else None
             sources = self.sources.read(block)
-            return CorpusBlock(first, range(first, last + 1), sources, rows, references)
+            corpus = Corpus.of(sources, rows, references, tokeniser=tokeniser, first=first)
+            return corpus, range(first, last + 1)
         records = next(iter(rows.values()))
         for file, others in zip(self.files, rows.values(), strict=True):
             for number, record in enumerate(others, first):
                 check_sentence_record(record, f"{file.path}:{number}")
             check_same_sentences((self.files[0].path, records), (file.path, others), line=first)
         lists = [record.get("references") for record in records]
-        return CorpusBlock(
-            first,
-            [record.get("id", number) for number, record in enumerate(records, first)],
+        corpus = Corpus.of(
             [record["source"] for record in records],
             {name: [row["hypothesis"] for row in of] for name, of in rows.items()},
             References.from_lists(lists) if any(row is not None for row in lists) else None,
+            tokeniser=tokeniser,
+            first=first,
         )
+        return corpus, [record.get("id", number) for number, record in enumerate(records, first)]
 
 
 @contextmanager
@@ -239,7 +228,7 @@ def open_lines(
     references: Sequence[str],
     block_size: int,
     folder: PathLike,
-) -> Iterator[Corpus]:
+) -> Iterator[CorpusFiles]:
     """Yield a corpus of parallel text files with one sentence per line.
 
     Args:
@@ -258,7 +247,7 @@ def open_lines(
         def rows(path: str) -> LineRows:
             return LineRows(_seekable(path, folder, copies), block_size, shown=path)
 
-        yield Corpus(
+        yield CorpusFiles(
             {name: rows(path) for name, path in systems.items()},
             rows(sources),
             tuple(map(rows, references)),
@@ -266,7 +255,9 @@ def open_lines(
 
 
 @contextmanager
-def open_records(systems: Mapping[str, str], block_size: int, folder: PathLike) -> Iterator[Corpus]:
+def open_records(
+    systems: Mapping[str, str], block_size: int, folder: PathLike
+) -> Iterator[CorpusFiles]:
     """Yield a corpus of records with `source`, `hypothesis` and optional `references` and `id`.
 
     Args:
@@ -280,7 +271,7 @@ def open_records(systems: Mapping[str, str], block_size: int, folder: PathLike) 
         InputError: a file cannot be read or is empty.
     """
     with ExitStack() as copies:
-        yield Corpus(
+        yield CorpusFiles(
             {
                 name: ParquetRows(path, block_size)
                 if path != "-" and suffix(path) in ("", ".parquet")

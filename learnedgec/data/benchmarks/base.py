@@ -6,7 +6,8 @@ import dataclasses
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions, read_rated_lines
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.tables import read_table
@@ -232,19 +234,24 @@ class Benchmark:
             *sorted(ranked - set(self.systems)),
         )
 
-    def by_references(self) -> list[tuple[dict[str, tuple[str, ...]], References | None]]:
-        """Return the systems in groups that are scored against the same references.
+    @cached_property
+    def corpora(self) -> tuple[Corpus, ...]:
+        """The texts, checked once, with the systems in groups that are scored against the same references.
 
         There is nearly always one group. A system that is itself a reference is scored against the other
         references only.
         """
-        groups: dict[frozenset[int], dict[str, tuple[str, ...]]] = {}
-        for name, hypotheses in self.systems.items():
-            groups.setdefault(self.excluded.get(name, frozenset()), {})[name] = hypotheses
-        return [
-            (systems, None if self.references is None else self.references.without(annotators))
-            for annotators, systems in groups.items()
-        ]
+        groups: dict[frozenset[int], list[str]] = {}
+        for name in self.systems:
+            groups.setdefault(self.excluded.get(name, frozenset()), []).append(name)
+        whole = Corpus.of(self.sources, self.systems, self.references)
+        return tuple(
+            replace(
+                whole.of_systems(names),
+                references=whole.references and whole.references.without(annotators),
+            )
+            for annotators, names in groups.items()
+        )
 
 
 def rating_means(values: Mapping[str, Floats]) -> dict[str, float]:

@@ -20,7 +20,7 @@ from failing_metrics import Deadly
 
 from learnedgec.applications.corpus import score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
-from learnedgec.applications.corpus.reading import Corpus
+from learnedgec.applications.corpus.reading import CorpusFiles
 from learnedgec.cli.server import listen
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
 from learnedgec.metrics.registry import load_metric
@@ -43,7 +43,7 @@ def runner() -> Iterator[RayBlocks]:
 
 
 def test_two_workers_one_of_which_is_killed(
-    runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
+    runner: RayBlocks, corpus: CorpusFiles, sample: Sample, tmp_path: Path
 ) -> None:
     metrics = [
         load_metric("gleu"),
@@ -62,7 +62,7 @@ def test_two_workers_one_of_which_is_killed(
 
 
 def test_a_block_that_kills_every_worker_is_given_up(
-    runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
+    runner: RayBlocks, corpus: CorpusFiles, sample: Sample, tmp_path: Path
 ) -> None:
     metric = Deadly(at=sample.sources[70], count=str(tmp_path / "count"), times=99)
     expected = (

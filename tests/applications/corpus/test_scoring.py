@@ -16,7 +16,7 @@ from embedded import Sample
 from failing_metrics import Fragile
 
 from learnedgec.applications.corpus import BlockScorer, score_corpus
-from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
+from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
@@ -88,7 +88,7 @@ def test_a_learned_metric_agrees_to_1e_6_and_its_warnings_are_named_with_their_l
 
 
 def test_all_blocks_are_scored_by_the_package_that_was_opened(
-    sample: Sample, corpus: Corpus, tmp_path: Path
+    sample: Sample, corpus: CorpusFiles, tmp_path: Path
 ) -> None:
     package = tiny.save_evaluator(tmp_path / "mine", seed=1)
     metric = load_metric("some", model=str(package))
@@ -108,7 +108,7 @@ def test_all_blocks_are_scored_by_the_package_that_was_opened(
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_scores_of_sentences_are_in_order_with_ids(
-    sample: Sample, corpus: Corpus, tmp_path: Path, kind: Any
+    sample: Sample, corpus: CorpusFiles, tmp_path: Path, kind: Any
 ) -> None:
     metric = load_metric("length")
     score_corpus([metric], corpus, tmp_path / "run", sentences=kind)
@@ -126,7 +126,7 @@ def test_scores_of_sentences_are_in_order_with_ids(
 
 
 def test_a_failed_block_is_tried_again_and_named(
-    sample: Sample, corpus: Corpus, tmp_path: Path
+    sample: Sample, corpus: CorpusFiles, tmp_path: Path
 ) -> None:
     metric = Fragile(at=sample.sources[25], count=str(tmp_path / "count"))
     with pytest.raises(
@@ -144,7 +144,7 @@ def test_a_failed_block_is_tried_again_and_named(
 
 
 def test_finished_blocks_are_not_scored_again_unless_damaged(
-    sample: Sample, corpus: Corpus, tmp_path: Path
+    sample: Sample, corpus: CorpusFiles, tmp_path: Path
 ) -> None:
     metric = Fragile(at="nothing", count=str(tmp_path / "count"))
     scores = score_corpus([metric], corpus, tmp_path / "run")
@@ -167,7 +167,7 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
 
 
 def test_a_folder_is_of_one_run(
-    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path
+    corpus: CorpusFiles, corpus_files: dict[str, str], tmp_path: Path
 ) -> None:
     metric = load_metric("length")
     score_corpus([metric], corpus, tmp_path / "run")
@@ -184,7 +184,7 @@ def test_a_folder_is_of_one_run(
 
 
 def test_bad_input_is_refused_before_any_block(
-    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path, sample: Sample
+    corpus: CorpusFiles, corpus_files: dict[str, str], tmp_path: Path, sample: Sample
 ) -> None:
     bare = dataclasses.replace(corpus, references=())
     with pytest.raises(InputError, match="gleu needs references"):
@@ -223,8 +223,8 @@ def test_blocks_are_read_from_any_folder(
         sent = pickle.dumps(corpus)
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir("elsewhere")
-        block = pickle.loads(sent).read(1)
-    assert block.sources == sample.sources[10:20]
+        block, _ = pickle.loads(sent).read(1)
+    assert (block.sources, block.first) == (sample.sources[10:20], 11)
 
 
 def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path) -> None:

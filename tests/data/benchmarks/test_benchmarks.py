@@ -100,9 +100,9 @@ def test_a_system_is_not_its_own_reference_unless_there_is_no_other() -> None:
     assert benchmark.notices == (
         "X is the reference of annotator 0, which is left out when X is scored.",
     )
-    groups = benchmark.by_references()
-    assert [list(systems) for systems, _ in groups] == [["X"], ["Y"]]
-    texts = [references.texts() for _, references in groups if references is not None]
+    groups = benchmark.corpora
+    assert [list(corpus.systems) for corpus in groups] == [["X"], ["Y"]]
+    texts = [corpus.references.texts() for corpus in groups if corpus.references is not None]
     assert texts == [[["s 1"], ["s 2"]], [["r 1", "s 1"], ["r 2", "s 2"]]]
     only = dataclasses.replace(benchmark, references=references.without([1]), excluded={})
     assert only.exclude_own_references().excluded == {}
@@ -289,8 +289,8 @@ def test_swedish_has_references_of_the_corpus_and_post_edits(put_dataset: PutDat
     assert benchmark.ratings["meaning"]["x"] == pytest.approx([3.0, 3.0])
     assert benchmark.ratings["meaning"]["y"] == pytest.approx([math.nan, 3.0], nan_ok=True)
     assert load_ratings("swedish")[0].raters["meaning"] == (3.0, 4.0)
-    groups = load_benchmark("swedish:post-edits").by_references()
-    texts = [(list(systems), references.texts()) for systems, references in groups if references]
+    groups = [corpus.texts for corpus in load_benchmark("swedish:post-edits").corpora]
+    texts = [(list(systems), references.texts()) for _, systems, references in groups if references]
     assert texts == [(["x"], [["ex"], ["ex"]]), (["y"], [["ey"], ["ey"]])]
 
 
@@ -412,7 +412,8 @@ def test_real_seeda_subset_and_rewrites() -> None:
     experts = load_parallel("reassess").references
     assert [row[0].text for row in experts] == list(rewritten.systems["REF-F"])
     assert [row[2].text for row in experts] == list(rewritten.systems["REF-M"])
-    sizes = [(next(iter(group)), texts.most) for group, texts in rewritten.by_references() if texts]
+    groups = [corpus.texts for corpus in rewritten.corpora]
+    sizes = [(next(iter(systems)), texts.most) for _, systems, texts in groups if texts]
     assert sizes == [("BART", 10), ("REF-F", 9), ("REF-M", 9)]
 
 

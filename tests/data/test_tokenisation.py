@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import Edit, Reference, References, Runtime, score, tokenise
-from learnedgec.edits.tokenisation import tokenise_references
+from learnedgec.data.tokenisation import tokenise_references
 
 WORDS = st.text("abZ.,'’\"-()!?$€%/:;&0123456789 \u00a0\u2028\tü漢", max_size=30)
 
