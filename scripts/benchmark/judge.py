@@ -1,6 +1,6 @@
 """What a study costs as it grows: creation, the next question, an answer, an import.
 
-usage: python scripts/benchmark/judging.py FOLDER [--sentences 2500] [--answers 0 1000 4000 10000]
+usage: python scripts/benchmark/judge.py FOLDER [--sentences 2500] [--answers 0 1000 4000 10000]
 
 Processor time (user and system) of one process. 20 raters judge pairs of six systems, informative order.
 The studies are kept in FOLDER, so that another checkout measures the same ones (PYTHONPATH=CHECKOUT, with a
