@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Train an evaluator as it was released, from public data to checkpoints/NAME/. Every choice is in configs/released/.
 #
-#   scripts/train_released.sh [joint-mpnet-3] [OUTPUT]   the released evaluator, in three stages
-#   scripts/train_released.sh joint-mini [OUTPUT]        the small one, six times as fast: pretraining, and the mean of
-#                                                        three seeds
+#   scripts/train_released.sh [OUTPUT]   joint-mpnet-3, in three stages
 #
 # The encoder and the language model that teaches come from the hub, or from directories of their names here
 # (sentence-transformers/all-mpnet-base-v2, HuggingFaceTB/SmolLM2-135M-Instruct), which take precedence.
@@ -12,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="${VENV:-.venv}/bin:$PATH"
-output="${2:-checkpoints}"
+output="${1:-checkpoints}"
 export LEARNEDGEC_EVALUATORS="$output"
 
 stage() { # NAME OPTION…
@@ -21,19 +19,6 @@ stage() { # NAME OPTION…
     fi
 }
 
-case "${1:-joint-mpnet-3}" in
-    joint-mini)
-        # The study's candidate of this name, so that WORK=runs/study shares it.
-        stage clean-seed-1 --config configs/released/study/base.yaml --config configs/released/study/clean.yaml
-        stage joint-mini --config configs/released/joint-mini.yaml --seeds 3 --average
-        ;;
-    joint-mpnet-3)
-        for name in joint-mpnet joint-mpnet-2 joint-mpnet-3; do
-            stage "$name" --config "configs/released/$name.yaml"
-        done
-        ;;
-    *)
-        echo "train_released: joint-mpnet-3 or joint-mini was expected, not $1." >&2
-        exit 2
-        ;;
-esac
+for name in joint-mpnet joint-mpnet-2 joint-mpnet-3; do
+    stage "$name" --config "configs/released/$name.yaml"
+done

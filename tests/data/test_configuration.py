@@ -24,7 +24,7 @@ def test_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ):
         with_configurations(["--config", "no/such.yaml"])
     assert with_configurations(["--config=some-mini"]) == [f"--config={path}"]
-    assert configurations()["released/joint-mini"].is_file()
+    assert configurations()["released/joint-mpnet-3"].is_file()
     # A folder of the name is none, a file is.
     (tmp_path / "some").mkdir()
     (tmp_path / "impara").write_text("name: mine\n")
