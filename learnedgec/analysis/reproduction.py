@@ -3,6 +3,9 @@
 `data/papers/NAME.csv` has a row for each figure of a paper: where it stands, and the metric, benchmark, human
 score and measure that answer it here, or what it needs. A `Reproduction` computes what can be computed, each
 metric on a benchmark once, and keeps it in the store.
+
+Only a figure that was computed with the paper's own models, or that needs none, can be met. Of a model that
+stands in for the paper's there is the difference alone, with its interval where the figure counts sentences.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -26,21 +29,40 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.sentences import load_cases
 from learnedgec.data.references import References
-from learnedgec.edits.annotator import USUAL
+from learnedgec.edits.annotator import USUAL, default_annotator
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError
 from learnedgec.evaluators.locations import is_evaluator
-from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.registry import load_metric, read_name, split_name, with_parameters
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
+from learnedgec.metrics.contract import PlansRequests
+from learnedgec.metrics.registry import load_metric, split_name, with_parameters
 from learnedgec.runtime.files import included_folder, key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
+from learnedgec.stats.resampling import Estimate
 
-STATES = ("met", "near", "not met", "needs MODEL", "needs data", "not at hand")
-"""The states of a figure after a run, which `learnedgec.cli.report.page` explains."""
+STATES = (
+    *("met", "not met", "equivalent", "undecided", "different", "stand-in"),
+    *("needs MODEL", "needs data", "not at hand"),
+)
+"""The states of a figure after a run, which `Answer.state` defines."""
 
-_MET, _NEAR = 0.005, 0.05
+Kind = Literal["metrics", "stand-ins", "human scores", "counts", "unanswered", "repeated"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What a figure shows: results of metrics by the paper's own models or by none, results of models that stand
+in, human scores, counts of files, nothing yet, or what another cell has shown."""
+
+# A difference within _MET is one of rounding; within _EQUIVALENT, with its interval, it does not matter.
+_MET, _EQUIVALENT = 0.005, 0.02
+
+# Benchmark -> the lines of the sentences that papers give as examples, from 1.
+_EXAMPLES: Mapping[str, Sequence[int]] = {"gjg15": (249, 650, 959)}
+
+# Parameters that name a model; a figure that gives one is about this model.
+_MODEL_PARAMETERS = frozenset(
+    ("encoder", "model", "grammaticality", "fluency", "meaning", "quality")
+)
 
 # Models that may be at hand -> the name of their package or on the hub; the smallest first.
 _STAND_INS = {
@@ -96,6 +118,15 @@ _REASONS = {
     ),
     ("grundkiewicz2015", "m2"): "their column was made with other gold edits",
     ("gong2022", "gleu"): "GLEU drew other random references under Python 2",
+    **dict.fromkeys(
+        [
+            ("gong2022", f"pt-errant({level}reannotate=True{scorer})")
+            for level in ("", "level='corpus', ")
+            for scorer in ("", ", scorer='bartscore'")
+        ],
+        "edits of the references are extracted again, as in the paper (with the gold edits, sentence level: "
+        "EW ρ .775); what is left may be the encoder or the annotator, which was not tried",
+    ),
     ("goto2025", "some(weights=(0.43, 0.55, 0.02))"): (
         "the study's weights; Yoshimura et al. and their script have grammaticality .55 and fluency .43"
     ),
@@ -137,7 +168,8 @@ class Figure:
             where an annotator has not annotated it.
         human: the human score.
         measure: `mean pearson`, `sentence_accuracy`, `excluded sentence_accuracy` without ties of the metric,
-            `rank 3`, `score of AMU`, …; `test pearson` of a head on the test part of its training data.
+            `rank 3`, `score of AMU`, `line 650 of PKU` (a sentence's score), …; `test pearson` of a head on
+            the test part of its training data; `upper F0.5 of BART` of a corrector on RobustGEC's cases.
         needs: what it needs that learnedgec does not have, after `MODEL:` or `data:`; with a metric, only
             where its packages or its encoder are not there, for which nothing stands in.
         source: where it was read, if not in the paper.
@@ -154,6 +186,15 @@ class Figure:
     measure: str
     needs: str
     source: str
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """What other cells that show the same share: what was computed, and the figure."""
+        if not self.measure:
+            return self.paper, self.table, self.row, self.column
+        # Human scores do not depend on the metric.
+        metric = "" if self.measure.startswith("human") else self.metric
+        return metric, self.benchmark, self.human, self.measure, self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +216,69 @@ class Answer:
     own: bool = False
 
     @property
+    def kind(self) -> Kind:
+        """What the figure shows; whether another cell has shown it is for the reader of all to say."""
+        if self.ours is None or not self.figure.value:
+            return "unanswered"
+        if self.figure.measure.startswith("human"):
+            return "human scores"
+        if not self.figure.metric:
+            return "counts"
+        return "metrics" if self.own else "stand-ins"
+
+    @property
     def state(self) -> str:
-        """One of `STATES`, or `not run` before a run."""
+        """One of `STATES`, or `not run` before a run.
+
+        A figure is `met` by the paper's own models, or by none, within .005, or as printed if it is a count
+        or a percentage. Otherwise, where it counts sentences, the interval of the difference decides: `equivalent`
+        within ±.02, `different` without 0, or `undecided`. Else it is `not met`, or `stand-in`: of such a
+        model the difference is all there is to say.
+        """
         if not self.figure.value:
             return "not at hand"
         if self.ours is None:
             kind = self.differs.partition(":")[0]
             return f"needs {kind}" if kind in ("MODEL", "data") else "not run"
-        if isinstance(self.ours, str):
-            return "met" if self.ours == self.figure.value else "not met"
+        if self.own and self._equal:
+            return "met"
+        if bounds := self.difference_interval:
+            low, high = bounds
+            if max(-low, high) <= _EQUIVALENT:
+                return "equivalent"
+            return "undecided" if low <= 0 <= high else "different"
+        return "not met" if self.own else "stand-in"
+
+    @property
+    def _equal(self) -> bool:
+        if isinstance(self.ours, str) or self.ours is None:
+            return self.ours == self.figure.value
         digits = len(self.figure.value.partition(".")[2])
-        published = float(self.figure.value)
-        # A count is met if it is equal as printed.
+        # Counts and percentages are equal as printed.
         if digits < 3 and self.figure.benchmark.startswith("robustgec"):
-            return "met" if round(self.ours, digits) == published else "not met"
-        difference = round(abs(round(self.ours, 3) - published), 9)
-        return "met" if difference <= _MET else "near" if difference <= _NEAR else "not met"
+            return round(self.ours, digits) == float(self.figure.value)
+        return round(abs(round(self.ours, 3) - float(self.figure.value)), 9) <= _MET
+
+    @property
+    def difference(self) -> float | None:
+        """Our figure minus the paper's; `None` if they are not numbers."""
+        if isinstance(self.ours, str) or self.ours is None or not self.figure.value:
+            return None
+        return self.ours - float(self.figure.value)
+
+    @property
+    def difference_interval(self) -> tuple[float, float] | None:
+        """The interval of the difference over the sentences; `None` if the figure does not count sentences.
+
+        The paper's figure is of the same sentences, and its own error is not known, so it counts as exact.
+        """
+        counted = self.figure.measure.removeprefix("excluded ").startswith(
+            ("sentence_", "segment_", "grouped_")
+        )
+        if not counted or self.interval is None or self.difference is None:
+            return None
+        low, high = (bound - float(self.figure.value) for bound in self.interval)
+        return low, high
 
 
 def paper_files() -> dict[str, Path]:
@@ -223,7 +311,10 @@ class Reproduction:
 
     Args:
         figures: from `read_figures`.
-        own: name of a metric -> your own metric in its place, which gets the parameters of each figure.
+        own: name of a metric -> your own metric in its place, which gets the parameters of each figure. It
+            does not answer figures of another scorer than its own, or of a model that the figure names.
+        robustness: set of RobustGEC's cases (`total`: all) and corrector -> its results on them, such as
+            `upper F0.5`, with their intervals.
         runtime: how to run; its `cache_dir` keeps statistics and results.
         resamples: the number of resamples of sentences and of systems, for the intervals.
     """
@@ -231,13 +322,14 @@ class Reproduction:
     def __init__(
         self,
         figures: Sequence[Figure],
-        own: Mapping[str, str] = {},
+        own: Mapping[str, NamedMetric] = {},
+        robustness: Mapping[tuple[str, str], Mapping[str, Estimate]] = {},
         runtime: Runtime = Runtime(),
         resamples: int = 200,
     ) -> None:
-        self.runtime, self.resamples = runtime.bound(), resamples
+        self.runtime, self.resamples, self.robustness = runtime.bound(), resamples, robustness
         self._store = Store(runtime.cache_dir) if runtime.cache_dir else None
-        self._own = {name: read_name(metric) for name, metric in own.items()}
+        self._own = own
         self._metrics: dict[tuple[str, bool], list[BoundMetric]] = {}
         # Name of a metric -> why its model cannot be loaded.
         self._absent: dict[str, str] = {}
@@ -247,20 +339,24 @@ class Reproduction:
 
     def metrics_of(self, figure: Figure) -> list[BoundMetric]:
         """Return the metric that answers a figure, or that metric with each model that stands in."""
+        if not figure.metric or _is_of_outputs(figure):
+            return []
         key = figure.metric, bool(figure.needs)
         if key not in self._metrics:
-            self._metrics[key] = list(self._find(*key)) if figure.metric else []
+            self._metrics[key] = list(self._find(*key))
         return self._metrics[key]
 
     def _find(self, text: str, alone: bool) -> Iterator[BoundMetric]:
         """Yield a metric, or with models that stand in unless it is to be `alone`."""
         name, _, parameters = split_name(text)
-        if name in self._own:
-            named = self._own[name]
-            metric = with_parameters(named.metric, parameters)
-            yield bind_one(replace(named, metric=metric), self.runtime)
-            return
         metric = load_metric(text)
+        if named := answering(self._own, text):
+            changed = with_parameters(named.metric, parameters)
+            yield bind_one(replace(named, metric=changed), self.runtime)
+            return
+        if isinstance(metric, PlansRequests):
+            # Requests cost money, so no model is asked unless it was named.
+            return
         own = {} if "some-existing" in text else _TRAINED.get(name, {})
         stand_ins = () if alone or "bartscore" in text else _MODELS.get(name, ("", ()))[1]
         for number, others in enumerate((own, *stand_ins)):
@@ -280,7 +376,9 @@ class Reproduction:
         return Counter(
             self._absent.get(figure.metric, "")
             for figure in self.figures
-            if not self.metrics_of(figure) and (figure.metric or figure.needs)
+            if not self.metrics_of(figure)
+            and (figure.metric or figure.needs)
+            and not self._robustness_of(figure)
         )
 
     def jobs(self) -> dict[_Job, BoundMetric]:
@@ -346,13 +444,31 @@ class Reproduction:
         """Return every figure with ours, once for each metric that answers it."""
         return [answer for figure in self.figures for answer in self._answers(figure)]
 
+    def _robustness_of(self, figure: Figure) -> Estimate | None:
+        """Return a corrector's result on RobustGEC's cases, if its outputs were given."""
+        result, _, system = figure.measure.rpartition(" of ")
+        cases = figure.benchmark.removeprefix("robustgec:")
+        results = self.robustness.get((cases, system), {}) if _is_of_outputs(figure) else {}
+        return results.get(result)
+
     def _answers(self, figure: Figure) -> Iterator[Answer]:
-        if figure.metric:
+        if estimate := self._robustness_of(figure):
+            bound = bind_one(figure.metric, self.runtime)
+            others = list(_other_models(bound))
+            yield Answer(
+                figure,
+                100 * estimate.value,
+                (100 * estimate.low, 100 * estimate.high),
+                "; ".join(others),
+                own=not others,
+            )
+        elif figure.metric and not _is_of_outputs(figure):
             metrics = self.metrics_of(figure)
             yield from (self._answer(figure, metric) for metric in metrics)
             if not metrics:
                 name = "bartscore" if "bartscore" in figure.metric else split_name(figure.metric)[0]
-                yield Answer(figure, differs=figure.needs or f"MODEL: {_MODELS[name][0]}")
+                model = _MODELS[name][0] if name in _MODELS else name
+                yield Answer(figure, differs=figure.needs or f"MODEL: {model}")
         elif figure.needs:
             yield Answer(figure, differs=figure.needs)
         else:
@@ -360,7 +476,11 @@ class Reproduction:
             differs = f"counted in `{file}` of HillZhang1999/RobustGEC"
             try:
                 count = _count_cases(figure.benchmark, self.runtime)[figure.measure]
-                yield Answer(figure, count, differs=differs, own=True)
+                if figure.measure.endswith("errors") and (made_by := default_annotator()) != USUAL:
+                    annotator = f"edits by the annotator `{made_by}`, not `{USUAL}`"
+                    yield Answer(figure, count, differs=f"{annotator}; {differs}")
+                else:
+                    yield Answer(figure, count, differs=differs, own=True)
             except DataError as error:
                 yield Answer(figure, differs=f"data: {error}")
 
@@ -378,6 +498,8 @@ class Reproduction:
         else:
             ours, bounds = _read(figure.measure, result)
         others = list(_other_models(metric))
+        if figure.needs and split_name(figure.metric)[0] in self._own:
+            others = [f"`{metric.label}`, not {figure.needs.removeprefix('MODEL: ')}"]
         answer = Answer(figure, ours, bounds, "; ".join(others), own=not others)
         reason = _REASONS.get((figure.paper, figure.metric))
         if reason and answer.state != "met":
@@ -390,7 +512,28 @@ class Reproduction:
     def _key(self, job: _Job, metric: BoundMetric) -> str:
         signature = metric.signature(_benchmark(job.benchmark).references)
         # The protocol names the treatment of ties.
-        return key_of("reproduction", *job[:-1], signature, str(self._protocol(job)))
+        return key_of("reproduction with examples", *job[:-1], signature, str(self._protocol(job)))
+
+
+def answering(own: Mapping[str, NamedMetric], text: str) -> NamedMetric | None:
+    """Return the metric of your own that takes the place of a paper's, if one does.
+
+    Args:
+        own: name of a metric -> your own metric.
+        text: the name of the paper's metric, with its parameters.
+    """
+    name, _, parameters = split_name(text)
+    named = own.get(name)
+    if named is None or _MODEL_PARAMETERS & parameters.keys():
+        return None
+    # An encoder for BERTScore is none for BARTScore.
+    scorers = {getattr(metric, "scorer", None) for metric in (named.metric, load_metric(text))}
+    return named if len(scorers) == 1 else None
+
+
+def _is_of_outputs(figure: Figure) -> bool:
+    """Return whether a figure is a corrector's result on RobustGEC's cases."""
+    return bool(figure.metric) and figure.benchmark.startswith("robustgec")
 
 
 def _job(figure: Figure, metric: BoundMetric) -> _Job:
@@ -439,7 +582,14 @@ def _record(job: _Job, metric: BoundMetric, protocol: Protocol, runtime: Runtime
         metric, benchmark, protocol, human=job.human, sentinels=False, runtime=runtime
     )
     [entry] = evaluation.metrics
+    lines = _EXAMPLES.get(job.benchmark, ())
     return {
+        "lines": {
+            str(line): dict(
+                zip(evaluation.systems, entry.sentences[:, line - 1].tolist(), strict=True)
+            )
+            for line in lines
+        },
         "measures": {name: asdict(estimate) for name, estimate in entry.estimates.items()},
         "scores": dict(zip(evaluation.systems, entry.scores.tolist(), strict=True)),
         "human": dict(zip(evaluation.systems, evaluation.human_scores.tolist(), strict=True)),
@@ -469,6 +619,8 @@ def _read(
         return sorted(scores, key=scores.__getitem__, reverse=True)[int(rest) - 1], None
     if kind == "score of":
         return record["scores"][rest], None
+    if kind.startswith("line "):
+        return record["lines"][kind.split()[1]][rest], None
     estimate = record["measures"][rest]
     for name in ("over_systems", "over_sentences"):
         if not math.isnan(estimate[name][0]):

@@ -77,7 +77,6 @@ _MODULES = {
     "evaluators": "inventory",
     "filter": "edits",
     "metrics": "inventory",
-    "reproduce": "report",
     "rerank": "edits",
 }
 

@@ -248,7 +248,7 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
     flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
     metrics = flags.read_bound(options)
     settings, parts = _read_settings(options), _read_parts(options)
-    systems = _read_parts_of_systems(options.hyp, parts)
+    systems = read_systems_on_cases(options.hyp, parts)
     results = [
         result
         for metric in metrics
@@ -268,7 +268,7 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
     )
 
 
-def _read_parts_of_systems(
+def read_systems_on_cases(
     paths: Sequence[str], parts: Mapping[str, Sequence[Case]]
 ) -> dict[str, dict[str, list[str]]]:
     """Return each system's hypotheses for each set, from one file with all or a folder with one file each."""

@@ -299,6 +299,7 @@ class PtErrant(WeightedOverlap):
 
     Attributes:
         annotator: the spaCy pipeline that finds edits: see `errant`.
+        reannotate: ignore the gold edits of references, as the paper does: see `errant`.
 
     Example:
         >>> from learnedgec import load_metric
@@ -308,8 +309,13 @@ class PtErrant(WeightedOverlap):
 
     name: ClassVar[str] = "pt-errant"
     annotator: str = field(default_factory=default_annotator)
+    reannotate: bool = False
 
     @property
     def unweighted(self) -> EditOverlap:
-        """ERRANT with the same annotator."""
-        return Errant(annotator=self.annotator)
+        """ERRANT with the same annotator and gold edits."""
+        return Errant(annotator=self.annotator, reannotate=self.reannotate)
+
+    def describe_references(self, references: References) -> dict[str, str]:
+        """Return whether gold edits come from alignment."""
+        return self.unweighted.describe_references(references)

@@ -13,12 +13,15 @@ from learnedgec.analysis import reproduction
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.reproduction import Answer, Reproduction, read_figures
+from learnedgec.analysis.reproduction import STATES, Answer, Reproduction, read_figures
 from learnedgec.cli.main import main
-from learnedgec.cli.report import counts, page
+from learnedgec.cli.reproduce import counts, page
 from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.edits.annotator import USUAL
 from learnedgec.evaluators import locations
+from learnedgec.metrics.registry import load_metric, read_name
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import Estimate
 
 HEADER = "table,row,column,value,metric,benchmark,human,measure,needs,source\n"
 
@@ -69,25 +72,19 @@ def test_every_state(papers: Callable[..., None]) -> None:
     assert list(work.run()) == ["sample, gleu, EW, mean"]
     answers = work.answers()
     assert [answer.state for answer in answers] == [
-        *("met", "near", "not met", "not at hand", "met"),
+        *("met", "not met", "not met", "not at hand", "met"),
         *("needs MODEL", "needs MODEL", "needs data"),
     ]
     assert answers[0].ours == pytest.approx(r)
     assert answers[0].own
     assert answers[5].differs == "MODEL: facebook/bart-base"
-    [summary] = counts(answers)
-    assert summary == {
-        "paper": "mine",
-        "figures": 8,
-        "met": 2,
-        "near": 1,
-        "not met": 1,
-        "needs MODEL": 2,
-        "needs data": 1,
-        "not at hand": 1,
-        "met by the paper's models": 2,
-    }
-    assert "| GPT-4 | f | 0.5 | – | needs MODEL | MODEL: GPT-4 |" in page(
+    none = dict.fromkeys(STATES, 0)
+    assert counts(answers) == [
+        {"paper": "mine", "kind": "metrics", "figures": 4, **none, "met": 2, "not met": 2},
+        {"paper": "mine", "kind": "unanswered", "figures": 4, **none}
+        | {"needs MODEL": 2, "needs data": 1, "not at hand": 1},
+    ]
+    assert "| GPT-4 | f | 0.5 | – | – | needs MODEL | MODEL: GPT-4 |" in page(
         "mine", answers, "reproduce mine"
     )
     # A second run has nothing to compute.
@@ -139,17 +136,141 @@ def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(
     assert [answer.ours for answer in answers] == [
         pytest.approx(each.metrics[0].estimates["pearson"].value) for each in expected
     ]
+    # A model that stands in meets nothing, even where its figure is the paper's.
     assert not any(answer.own for answer in answers)
-    [summary] = counts(answers)
-    assert summary["figures"] == 1
+    assert isinstance(answers[0].ours, float)
+    equal = replace(answers[0].figure, value=f"{answers[0].ours:.3f}")
+    assert replace(answers[0], figure=equal).state == "stand-in"
+    rows = counts(answers)
+    assert [(row["kind"], row["figures"], row["stand-in"]) for row in rows] == [("stand-ins", 1, 1)]
 
 
 def test_counts_are_met_as_they_are_printed(papers: Callable[..., None]) -> None:
     papers(mine="1,CoNLL-14,words,22.98,,robustgec:conll14,,mean length in words,,\n")
     [figure] = read_figures(["mine"])
-    assert Answer(figure, 22.9848).state == "met"
-    assert Answer(figure, 22.9851).state == "not met"
-    assert Answer(replace(figure, benchmark="gjg15"), 23.0).state == "near"
+    assert Answer(figure, 22.9848, own=True).state == "met"
+    assert Answer(figure, 22.9851, own=True).state == "not met"
+
+
+@pytest.mark.parametrize(
+    ("interval", "state"),
+    [
+        ((0.49, 0.519), "equivalent"),
+        ((0.501, 0.519), "equivalent"),
+        ((0.49, 0.53), "undecided"),
+        ((0.501, 0.53), "different"),
+        ((0.40, 0.45), "different"),
+        (None, "stand-in"),
+    ],
+)
+def test_the_interval_over_sentences_decides_about_a_difference(
+    papers: Callable[..., None], interval: tuple[float, float] | None, state: str
+) -> None:
+    papers(
+        mine="1,M,a,0.500,m2,sample,EW,sentence_accuracy,,\n1,M,r,0.500,m2,sample,EW,mean pearson,,\n"
+    )
+    accuracy, pearson = read_figures(["mine"])
+    assert Answer(accuracy, 0.51, interval).state == state
+    assert Answer(accuracy, 0.51, interval, own=True).state == state.replace("stand-in", "not met")
+    # Whatever the interval over systems, nothing is known about sentences.
+    assert Answer(pearson, 0.51, interval).state == "stand-in"
+
+
+def test_kinds_count_apart_and_a_repeated_cell_once(papers: Callable[..., None]) -> None:
+    papers(
+        a="1,GLEU,r,0.9,gleu,sample,EW,mean pearson,,\n"
+        "1,human,1,strong,gleu,sample,EW,human rank 1,,\n"
+        "2,GLEU again,r,0.9,gleu,sample,EW,mean pearson,,\n"
+        "2,human again,1,strong,green,sample,EW,human rank 1,,\n"
+        "3,words,,9,,robustgec:conll14,,sentences,,\n",
+        b="1,GLEU,r,0.9,gleu,sample,EW,mean pearson,,\n1,GLEU,r,0.8,gleu,sample,EW,mean pearson,,\n",
+    )
+    ours = [0.9, "strong", 0.9, "strong", 9, 0.9, 0.9]
+    answers = [
+        Answer(figure, value, own=True)  # type: ignore[arg-type]
+        for figure, value in zip(read_figures(["all"]), ours, strict=True)
+    ]
+    assert [
+        (row["paper"], row["kind"], row["figures"], row["met"], row["not met"])
+        for row in counts(answers)
+    ] == [
+        ("a", "metrics", 1, 1, 0),
+        ("a", "human scores", 1, 1, 0),
+        ("a", "counts", 1, 1, 0),
+        ("a", "repeated", 2, 0, 0),
+        ("b", "metrics", 1, 0, 1),
+        ("b", "repeated", 1, 0, 0),
+        ("all", "metrics", 2, 1, 1),
+        ("all", "human scores", 1, 1, 0),
+        ("all", "counts", 1, 1, 0),
+        ("all", "repeated", 3, 0, 0),
+    ]
+    assert sum(row["figures"] for row in counts(answers) if row["paper"] == "all") == 7
+
+
+def test_an_own_metric_answers_what_it_can(papers: Callable[..., None]) -> None:
+    own = {
+        "pt-m2": read_name("pt-m2(encoder='mine')"),
+        "llm-s": read_name("llm-s(model='mine')"),
+    }
+
+    def answered(name: str) -> str | None:
+        named = reproduction.answering(own, name)
+        return named and named.label
+
+    assert answered("pt-m2(level='corpus')") == "pt-m2(encoder='mine')"
+    # Its encoder is for BERTScore, and no other scorer.
+    assert answered("pt-m2(scorer='bartscore')") is None
+    assert answered("pt-m2(encoder='bert-large-uncased', layer=18)") is None
+    assert answered("pt-errant") is None
+    assert answered("llm-s(criterion='fluency')") == "llm-s(model='mine')"
+    # Without --with, no language model is asked.
+    papers(mine="1,GPT-4,r,0.9,llm-s,sample,EW,mean pearson,MODEL: GPT-4,\n")
+    work = Reproduction(read_figures(["mine"]), resamples=9)
+    assert (work.jobs(), work.answers()[0].state) == ({}, "needs MODEL")
+    with_own = Reproduction(read_figures(["mine"]), own, resamples=9)
+    assert [job.metric for job in with_own.jobs()] == ["llm-s(model='mine')"]
+
+
+def test_examples_are_scored_by_line(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduction, "_EXAMPLES", {"sample": (3,)})
+    benchmark = load_benchmark("sample")
+    papers(mine="3,weak,M2,0.5,sentm2,sample,EW,line 3 of weak,,\n")
+    work = Reproduction(read_figures(["mine"]), resamples=9)
+    list(work.run())
+    assert benchmark.references is not None
+    score = load_metric("sentm2").score(
+        benchmark.sources[2:3], benchmark.systems["weak"][2:3], benchmark.references.select([2])
+    )
+    assert work.answers()[0].ours == pytest.approx(score.sentences[0])
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_outputs_of_correctors_answer_robustgec_s_table(papers: Callable[..., None]) -> None:
+    row = "4,BART,{0},55.06,errant,robustgec:{1},,{0} of BART,data: outputs,\n"
+    papers(mine=row.format("upper F0.5", "total") + row.format("upper R", "conll14"))
+    results = {("total", "BART"): {"upper F0.5": Estimate(0.5506, 0.54, 0.56)}}
+    given, missing = Reproduction(read_figures(["mine"]), robustness=results).answers()
+    assert (given.ours, given.interval) == (pytest.approx(55.06), pytest.approx((54.0, 56.0)))
+    assert given.kind in ("metrics", "stand-ins")
+    assert missing.state == "needs data"
+
+
+def test_counts_of_edits_name_their_annotator(
+    papers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    papers(
+        mine="1,C,errors,2.60,,robustgec:conll14,,mean number of errors,,\n"
+        "1,C,number,2,,robustgec:conll14,,sentences,,\n"
+    )
+    found = {"mean number of errors": 2.48, "sentences": 2.0}
+    monkeypatch.setattr(reproduction, "_count_cases", lambda *_: found)
+    monkeypatch.setattr(reproduction, "default_annotator", lambda: "en-ewt-sm")
+    errors, sentences = Reproduction(read_figures(["mine"])).answers()
+    assert errors.differs.startswith(f"edits by the annotator `en-ewt-sm`, not `{USUAL}`")
+    assert (errors.state, sentences.state) == ("stand-in", "met")
 
 
 def test_the_command_takes_own_metrics_and_writes_pages(
@@ -170,7 +291,7 @@ def test_the_command_takes_own_metrics_and_writes_pages(
     assert len(out.splitlines()) == 2
     before = set(Path().rglob("*"))
     out, _ = printed()
-    assert "2 figures: 1 near, 1 not met. Met by the paper's models: 0." in out
+    assert "2 results of metrics by the paper's own models or by none: 2 not met." in out
     assert not {path for path in set(Path().rglob("*")) - before if "cache" not in path.parts}
     printed("--pages", "own", "--dtype", "bfloat16")
     text = Path("own/mine.md").read_text(encoding="utf-8")

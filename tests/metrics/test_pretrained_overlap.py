@@ -157,6 +157,22 @@ def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample
     assert 0 < score.value < 1
 
 
+def test_pt_errant_ignores_gold_edits_if_it_is_asked_to(tiny_encoder: Path) -> None:
+    source, hypothesis = "he go home today .", "He goes home today ."
+    # By hand, one edit of two words; ERRANT makes two.
+    references = references_of(source, [Edit(0, 2, "He goes")])
+    metric = PtErrant(encoder=str(tiny_encoder), layer=2, annotator="en-ewt-sm", reannotate=True)
+    score = metric.score([source], [hypothesis], references)
+    texts = References.from_texts(["He goes home today ."])
+    assert score.sentences == pytest.approx([1.0])
+    assert score.sentences == pytest.approx(metric.score([source], [hypothesis], texts).sentences)
+    with_gold = dataclasses.replace(metric, reannotate=False)
+    gold_edits = with_gold.score([source], [hypothesis], references)
+    assert gold_edits.sentences == pytest.approx([0.0])
+    assert "gold:aligned" in score.signature
+    assert "gold:aligned" not in gold_edits.signature
+
+
 def test_edits_that_no_token_shows_count_alike_at_the_sentence_level(tiny_encoder: Path) -> None:
     # The tokenizer ignores letters' case: both edits change nothing for the encoder.
     source, hypothesis = "he go home today .", "He go home today ."

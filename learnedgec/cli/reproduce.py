@@ -1,0 +1,339 @@
+"""`learnedgec reproduce`: the figures of papers' tables beside ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
+
+from learnedgec.analysis.reproduction import (
+    KINDS,
+    STATES,
+    Answer,
+    Figure,
+    Kind,
+    Reproduction,
+    answering,
+    paper_files,
+    read_figures,
+)
+from learnedgec.cli import flags, output
+from learnedgec.cli.main import main as run_command
+from learnedgec.cli.robust import read_systems_on_cases
+from learnedgec.data.catalog.files import cache_folder
+from learnedgec.data.catalog.sentences import CASES, load_cases
+from learnedgec.data.text import write_text
+from learnedgec.errors import InputError
+from learnedgec.evaluators.locations import is_evaluator
+from learnedgec.metrics.bound import NamedMetric
+from learnedgec.metrics.registry import read_name, split_name
+from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
+from learnedgec.runtime.files import check_writable
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import Estimate
+
+# The figures of each kind, in a sentence after their number.
+_TITLES: Mapping[Kind, str] = {
+    "metrics": "results of metrics by the paper's own models or by none",
+    "stand-ins": "results of metrics by models that stand in",
+    "human scores": "human scores",
+    "counts": "counts of files",
+    "unanswered": "figures without an answer",
+    "repeated": "cells that repeat another",
+}
+
+
+def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
+    """Return a row for each paper and kind of figure, with the number in each state, and rows for all papers.
+
+    A figure that several models answer counts once, by the first of them. A cell that repeats another, in
+    its paper or in an earlier one, counts as repeated alone.
+    """
+    first: dict[Figure, Answer] = {}
+    for answer in answers:
+        first.setdefault(answer.figure, answer)
+    shown: set[tuple[str, ...]] = set()
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for figure, answer in first.items():
+        repeated = figure.question in shown
+        shown.add(figure.question)
+        kind = "repeated" if repeated else answer.kind
+        for paper in (figure.paper, "all"):
+            # Repeated cells have no state of their own.
+            states = rows.setdefault((paper, kind), Counter())
+            states.update(["figures"] if repeated else ["figures", answer.state])
+    papers = list(dict.fromkeys(paper for paper, _ in rows if paper != "all"))
+    return [
+        {"paper": paper, "kind": kind, **{key: found[key] for key in ("figures", *STATES)}}
+        for paper in (*papers, *(["all"] if len(papers) > 1 else []))
+        for kind in KINDS
+        if (found := rows.get((paper, kind)))
+    ]
+
+
+def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
+    """Return a row for each figure: ours with its interval, their difference, the state and reasons."""
+    return [
+        {
+            "table": answer.figure.table,
+            "row": answer.figure.row,
+            "column": answer.figure.column,
+            "published": answer.figure.value or "–",
+            "ours": _our_cell(answer),
+            "difference": _difference_cell(answer),
+            "state": answer.state,
+            "differs": answer.differs or "–",
+        }
+        for answer in answers
+    ]
+
+
+def _our_cell(answer: Answer) -> str:
+    """Return `0.869 [0.59, 0.96]`, or a system's name."""
+    if answer.ours is None or isinstance(answer.ours, str):
+        return answer.ours or "–"
+    digits = len(answer.figure.value.partition(".")[2]) if answer.figure.value else 3
+    text = f"{answer.ours:.{digits}f}"
+    if answer.interval is None:
+        return text
+    return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
+
+
+def _difference_cell(answer: Answer) -> str:
+    """Return `+0.016`, or with an interval `+0.016 [-0.01, 0.04]`."""
+    if answer.difference is None:
+        return "–"
+    digits = len(answer.figure.value.partition(".")[2])
+    text = f"{answer.difference:+.{digits}f}"
+    if bounds := answer.difference_interval:
+        return f"{text} [{bounds[0]:+.2f}, {bounds[1]:+.2f}]"
+    return text
+
+
+def page(paper: str, answers: Sequence[Answer], command: str) -> str:
+    """Return a paper's page, by the template `reproduce.md`.
+
+    Args:
+        paper: its name.
+        answers: its figures with ours.
+        command: the command that writes the page.
+    """
+    summary = [{key: row[key] for key in row if key != "paper"} for row in counts(answers)]
+    tables = groupby(answers, key=lambda answer: answer.figure.table)
+    rows = [
+        (table, [{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
+        for table, group in tables
+    ]
+    template = Path(__file__).with_name("reproduce.md").read_text(encoding="utf-8")
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(template).render(
+        paper=paper,
+        command=command,
+        summary=summary,
+        sources=dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source),
+        tables=rows,
+    )
+
+
+# Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.
+# (2014), are not public as files; these are their successor's.
+_RATINGS = {
+    "some": {head: ["tmu-gfm"] for head in ("grammaticality", "fluency", "meaning")},
+    "some-existing": {
+        "grammaticality": ["gug"],
+        "fluency": ["lau"],
+        "meaning": [f"sts:{year}" for year in range(2012, 2017)],
+    },
+}
+
+_CONLL13 = "data/conll13.m2"
+
+
+@dataclass
+class _Figures:
+    """Options of which figures to reproduce, and where to write the results.
+
+    Attributes:
+        table: only these tables of the papers, such as 1.
+        with_metric: your own metric in place of a paper's, NAME=METRIC such as impara=impara[mine]; only its
+            figures are shown. llm-s=llm-s(model=…, endpoint=…) and llm-e ask a language model for theirs.
+        hyp: outputs of correctors on RobustGEC's cases, for zhang2023: a file for each corrector, such as
+            BART.txt, as for `learnedgec robust systems --case robustgec`.
+        train: train the papers' own evaluators first (SOME's regressors, IMPARA's estimator, on BERT-base)
+            where they are not there; hours on one GPU. IMPARA needs data/conll13.m2, which NUS provides.
+        estimate: say how long it takes, and stop.
+        pages: folder for a page of each paper with all its figures (default: none is written).
+        resamples: number of bootstrap resamples.
+    """
+
+    table: list[str] | None = None
+    with_metric: list[str] | None = None
+    hyp: list[str] | None = None
+    train: bool = False
+    estimate: bool = False
+    pages: str | None = None
+    resamples: PositiveInt = 200
+
+
+def run_reproduce(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    parser = flags.make_parser(
+        "reproduce",
+        "Compute every figure of papers' tables beside the published one. A figure by the paper's own "
+        "models, or by none, is met within .005; of a model that stands in there is only the difference. "
+        "Results are cached, so a run that was stopped goes on. "
+        f"Papers: {', '.join(paper_files())}; all: every one of them.",
+        common="papers table with_metric hyp estimate pages cache_dir jobs format out",
+    )
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help="names of papers, or all")
+    flags.add_fields(parser, _Figures, title="figures")
+    flags.add_runtime(parser)
+    output.add_output_flags(parser)
+    options = output.with_format(parser.parse_args(arguments))
+    if not options.papers:
+        raise InputError(f"no paper is named; name some of {', '.join(paper_files())}, or all.")
+    own = dict(map(_own_metric, options.with_metric or ()))
+    options.cache_dir = options.cache_dir or str(cache_folder() / "reproduce")
+    figures = [
+        figure
+        for figure in read_figures(options.papers, options.table or ())
+        if not own or (figure.metric and answering(own, figure.metric))
+    ]
+    if not figures:
+        raise InputError(
+            f"--with names {', '.join(own)}, which none of these figures is by; name their metric."
+        )
+    if options.hyp and not any(figure.paper == "zhang2023" for figure in figures):
+        raise InputError(
+            "--hyp takes outputs on RobustGEC's cases, which only figures of zhang2023 need."
+        )
+    if options.pages:
+        check_writable(Path(options.pages) / "page.md")
+    if options.train:
+        _train(figures, options)
+    runtime = flags.read_runtime(options)
+    robustness = _robustness(options.hyp, options.resamples, runtime) if options.hyp else {}
+    reproduction = Reproduction(figures, own, robustness, runtime, options.resamples)
+    total, pending = len(reproduction.jobs()), len(reproduction.pending())
+    unanswered = reproduction.unanswered()
+    for reason, count in unanswered.items():
+        if reason:
+            output.notice(f"{count} of the figures have no model here: {reason}")
+    output.remark(
+        f"Figures: {len(figures)}, of which {sum(unanswered.values())} need a model or data that are not "
+        f"here. Evaluations: {total}, of which {total - pending} are cached; the rest takes about "
+        f"{reproduction.seconds() / 60:.0f} min on two cores.",
+        options,
+    )
+    if options.estimate:
+        return
+    for number, done in enumerate(reproduction.run(), 1):
+        output.remark(f"{number} of {pending}: {done}", options)
+    answers = reproduction.answers()
+    if options.pages:
+        _write_pages(Path(options.pages), answers, options)
+    _emit_answers(answers, options)
+
+
+def _robustness(
+    paths: Sequence[str], resamples: int, runtime: Runtime
+) -> dict[tuple[str, str], dict[str, Estimate]]:
+    """Return the results of RobustGEC's Table 4 for each set of cases and each corrector's outputs."""
+    parts = {name.partition(":")[2]: load_cases(name) for name in CASES.expand("robustgec")}
+    systems = read_systems_on_cases(paths, parts)
+    results = evaluate_systems("errant", parts, systems, resamples=resamples, runtime=runtime)
+    return {(result.cases, result.system): _columns(result) for result in results}
+
+
+def _columns(result: SystemRobustness) -> dict[str, Estimate]:
+    """Return a corrector's results by the columns of RobustGEC's Table 4."""
+    columns = {"ΔF0.5": result.delta, "CRS": result.crs["official"]}
+    columns["P-CRS"] = result.p_crs["official"]
+    for name in ("original", "upper", "lower"):
+        performance = getattr(result, name)
+        columns[f"{name} P"], columns[f"{name} R"] = performance.precision, performance.recall
+        columns[f"{name} F0.5"] = performance.f
+    return columns
+
+
+def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
+    """Print the figures, or for several papers how many are in each state."""
+    summary = counts(answers)
+    rows = [
+        {"paper": answer.figure.paper, **row}
+        for answer, row in zip(answers, rows_of(answers), strict=True)
+    ]
+    # The figures of several papers are too many for a table.
+    last = summary[-1]["paper"]
+    table_rows = summary if last == "all" else rows
+    output.emit(
+        rows,
+        options,
+        payload={"summary": summary, "figures": rows},
+        caption="Published figures and ours.",
+        table_rows=table_rows,
+        groups=("paper", "table"),
+        conclusions=[_summary(row) for row in summary if row["paper"] == last],
+    )
+
+
+def _summary(row: Mapping[str, Any]) -> str:
+    """Return a row of `counts` as a sentence."""
+    states = ", ".join(f"{row[state]} {state}" for state in STATES if row[state])
+    return f"{row['figures']} {_TITLES[row['kind']]}{f': {states}' if states else ''}."
+
+
+def _write_pages(folder: Path, answers: Sequence[Answer], options: Namespace) -> None:
+    """Write a page of each paper into a folder."""
+    dtype = "" if options.dtype == "float32" else f" --dtype {options.dtype}"
+    for paper, paper_answers in groupby(answers, key=lambda answer: answer.figure.paper):
+        command = f"learnedgec reproduce {paper}{dtype} --pages {folder}"
+        write_text(folder / f"{paper}.md", page(paper, list(paper_answers), command))
+        output.tell_written([folder / f"{paper}.md"], options)
+
+
+def _train(figures: Sequence[Figure], options: Namespace) -> None:
+    """Train the evaluators that some figures need and that do not exist, as the papers do."""
+    metrics = {figure.metric for figure in figures if figure.metric}
+    names = {split_name(metric)[0] for metric in metrics}
+    for prefix, ratings in _RATINGS.items():
+        if prefix not in names and not any(f"{prefix}-" in metric for metric in metrics):
+            continue
+        for head, datasets in ratings.items():
+            heads = {head: {"input": "pair" if head == "meaning" else "hypothesis"}}
+            words = ["--model.heads", json.dumps(heads), "--data.ratings", json.dumps(datasets)]
+            _train_one(f"{prefix}-{head}", [prefix, *words], options)
+    if "impara" in names and not Path(_CONLL13).exists():
+        output.remark(f"IMPARA is left out: {_CONLL13} is not there; NUS provides it.", options)
+    elif "impara" in names:
+        _train_one("impara", ["impara"], options)
+
+
+def _train_one(package: str, words: Sequence[str], options: Namespace) -> None:
+    """Train a package, or continue its training, unless it exists."""
+    if is_evaluator(package):
+        return
+    output.remark(f"training {package} …", options)
+    # The results of `train` do not belong to the results of this command on stdout.
+    with contextlib.redirect_stdout(sys.stderr):
+        code = run_command(["train", "--config", *words, "--name", package, "--resume"])
+    if code:
+        raise InputError(f"{package} was not trained; run the same command again to go on.")
+
+
+def _own_metric(item: str) -> tuple[str, NamedMetric]:
+    """Return the two sides of NAME=METRIC."""
+    name, mark, metric = item.partition("=")
+    if not (name and mark and metric):
+        raise InputError(f"--with {item} is not NAME=METRIC; give it such as impara=impara[mine].")
+    return name, read_name(metric)
