@@ -34,6 +34,10 @@ Grouping = Literal["pooled", "grouped"]
 SegmentCorrelation = Literal["pearson", "spearman", "kendall"]
 
 
+# Differences of scores that are closer than this share of the largest score are equal.
+_EQUAL = 1e-12
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Counts, per sentence, of the comparisons that a metric orders as the annotator did, or does not.
@@ -154,7 +158,9 @@ def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
 def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
     """Return ε, the smallest threshold of ties with which the metric agrees best with the human comparisons.
 
-    Scores tie if they differ by at most ε. It is NaN if there are no comparisons.
+    Scores tie if they differ by at most ε. It is NaN if there are no comparisons. Differences that are equal
+    but for their last bits, 1e-12 of the largest score, are on one side of ε, so that the unit of the scores
+    does not matter.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
@@ -167,6 +173,9 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
     tied = np.sort(distance[comparisons.outcome == 0])
     concordant = np.sort(distance[np.sign(difference) * comparisons.outcome > 0])
     candidates = np.unique(np.append(distance, 0.0))
+    largest = np.abs(scores[np.isfinite(scores)]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        candidates = candidates[np.append(np.diff(candidates) > _EQUAL * largest, True)]
     # A larger ε gains human ties and loses concordant comparisons.
     gained = np.searchsorted(tied, candidates, side="right")
     lost = np.searchsorted(concordant, candidates, side="right")

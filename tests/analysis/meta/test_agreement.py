@@ -118,6 +118,23 @@ def test_tie_calibration_finds_the_best_threshold(seed: int) -> None:
     assert result.count == len(comparisons)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1 / 3, 7, 1e6])
+def test_the_unit_of_scores_does_not_matter_for_ties(unit: float) -> None:
+    for seed in range(20):
+        benchmark, scores = random_benchmark(seed)
+        comparisons = benchmark.comparisons()
+        # Tenths are not exact, so that equal differences differ in their last bits.
+        scores = scores / 10 + np.arange(len(scores))[:, None] / 7
+        in_unit = scores * unit
+        expected, result = (
+            agreement_with_ties(values, comparisons, tie_threshold(values, comparisons))
+            for values in (scores, in_unit)
+        )
+        assert result.concordant.tolist() == expected.concordant.tolist()
+        threshold = tie_threshold(in_unit, comparisons)
+        assert threshold == pytest.approx(unit * tie_threshold(scores, comparisons))
+
+
 def test_human_wins_count_both_directions() -> None:
     texts = ("x", "y")
     rankings = (
