@@ -231,8 +231,8 @@ class Answer:
     def state(self) -> str:
         """One of `STATES`, or `not run` before a run.
 
-        A figure is `met` by the paper's own models, or by none, within .005 (counts and
-        percentages: as printed). Otherwise, where it counts sentences, the interval of the difference decides: `equivalent`
+        A figure is `met` by the paper's own models, or by none, within .005 (counts and percentages: as
+        printed). Otherwise, where it counts sentences, the interval of the difference decides: `equivalent`
         within ±.02, `different` without 0, or `undecided`. Else it is `not met`, or `stand-in`: of such a
         model the difference is all there is to say.
         """

@@ -234,7 +234,7 @@ def _emit(
     output.emit(
         rows,
         options,
-        payload={"evaluations": [_payload(evaluation) for evaluation in evaluations]},
+        payload={"evaluations": [evaluation.to_dict() for evaluation in evaluations]},
         groups=("benchmark", "aggregation", "human", *_UNITS),
         metrics=[metric.label for metric in metrics],
         conclusions=marks,
@@ -395,6 +395,8 @@ def _score_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     for number in evaluation.order.tolist():
         row: dict[str, Any] = {"system": evaluation.systems[number]}
         row[f"human {evaluation.human}"] = float(evaluation.human_scores[number])
+        if evaluation.human_common is not None:
+            row["on common sentences"] = float(evaluation.human_common[number])
         yield row | {_marked(entry): float(entry.scores[number]) for entry in evaluation.metrics}
 
 
@@ -448,23 +450,3 @@ _TABLES: Mapping[str, _Table] = {
     "leave-one-out": _without_rows,
     "tests": _test_rows,
 }
-
-
-def _payload(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation's JSON object: its fields, with values by the name of their system."""
-    content = asdict(evaluation)
-    names = content.pop("systems")
-
-    def by_system(values: Any) -> dict[str, Any]:
-        return dict(zip(names, values, strict=True))
-
-    human_fields = ("human_scores", "human_intervals", "human_p_values")
-    content |= {name: by_system(content[name]) for name in human_fields}
-    content["human_wins"] = by_system(map(by_system, evaluation.human_wins))
-    content["order"] = [names[number] for number in evaluation.order]
-    for entry in content["metrics"]:
-        del entry["sentences"]
-        entry["measures"] = entry.pop("estimates")
-        entry |= {name: by_system(entry[name]) for name in ("scores", "score_intervals")}
-        entry["without"] = {kind: by_system(values) for kind, values in entry["without"].items()}
-    return content

@@ -341,6 +341,8 @@ class HumanScores:
         ratings: float64 (S, N), the ratings behind the scores, or `None`.
         compared: int (S,), the number of sentences on which each system was compared, if the scores are
             shares of wins.
+        common: float64 (S,), the mean ratings of the sentences on which all systems were rated, NaN if there
+            are none; `None` if all systems were rated on the same sentences.
     """
 
     name: str
@@ -349,6 +351,7 @@ class HumanScores:
     p_values: Floats | None = None
     ratings: Floats | None = None
     compared: Indices | None = None
+    common: Floats | None = None
 
     def intervals(self, level: float) -> Floats:
         """Return the intervals of the scores, float64 (S, 2)."""
@@ -512,4 +515,9 @@ def _from_ratings(
     both = rated[first] & rated[second]
     differences = np.where(both, values[first] - values[second], 0.0).T
     p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
-    return HumanScores(name, values.sum(axis=1) / rated.sum(axis=1), resampled, p_values, ratings)
+    of_all = rated.all(axis=0)
+    common = None
+    if (rated != of_all).any():
+        common = quotient(values[:, of_all].sum(axis=1), np.full(len(ratings), of_all.sum()))
+    means = values.sum(axis=1) / rated.sum(axis=1)
+    return HumanScores(name, means, resampled, p_values, ratings, common=common)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,8 @@ class Evaluation:
         tests: the tests between pairs of metrics, if requested.
         protocol: the settings of the evaluation.
         notices: caveats for a reader, one sentence each.
+        human_common: float64 (S,), the human scores on the sentences on which all systems were rated, NaN if
+            there are none; `None` if all systems were rated on the same sentences.
     """
 
     benchmark: str
@@ -171,6 +174,32 @@ class Evaluation:
     tests: tuple[MetricTest, ...]
     protocol: Protocol
     notices: tuple[str, ...]
+    human_common: Floats | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON, with values of systems by the system's name."""
+        content = dataclasses.asdict(self)
+        names = content.pop("systems")
+
+        def by_system(values: Any) -> dict[str, Any]:
+            return dict(zip(names, values, strict=True))
+
+        fields = ["human_scores", "human_intervals", "human_p_values"]
+        if self.human_common is None:
+            del content["human_common"]
+        else:
+            fields.append("human_common")
+        content |= {name: by_system(content[name]) for name in fields}
+        content["human_wins"] = by_system(map(by_system, self.human_wins))
+        content["order"] = [names[number] for number in self.order]
+        for entry in content["metrics"]:
+            del entry["sentences"]
+            entry["measures"] = entry.pop("estimates")
+            entry |= {name: by_system(entry[name]) for name in ("scores", "score_intervals")}
+            entry["without"] = {
+                kind: by_system(values) for kind, values in entry["without"].items()
+            }
+        return content
 
 
 def evaluate(
@@ -247,9 +276,32 @@ def evaluate(
         protocol=protocol,
         notices=(
             *_notices(benchmark, metrics, entries),
+            *_of_common_sentences(shared),
             *(too_few_resamples(pairs, protocol.resamples, protocol.level) if pairs else ()),
         ),
+        human_common=shared.common,
     )
+
+
+def _of_common_sentences(shared: JudgedBenchmark) -> Iterator[str]:
+    """Yield whether systems were rated on different sentences, with their means on common sentences."""
+    ratings, common = shared.human.ratings, shared.common
+    if common is None or ratings is None:
+        return
+    counts = (~np.isnan(ratings)).sum(axis=1)
+    number = (~np.isnan(ratings)).all(axis=0).sum()
+    notice = (
+        f"systems were rated on different sentences ({counts.min():,} to {counts.max():,}), so their means "
+        f"of {shared.human.name} may differ because their sentences do; "
+    )
+    if not number:
+        yield notice + "there is no sentence on which all of them were rated."
+        return
+    order = np.argsort(-common, kind="stable").tolist()
+    names = list(shared.benchmark.systems)
+    means = ", ".join(f"{names[place]} {common[place]:.3f}" for place in order)
+    sentences = "1 sentence" if number == 1 else f"{number:,} sentences"
+    yield notice + f"on the {sentences} that all have in common: {means}."
 
 
 def _p_values_from_best(shared: JudgedBenchmark) -> Floats:

@@ -236,6 +236,11 @@ class JudgedBenchmark:
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
+    @property
+    def common(self) -> Floats | None:
+        """The human scores on common sentences, if systems that are compared were rated on different ones."""
+        return None if self.benchmark.anonymous else self.human.common
+
     def with_one_resample(self) -> JudgedBenchmark:
         """Return the same judgements with a single resample, for values whose intervals are not needed."""
         one = copy.copy(self)

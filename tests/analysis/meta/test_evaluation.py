@@ -403,3 +403,29 @@ def test_no_interval_of_agreement_has_the_width_0_or_leaves_its_range() -> None:
     accuracy = entry(evaluation, "length").estimates["sentence_accuracy"]
     assert accuracy.over_sentences[0] in (0.0, accuracy.value)
     assert accuracy.over_sentences[0] < accuracy.over_sentences[1]
+
+
+def test_systems_that_were_rated_on_different_sentences_are_shown_on_common_ones() -> None:
+    texts = ("a b c", "d e f", "g h i", "j k l")
+    nan = float("nan")
+    ratings = {
+        "x": np.array([4.0, 4.0, nan, nan]),
+        "y": np.array([5.0, 5.0, 1.0, 1.0]),
+        "z": np.array([3.0, 2.0, 1.0, 1.0]),
+    }
+    benchmark = Benchmark("b", texts, dict.fromkeys(ratings, texts), ratings={"quality": ratings})
+    protocol = Protocol(resamples=9)
+    evaluation = evaluate("length", benchmark, protocol, sentinels=False)
+    assert evaluation.human_scores.tolist() == pytest.approx([4, 3, 1.75])
+    assert evaluation.human_common is not None
+    assert evaluation.human_common.tolist() == pytest.approx([4, 5, 2.5])
+    [notice] = [text for text in evaluation.notices if "different sentences" in text]
+    assert "on the 2 sentences that all have in common: y 5.000, x 4.000, z 2.500." in notice
+    assert evaluation.to_dict()["human_common"] == pytest.approx({"x": 4, "y": 5, "z": 2.5})
+    # Sentences that nobody rated do not matter.
+    same = {name: column * [1, 1, nan, 1] for name, column in ratings.items() if name != "x"}
+    rated = Benchmark("b", texts, dict.fromkeys(same, texts), ratings={"quality": same})
+    evaluation = evaluate("length", rated, protocol, sentinels=False)
+    assert evaluation.human_common is None
+    assert not [text for text in evaluation.notices if "different sentences" in text]
+    assert "human_common" not in evaluation.to_dict()
