@@ -84,7 +84,7 @@ class Head(LearnedMetric):
             )
         if "output" in expanded:
             package, _, output = (named := expanded.pop("output")).rpartition(".")
-            if not package or "model" in expanded:
+            if not package or "/" in output or "model" in expanded:
                 outputs = output_metrics(named) or f"head[{named}.quality]"
                 raise ParameterError(
                     f"head[{named}]: an evaluator and its output were expected, such as {outputs}."

@@ -5,9 +5,9 @@
     key        = identifier | metric | text      of an ensemble: gleu=0.5, m2(beta=1.0)=0.5, 'some@jfleg'=0.5
 
 A name has at most 10,000 characters, and its numbers are finite and need at most 64 bits. Case, hyphens and
-underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is the name of a
-trained package that the metric reads: `quality[open-mpnet]`. It stands for the parameter of that metric which
-names the package. `head` also names an output of it: `head[mine.fluency]`.
+underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. An evaluator is a trained
+package that the metric reads, by its name, folder or hub id: `quality[open-mpnet]`, `quality[./mine]`. It
+stands for the metric's parameter that names the package. `head` also names an output: `head[mine.fluency]`.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
 file, and given parameters replace those in the file. A name with a colon, such as `mymodule:MyMetric`, is
@@ -36,7 +36,7 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.evaluators.locations import list_evaluators, open_package
-from learnedgec.evaluators.package import EVALUATOR, output_metric, output_names
+from learnedgec.evaluators.package import output_metric, output_names
 from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.tuned import list_tuned, read_tuned
@@ -356,7 +356,7 @@ MAX_NAME_LENGTH = 10_000
 
 _NAME = re.compile(
     r"\s*([A-Za-z][\w.@+-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)"
-    rf"(?:\[({EVALUATOR.pattern})\])?\s*(\(.*\))?\s*",
+    r"(?:\[([^\[\]()'\"]+)\])?\s*(\(.*\))?\s*",
     re.DOTALL,
 )
 # The signs that may end a parameter, and quoted texts, whose signs do not count.

@@ -73,7 +73,11 @@ def read_tuned(name: str) -> TunedMetric:
     """
     files = list_tuned()
     if name not in files:
-        hint = "`learnedgec tune` writes tuned metrics."
+        folders = ", ".join(str(folder) for folder in lookup_folders() if folder.is_dir()) or "no folder"
+        hint = (
+            f"Looked in {folders}; name another folder in LEARNEDGEC_EVALUATORS, or tune the metric "
+            "(`learnedgec tune`)."
+        )
         raise UnknownNameError("tuned metric", name, files, hint=hint)
     path = files[name]
     tuned = read_tuned_file(path)

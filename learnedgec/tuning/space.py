@@ -221,9 +221,9 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
     if not description:
         if "weights" not in fields or getattr(metric, "weights", None) == (1.0,):
             raise ConfigError(
-                f"space: {metric.name} has no weights to choose between, so say what to tune, such as "
-                "space.PARAMETER: {low: 0, high: 1}; its parameters are "
-                f"{', '.join(fields) or 'none'}."
+                f"space: {metric.name} has no weights to choose between; tune an ensemble, such as "
+                "ensemble(gleu=0.5, quality=0.5), or say what to tune: space.PARAMETER: {low: 0, high: 1}; "
+                f"its parameters are {', '.join(fields) or 'none'}."
             )
         description = {"weights": "simplex"}
     ranges: dict[str, Range] = {}

@@ -67,6 +67,9 @@ def test_spellings_of_one_metric(typed: str, name: str) -> None:
         ("quality(model='a.b+2')", "quality[a.b+2]", None),
         ("quality[mine] (threshold=0.9)", "quality[mine](threshold=0.9)", None),
         ("quality(model='org/name')", "quality(model='org/name')", None),
+        ("quality[./mine]", "quality(model='./mine')", None),
+        ("head[./mine.fluency]", "head(model='./mine', name='fluency')", None),
+        ("head[org/mine@v1.2.fluency]", "head(model='org/mine@v1.2', name='fluency')", None),
         ("ensemble(some[mine]=0.5, gleu=1)", "ensemble(some[mine]=0.5, gleu=1.0)", None),
         ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)", None),
         ("ensemble(members={'random(seed=2)': 1})", "ensemble('random(seed=2)'=1.0)", None),
@@ -239,6 +242,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(n=" + "(" * 4000 + ")" * 4000 + ")", BadNameError, "cannot be read"),
         ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
         ("head(model='m')", ParameterError, "such as head[m.quality]"),
+        ("head[../mine]", ParameterError, "such as head[../mine.quality]"),
         ("head[m.a](name='b')", ParameterError, "name the outputs once"),
         ("head(name='a', heads=('a',))", ParameterError, "name the outputs once"),
         ("head(heads=('a', 'b'), weights=(1,))", ParameterError, "1 weights for 2 heads"),
@@ -279,3 +283,13 @@ def test_a_tuned_metric_made_of_itself_is_one_sentence(
     write_tuned(tmp_path, "m@x", TunedMetric(metric, {}))
     with pytest.raises(BadNameError, match="m@x contains itself"):
         load_metric("m@x")
+
+
+def test_an_unknown_tuned_metric_says_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    with pytest.raises(UnknownNameError) as caught:
+        load_metric("some@elsewhere")
+    assert f"Looked in {tmp_path}, " in str(caught.value)
+    assert "name another folder in LEARNEDGEC_EVALUATORS" in str(caught.value)
