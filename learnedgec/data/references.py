@@ -26,7 +26,7 @@ from learnedgec.data.sentences import (
     words_of,
 )
 from learnedgec.data.text import check_lengths, check_sources, read_lines
-from learnedgec.errors import InputError, LengthError
+from learnedgec.errors import InputError, LengthError, TextWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike
 from learnedgec.table import Table
 from learnedgec.types import Texts
@@ -178,6 +178,8 @@ class References(Sequence[tuple[Reference, ...]]):
     def from_m2(cls, path: PathLike, sources: Texts | None = None) -> References:
         """Read an M2 file, checking its sentences against `sources` where given.
 
+        Of gold edits of one annotator that overlap, only the first is applied; a warning counts the others.
+
         Raises:
             LengthError: the file has more or fewer sentences than `sources`.
             InputError: a sentence differs from its source in tokens.
@@ -187,6 +189,19 @@ class References(Sequence[tuple[Reference, ...]]):
             name, gold_sources = os.fspath(path), [block.source for block in blocks]
             check_lengths(("the source", sources), (name, gold_sources))
             check_sources(name, sources, gold_sources)
+        left_out = {
+            number: count
+            for number, block in enumerate(blocks, 1)
+            if (count := sum(len(e) - len(without_overlaps(e)) for e in block.annotations.values()))
+        }
+        if left_out:
+            warn_of_inputs(
+                TextWarning(
+                    f"{os.fspath(path)}: gold edits left out of the references' texts, because they overlap "
+                    f"an earlier one of their annotator: {sum(left_out.values())}, the first in sentence "
+                    f"{next(iter(left_out))}; metrics that compare edits, such as m2 and errant, count them."
+                )
+            )
         return cls.from_annotated(blocks)
 
     def __repr__(self) -> str:

@@ -73,7 +73,9 @@ def read_tuned(name: str) -> TunedMetric:
     """
     files = list_tuned()
     if name not in files:
-        folders = ", ".join(str(folder) for folder in lookup_folders() if folder.is_dir()) or "no folder"
+        folders = (
+            ", ".join(str(folder) for folder in lookup_folders() if folder.is_dir()) or "no folder"
+        )
         hint = (
             f"Looked in {folders}; name another folder in LEARNEDGEC_EVALUATORS, or tune the metric "
             "(`learnedgec tune`)."

@@ -17,7 +17,7 @@ from learnedgec.data.m2 import (
     write_m2,
 )
 from learnedgec.data.references import References
-from learnedgec.errors import FormatError, InputError, LengthError
+from learnedgec.errors import FormatError, InputError, LengthError, TextWarning
 
 
 def parse(text: str) -> list[AnnotatedSentence]:
@@ -128,6 +128,23 @@ def test_overlapping_gold_edits_keep_the_first() -> None:
     (row,) = References.from_annotated([block])
     assert row[0].text == "x c"
     assert row[0].edits == (Edit(0, 2, "x"), Edit(1, 3, "y"))
+
+
+def test_overlapping_gold_edits_of_a_file_are_counted_in_a_notice(tmp_path: Path) -> None:
+    overlapping = (Edit(0, 2, "x", "R"), Edit(1, 3, "y", "R"))
+    blocks = [
+        AnnotatedSentence("a b", {0: ()}),
+        AnnotatedSentence("a b c", {0: (), 1: overlapping}),
+    ]
+    write_m2(tmp_path / "g.m2", blocks)
+    with pytest.warns(TextWarning) as caught:
+        references = References.from_m2(tmp_path / "g.m2")
+    assert references.texts()[1] == ["a b c", "x c"]
+    assert str(caught[0].message) == (
+        f"{tmp_path / 'g.m2'}: gold edits left out of the references' texts, because they overlap an earlier "
+        "one of their annotator: 1, the first in sentence 2; metrics that compare edits, such as m2 and "
+        "errant, count them."
+    )
 
 
 def test_m2_of_other_sentences_is_refused(tmp_path: Path) -> None:

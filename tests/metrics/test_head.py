@@ -142,5 +142,7 @@ def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
 
 
 def test_a_single_head_leaves_nothing_to_tune() -> None:
-    with pytest.raises(ConfigError, match=r"head has no weights to choose between; tune an ensemble, such as ensemble\(gleu"):
+    with pytest.raises(
+        ConfigError, match="head has no weights to choose between; tune an ensemble"
+    ):
         read_space(load_metric("head(name='quality')"))
