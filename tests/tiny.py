@@ -22,6 +22,7 @@ from transformers import (
 
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig
+from learnedgec.evaluators.package import Parts
 from learnedgec.evaluators.precision import Bits, round_weights
 from learnedgec.runtime.files import file_digest
 from learnedgec.training.package import write_package
@@ -96,7 +97,7 @@ def save_evaluator(
     seed: int = 0,
     heads: Mapping[str, HeadConfig] = SOME_HEADS,
     width: int = 32,
-    sums: Mapping[str, Mapping[str, float]] | None = None,
+    sums: Mapping[str, Parts] | None = None,
     gate: Gate = "characters",
     **about: Any,
 ) -> Path:

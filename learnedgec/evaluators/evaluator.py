@@ -40,7 +40,14 @@ from learnedgec.evaluators.locations import (
     push_evaluator,
 )
 from learnedgec.evaluators.lora import add_lora, inference_encoder, using_lora
-from learnedgec.evaluators.package import MODEL_TYPE, Package, open_folder, output_names
+from learnedgec.evaluators.package import (
+    MODEL_TYPE,
+    Package,
+    Parts,
+    open_folder,
+    output_names,
+    read_terms,
+)
 from learnedgec.evaluators.package import HeadConfig as HeadConfig
 from learnedgec.evaluators.precision import Precision, evaluator_precision, read_weights
 from learnedgec.runtime.files import PathLike
@@ -62,8 +69,9 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
     """Architecture of an evaluator: configuration of the encoder, pooling, heads and their sums.
 
     Attributes:
-        sums: name of an output -> head -> weight of the head's value in the sum. A sum with the name of a
-            head is the output of this name in place of the head's bare value.
+        sums: name of an output -> head -> weight of the head's value in the sum, or `weight` and `below` of a
+            guard (`package.Term`). A sum with the name of a head is the output of this name in place of the
+            head's bare value.
         lora: `rank` and `layers` of the low-rank matrices beside the encoder's (`evaluators.lora`), and
             `inputs`, the kinds of input that use them; empty if there are none.
         corrections: the name of `lora` in older packages.
@@ -87,7 +95,7 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         pooling: Pooling = "mean",
         dropout: float = 0.1,
         max_tokens: int = 128,
-        sums: Mapping[str, Mapping[str, float]] | None = None,
+        sums: Mapping[str, Parts] | None = None,
         lora: Mapping[str, Any] | None = None,
         corrections: Mapping[str, Any] | None = None,
         gate: Gate = "characters",
@@ -472,7 +480,9 @@ class Evaluator:
             values |= self._values(kind, items, runtime)
         # A sum may have the name of a head.
         values |= {
-            name: np.sum([weight * values[head] for head, weight in sums[name].items()], axis=0)
+            name: np.sum(
+                [term.of(values[head]) for head, term in read_terms(sums[name]).items()], axis=0
+            )
             for name in names
             if name in sums
         }

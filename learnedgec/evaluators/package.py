@@ -2,7 +2,7 @@
 
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
-    config.json             the encoder's architecture, the heads and their sums
+    config.json             the encoder's architecture, the heads and the outputs that combine them
     model.safetensors       all weights, in 16 or 4 bits (`precision`)
     tokenizer.json …        the tokenizer
     training.yaml           the resolved training configuration
@@ -24,7 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError
@@ -34,6 +36,7 @@ from learnedgec.runtime.files import (
     folder_state,
     local_path,
 )
+from learnedgec.types import Floats
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -165,6 +168,55 @@ class HeadConfig:
         return self.objective == "regression"
 
 
+Parts: TypeAlias = Mapping[str, float | Mapping[str, float]]
+"""The parts of an output in a configuration: head -> a weight, or the fields of a `Term`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a head adds to an output: `weight · x`, or with a floor `weight · min(x − below, 0)`.
+
+    A floor is a guard: it charges for values below it, and pays nothing for values above it.
+
+    Attributes:
+        weight: factor.
+        below: the floor; `None` for a plain weight.
+
+    Example:
+        >>> Term(2.0, below=1.0).of(np.array([0.5, 3.0])).tolist()
+        [-1.0, 0.0]
+    """
+
+    weight: float
+    below: float | None = None
+
+    def of(self, values: Floats) -> Floats:
+        """Return the term of a head's values, of the same shape."""
+        kept = values if self.below is None else np.minimum(values - self.below, 0.0)
+        return self.weight * kept
+
+    def formula(self, head: str) -> str:
+        """Return the term as a formula, such as `0.5*meaning` or `2*min(meaning-1,0)`."""
+        kept = head if self.below is None else f"min({head}{-self.below:+g},0)"
+        return f"{self.weight:g}*{kept}"
+
+
+def read_terms(parts: Parts) -> dict[str, Term]:
+    """Return head -> its term in an output, from a configuration.
+
+    Raises:
+        TypeError: a part is neither a number nor the fields of a `Term`.
+
+    Example:
+        >>> read_terms({"meaning": {"weight": 2.0, "below": 1.0}})["meaning"].formula("meaning")
+        '2*min(meaning-1,0)'
+    """
+    return {
+        head: Term(**part) if isinstance(part, Mapping) else Term(part)
+        for head, part in parts.items()
+    }
+
+
 @dataclass(frozen=True)
 class Package:
     """An evaluator package whose files are those that its manifest lists; what a metric reads.
@@ -241,26 +293,26 @@ class Package:
         """
         ends: list[list[float]] = []
         for output, weight in weights.items():
-            for name, factor in (self._terms(output) or {output: 1.0}).items():
+            for name, term in (self._terms(output) or {output: Term(1.0)}).items():
                 head = HeadConfig(**self.config["heads"][name])
                 if not head.rated:
                     continue
                 if head.range is None:
                     return None
-                ends.append(sorted(weight * factor * rating for rating in head.range))
+                ends.append(sorted((weight * term.of(np.array(head.range))).tolist()))
         return (sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None
 
     def sums(self, outputs: Sequence[str]) -> dict[str, str]:
         """Return the terms of those outputs that are sums, such as `0.5*fluency+0.5*meaning`."""
         return {
-            output: "+".join(f"{weight:g}*{head}" for head, weight in terms.items())
+            output: "+".join(term.formula(head) for head, term in terms.items())
             for output in outputs
             if (terms := self._terms(output))
         }
 
-    def _terms(self, output: str) -> dict[str, float]:
-        """Return the weights of the heads in an output; empty for a head."""
-        return dict((self.config.get("sums") or {}).get(output, {}))
+    def _terms(self, output: str) -> dict[str, Term]:
+        """Return the terms of the heads in an output; empty for a head."""
+        return read_terms((self.config.get("sums") or {}).get(output, {}))
 
 
 def open_folder(path: Path, name: str) -> Package:

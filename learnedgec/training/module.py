@@ -83,7 +83,8 @@ class EvaluatorModule(lightning.LightningModule):
         gradient_checkpointing: compute the encoder's states twice instead of keeping them, which takes less
             memory and about a third more time.
         consistency: weight of the loss on `data.cases`, α in the paper RobustGEC.
-        sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
+        sums: output -> head -> weight, or `{weight: w, below: t}` for w · min(head − t, 0), a guard that only
+            charges. A sum may replace the head of its name. Sums of unchanged heads stay.
         lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
             uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
             Heads that read the other input stay the same. An evaluator's own low-rank weights are trained
@@ -110,7 +111,7 @@ class EvaluatorModule(lightning.LightningModule):
         schedule: Schedule = "linear",
         gradient_checkpointing: bool = False,
         consistency: NonNegativeFloat = 1.0,
-        sums: dict[str, dict[str, float]] | None = None,
+        sums: dict[str, dict[str, float | dict[str, float]]] | None = None,
         lora: Lora | None = None,
         frozen_layers: int | None = None,
         gate: Gate = "characters",

@@ -27,12 +27,14 @@ from learnedgec.evaluators.package import (
     CARD,
     LEARNED,
     MANIFEST,
+    Parts,
     is_package,
     manifest_datasets,
     manifest_languages,
     manifest_licence,
     manifest_tools,
     output_names,
+    read_terms,
 )
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.gate import GATE
@@ -264,8 +266,13 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _weighted(parts: Mapping[str, float]) -> str:
-    return " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
+def _weighted(parts: Parts) -> str:
+    return " + ".join(
+        f"{term.weight:g} `{head}`"
+        if term.below is None
+        else f"{term.weight:g} · min(`{head}` {-term.below:+g}, 0)"
+        for head, term in read_terms(parts).items()
+    )
 
 
 def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:

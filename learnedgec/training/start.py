@@ -26,7 +26,7 @@ from learnedgec.evaluators.lora import (
     keep_layers,
     remove_lora,
 )
-from learnedgec.evaluators.package import Package, manifest_tools
+from learnedgec.evaluators.package import Package, manifest_tools, read_terms
 from learnedgec.runtime.runtime import Runtime
 
 
@@ -244,6 +244,12 @@ def _model(
                 "one of them."
             )
     for output, parts in settings["sums"].items():
+        try:
+            read_terms(parts)
+        except TypeError:
+            raise ConfigError(
+                f"model.sums.{output}: a part is a weight, or {{weight: …, below: …}}; {parts} was given."
+            ) from None
         if not parts or set(parts) - set(heads):
             raise ConfigError(
                 f"model.sums.{output}: a sum needs parts among the heads {', '.join(heads)}; its parts are "

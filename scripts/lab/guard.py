@@ -1,10 +1,10 @@
 """Choose the guard of an evaluator's output `quality` by free corrections, and count where it charges people.
 
-    LEARNEDGEC_MIRROR=… python scripts/lab/guard.py open-mpnet [--number 500]
+    LEARNEDGEC_MIRROR=… python scripts/lab/guard.py open-mpnet [--number 200]
 
-The rule is in docs/lab/open-mpnet.md. Corrections are those of ErAConD by people, and changed ones the same with
-one change of meaning in words that they share with their source. JFLEG and GMEG choose nothing: their references
-show how often the guard charges people who rewrite freely, and by how much.
+The rule is in docs/lab/open-mpnet.md. Corrections are those of ErAConD by people, and changed ones the same
+with one change of meaning in words that they share with their source. JFLEG and GMEG choose nothing: their
+references show how often the guard charges people who rewrite freely, and by how much.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def main() -> None:
     """Print the floor, the weight and the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("evaluator")
-    parser.add_argument("--number", type=int, default=500, help="sentences of each set")
+    parser.add_argument(
+        "--number", type=int, default=200, help="sentences, and a fifth of it for the counts"
+    )
     options = parser.parse_args()
     runtime = Runtime(dtype="float32")
     evaluator = Evaluator.load(options.evaluator, runtime=runtime)

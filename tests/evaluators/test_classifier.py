@@ -51,10 +51,12 @@ def test_the_range_of_an_output_is_that_of_its_rated_heads(
         "fluency": {"fluency": 1.0, "ranks": 0.1},
         "both": {"fluency": 2.0, "style": 0.5},
         "mixed": {"fluency": 1.0, "meaning": 1.0},
+        "guarded": {"fluency": {"weight": 1.0, "below": 40.0}},
     }
     package = open_package(str(tiny.save_evaluator(tmp_path / "mine", heads=heads, sums=sums)))
     assert package.range({output: 1.0}) == range_
     assert package.range({output: 0.5, "ranks": 2.0}) == (range_ and (0, range_[1] / 2))
+    assert package.range({"guarded": 2.0}) == (-80.0, 0.0)
     assert package.sums(["both", "style"]) == {"both": "2*fluency+0.5*style"}
 
 

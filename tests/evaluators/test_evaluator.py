@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -267,6 +268,32 @@ def test_a_metric_reads_a_sum_of_heads_like_a_head(tmp_path: Path) -> None:
     card = (folder / "README.md").read_text()
     assert "- the output `preference` is 2 `fluency` + -0.5 `meaning`" in card
     assert '"preference[summed]"' in card
+
+
+def test_a_guard_charges_below_its_floor_and_pays_nothing_above(tmp_path: Path) -> None:
+    plain = Evaluator.load(str(tiny.save_evaluator(tmp_path / "plain")))
+    heads = plain.predict(SOURCES, HYPOTHESES)
+    floor = float(np.median(heads["meaning"]))
+    guard = {"weight": 0.5, "below": floor}
+    folder = tiny.save_evaluator(
+        tmp_path / "guarded", sums={"preference": {"fluency": 2.0, "meaning": guard}}
+    )
+    expected = 2 * heads["fluency"] + 0.5 * np.minimum(heads["meaning"] - floor, 0)
+    assert (expected < 2 * heads["fluency"]).any()
+    assert (expected == 2 * heads["fluency"]).any()
+    copy = Evaluator.load(str(folder)).save_pretrained(tmp_path / "copy")
+    for place in (folder, copy):
+        values = Evaluator.load(str(place)).predict(SOURCES, HYPOTHESES, ["preference"])
+        assert values["preference"].tolist() == expected.tolist()
+    package = pickle.loads(pickle.dumps(open_package(str(folder))))
+    formula = f"2*fluency+0.5*min(meaning{-floor:+g},0)"
+    assert package.sums(["preference"]) == {"preference": formula}
+    assert (
+        f"|sum-preference:{formula}|"
+        in Preference(model=str(folder)).score(SOURCES, HYPOTHESES).signature
+    )
+    card = (folder / "README.md").read_text()
+    assert f"is 2 `fluency` + 0.5 · min(`meaning` {-floor:+g}, 0)" in card
 
 
 def test_some_is_the_weighted_mean_of_scaled_heads(tiny_evaluator: Path) -> None:
