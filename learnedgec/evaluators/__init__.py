@@ -21,12 +21,14 @@ class Release(NamedTuple):
 
     Attributes:
         sha256: of its manifest, which has those of its files.
+        commit: one in which the repository has these files; empty if they are part of every installation.
         megabytes: its size.
         licence: its licence.
         products: whether the licence allows commercial use.
     """
 
     sha256: str
+    commit: str
     megabytes: int
     licence: str
     products: bool
@@ -39,6 +41,7 @@ class Release(NamedTuple):
 RELEASES = {
     RATED: Release(
         "b587c9fdf7d0b834dc2ac893cd5700b80dd559c1ad92750b36665588c8cd922c",
+        "e11cfab545284498d74c5ec13212891b9003866d",
         46,
         "CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND LicenseRef-pillars AND "
         "LicenseRef-robustgec AND MIT",
@@ -46,17 +49,16 @@ RELEASES = {
     ),
     RELEASED: Release(
         "9b58774b9e83757d471bd7524101870e72a59099f3b5cde9711a0e250d49456a",
+        "",
         57,
         "Apache-2.0 AND CC-BY-SA-4.0 AND MIT",
         products=True,
     ),
 }
-# The release from which an installation fetches a missing evaluator: the first one that has all.
-_REPOSITORY, _TAG = "learnedgec/learnedgec", "v0.3.0"
 
 
 def release_files(name: str) -> Dataset:
     """Return where the files of a released evaluator come from."""
     from learnedgec.data.catalog.registry import Dataset
 
-    return Dataset(name, "", "", _REPOSITORY, _TAG)
+    return Dataset(name, "", "", "learnedgec/learnedgec", RELEASES[name].commit)

@@ -128,9 +128,11 @@ def _places(name: str) -> Iterator[Path]:
         yield folder / name
     if name in RELEASES:
         # The catalog takes time to import.
-        from learnedgec.data.catalog.files import local_folder
+        from learnedgec.data.catalog.files import cache_folder, local_folder
 
-        yield local_folder(release_files(name)) / "checkpoints" / name
+        row = release_files(name)
+        for folder in (local_folder(row), cache_folder() / row.folder):
+            yield folder / "checkpoints" / name
 
 
 def _is_hub_package(name: str) -> bool:
@@ -220,14 +222,15 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
 def fetch_released(name: str) -> Path:
     """Return the local folder of a released evaluator; files that are nowhere here are downloaded.
 
-    They come from the repository of learnedgec, or from the mirror (`learnedgec.data.catalog.files`). Their
-    SHA-256 must be those of the release.
+    They come from the repository of learnedgec at the commit of the release, or from the mirror
+    (`learnedgec.data.catalog.files`), from which they are copied into the cache. Their SHA-256 must be those
+    of the release.
 
     Raises:
         UnknownNameError: no released evaluator has this name.
         DataError: a file cannot be downloaded, or is not that of the release.
     """
-    from learnedgec.data.catalog.files import fetch_file
+    from learnedgec.data.catalog.files import cache_folder, fetch_file
     from learnedgec.data.catalog.registry import File
 
     if name not in RELEASES:
@@ -239,7 +242,8 @@ def fetch_released(name: str) -> Path:
     manifest = fetch_file(row, File(f"{base}/{MANIFEST}", 0, RELEASES[name].sha256))
     for file, digest in read_manifest(manifest)["files"].items():
         fetch_file(row, File(f"{base}/{file}", 0, digest))
-    return manifest.parent
+    target = cache_folder() / row.folder / base
+    return target if manifest.parent == target else copy_package(manifest.parent, target)
 
 
 def copy_package(package: Path, target: PathLike) -> Path:
