@@ -1,11 +1,11 @@
 """Meta-evaluate metrics: how far they agree with people, beside sentinels that know nothing of grammar."""
 
-from learnedgec import load_benchmark
+from learnedgec import Resampling, load_benchmark
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 
 benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
-evaluation = evaluate(["gleu", "green", "m2"], benchmark, Protocol(resamples=200))
+evaluation = evaluate(["gleu", "green", "m2"], benchmark, Protocol(resampling=Resampling(200)))
 
 print("How often the metric prefers the output that people prefer, with its 95 % interval:")
 for entry in evaluation.metrics:

@@ -35,6 +35,7 @@ _NAMES = {
     "report.page": ["write_report"],
     "runtime.runtime": ["Runtime"],
     "scoring": ["bind", "score"],
+    "stats.resampling": ["Resampling"],
     "training.run": ["TrainingResult"],
     "training.tables": ["train"],
     "tuning.task": ["TuningResult", "tune"],

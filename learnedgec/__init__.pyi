@@ -49,6 +49,7 @@ from learnedgec.report.page import write_report as write_report
 from learnedgec.runtime.runtime import Runtime as Runtime
 from learnedgec.scoring import bind as bind
 from learnedgec.scoring import score as score
+from learnedgec.stats.resampling import Resampling as Resampling
 from learnedgec.training.run import TrainingResult as TrainingResult
 from learnedgec.training.tables import train as train
 from learnedgec.tuning.task import TuningResult as TuningResult

@@ -40,7 +40,7 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.resampling import interval, resample
+from learnedgec.stats.resampling import Resampling, interval, resample
 from learnedgec.training.pairs.referenced import pooled_references
 
 PLACE = Path(__file__).resolve().parents[1] / "learnedgec/applications" / WEIGHTS
@@ -175,7 +175,7 @@ def print_figures(name: str, sentences: Sequence[Sequence[Judged]]) -> None:
     """Print a row of a table: AUC and expected calibration error, with 95 % intervals over sentences."""
     rows = [row for sentence in sentences for row in sentence]
     cells = [name, str(len(rows)), f"{np.mean([row.valid for row in rows]):.3f}"]
-    draws = resample(len(sentences), RESAMPLES)
+    draws = resample(len(sentences), Resampling(RESAMPLES))
     figures: list[Callable[..., torch.Tensor]] = [binary_auroc, binary_calibration_error]
     for figure in figures:
         values = [
@@ -200,7 +200,7 @@ def print_filtered(
     texts |= {f"above {threshold}": judged.texts(threshold) for threshold in THRESHOLDS}
     metric = load_metric(f"errant(annotator={ANNOTATOR!r})")
     scores = learnedgec.score(metric, list(judged.sources), texts, references)
-    draws = resample(len(judged.sources), RESAMPLES)
+    draws = resample(len(judged.sources), Resampling(RESAMPLES))
     samples = {
         name: metric.aggregate_many(score.statistics, draws) for name, score in scores.items()
     }

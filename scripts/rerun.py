@@ -27,7 +27,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from learnedgec import Runtime, load_metric
+from learnedgec import Resampling, Runtime, load_metric
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import default_human
 from learnedgec.analysis.meta.evaluation import evaluate
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     runtime = Runtime(device=options.device, dtype=options.dtype, cache_dir=options.cache_dir)
     metrics = [load_metric(name) for name in options.metric]
-    protocol = Protocol(resamples=options.resamples)
+    protocol = Protocol(resampling=Resampling(options.resamples))
     for name in options.benchmark:
         fill(name, load_benchmark(name), metrics, options.cells, protocol, runtime)
     # What the parts of a board hold, docs/leaderboard.md says.
@@ -243,7 +243,7 @@ def cell(
         "metric": metric.label,
         "name": metric.name,
         "benchmark": name,
-        "resamples": protocol.resamples,
+        "resamples": protocol.resampling.resamples,
         "learned": {package.name: package.datasets for package in metric.packages()},
         "outputs": len(benchmark.systems) * len(benchmark.sources),
         "scores": scores,

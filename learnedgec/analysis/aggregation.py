@@ -7,7 +7,7 @@
   difference).
 
 Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
-sentences paired with the others'. `paired_permutation` tests the difference of two systems.
+sentences paired with the others'. `differences_after_swaps` is for tests of two systems.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
-from learnedgec.stats.resampling import intervals, intervals_of_shares, multiplicities, widened
-from learnedgec.stats.significance import (
+from learnedgec.stats.resampling import (
     FEW,
-    outcomes,
-    sentences_needed,
-    sign_flips,
-    swaps,
-    win_counts,
+    Resampling,
+    intervals,
+    intervals_of_shares,
+    multiplicities,
+    widened,
 )
+from learnedgec.stats.significance import outcomes, sentences_needed, swaps, win_counts
 from learnedgec.stats.skills import Games, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
@@ -127,20 +127,18 @@ def check_aggregation(by: str, systems: int) -> None:
 # -- two systems on the same sentences --------------------------------------------------------------
 
 
-def paired_permutation(
+def differences_after_swaps(
     metric: Metric,
     statistics: Sequence[Statistics],
     pair: tuple[int, int] = (0, 1),
-    *,
     by: Aggregation = "mean",
-    count: int = 1000,
-    seed: int = 0,
-) -> float:
-    """Return the two-sided p-value of the difference of two systems' scores by approximate randomisation.
+    resampling: Resampling = Resampling(),
+) -> Floats:
+    """Return the difference of two systems' scores after each of `swaps`, for a test by randomisation.
 
-    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes the
-    scores again, so the test is valid for scores that are not means. If at most ten sentences differ, all
-    permutations are made, and the test is exact.
+    Each swap exchanges the two systems' outputs on each sentence with probability 1/2. Then the scores are
+    computed again, so a test is valid for scores that are not means. If at most ten sentences differ, these
+    are all swaps, and the test is exact.
 
     Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
     "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
@@ -150,12 +148,14 @@ def paired_permutation(
         statistics: the statistics of each system, of the same N sentences.
         pair: the numbers of the two systems.
         by: the aggregation.
-        count: number of permutations.
-        seed: the seed of the random generator.
+        resampling: the number of random swaps, and their seed.
+
+    Returns:
+        float64 (swaps,); the first swap exchanges nothing.
     """
     first, second = (statistics[number] for number in pair)
     size, differ = len(first), np.flatnonzero(differing(first, second))
-    swaps_of_differing = swaps(len(differ), count, seed)
+    swaps_of_differing = swaps(len(differ), resampling)
     swapped = np.zeros((len(swaps_of_differing), size), dtype=bool)
     swapped[:, differ] = swaps_of_differing
     # The sentences of the other system of the pair follow those of each system.
@@ -166,7 +166,7 @@ def paired_permutation(
     ]
     resampled = system_scores_of_resamples(metric, both, np.arange(size) + size * swapped, by)
     a, b = (list(numbers).index(number) for number in pair)
-    return sign_flips(resampled[:, a] - resampled[:, b], len(differ))
+    return resampled[:, a] - resampled[:, b]
 
 
 def differing(first: Statistics, second: Statistics) -> npt.NDArray[np.bool_]:

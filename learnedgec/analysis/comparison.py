@@ -14,10 +14,10 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric
+from learnedgec.stats.resampling import FEW, Resampling
 from learnedgec.stats.significance import (
-    FEW,
     describe_correction,
-    describe_test,
+    describe_tests,
     is_significant,
     sentences_needed,
 )
@@ -39,17 +39,16 @@ class BaselineComparison:
         difference: `score` − `baseline_score`.
         difference_bounds: interval of the difference, on the same resamples, not corrected for the number of
             comparisons.
-        p_value: two-sided, of the difference, by paired bootstrap or, where at most `FEW` sentences differ,
-            by paired permutation; NaN for a single sentence.
-        adjusted: `p_value` after Holm's correction for the number of comparisons.
+        p: the two-sided p-value of the difference; NaN for a single sentence.
+        p_adjusted: `p` after Holm's correction for the number of comparisons.
+        test: the test that gave `p` (`learnedgec.stats.significance.Test`); empty for NaN.
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.significance`).
         losses: sentences on which the system scores below the baseline.
         differing: sentences on which the two systems' statistics differ.
-        comparisons: number of comparisons for which `adjusted` is corrected.
+        comparisons: number of comparisons for which `p_adjusted` is corrected.
         all_pairs: whether these are all pairs of systems, and not the comparisons with the baseline alone.
-        resamples: number of resamples.
-        level: the level of the intervals.
+        resampling: how intervals and tests were made.
         baseline_bounds: interval of the baseline's score.
 
     Example: `compare`.
@@ -63,16 +62,16 @@ class BaselineComparison:
     bounds: tuple[float, float]
     difference: float
     difference_bounds: tuple[float, float]
-    p_value: float
-    adjusted: float
+    p: float
+    p_adjusted: float
+    test: str
     wins: int
     ties: int
     losses: int
     differing: int
     comparisons: int
     all_pairs: bool
-    resamples: int
-    level: float
+    resampling: Resampling
     baseline_bounds: tuple[float, float]
 
     def __repr__(self) -> str:
@@ -80,7 +79,7 @@ class BaselineComparison:
         interval = "" if np.isnan(low) else f" [{low:+.4f}, {high:+.4f}]"
         return (
             f"BaselineComparison({self.metric}: {self.system} {self.score:.4f}, {self.baseline} "
-            f"{self.baseline_score:.4f}, {self.difference:+.4f}{interval}, {self.p})"
+            f"{self.baseline_score:.4f}, {self.difference:+.4f}{interval}, {self.p_in_words})"
         )
 
     def _repr_html_(self) -> str:
@@ -93,23 +92,23 @@ class BaselineComparison:
             "low": self.difference_bounds[0],
             "high": self.difference_bounds[1],
             "p": self.p,
+            "p_adjusted": self.p_adjusted,
         }
         return Table.of([row], note=self.sentence).html()
 
     @property
     def significant(self) -> bool:
         """Whether the corrected p-value is below 1 − level."""
-        return is_significant(self.adjusted, self.level)
+        return is_significant(self.p_adjusted, self.resampling.level)
 
     @property
-    def p(self) -> str:
+    def p_in_words(self) -> str:
         """The corrected p-value as text, such as `p = .012` (`describe_p_value`)."""
-        numbers = (self.p_value, self.adjusted, self.resamples, self.level, self.differing)
-        return describe_p_value(*numbers)
+        return describe_p_value(self.p, self.p_adjusted, self.test, self.resampling)
 
     @property
     def correction(self) -> str:
-        """The comparisons for which `adjusted` is corrected, in words (`describe_correction`)."""
+        """The comparisons for which `p_adjusted` is corrected, in words (`describe_correction`)."""
         return describe_correction(self.comparisons, None if self.all_pairs else self.baseline)
 
     @property
@@ -131,7 +130,7 @@ class BaselineComparison:
                 f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."
             )
         scores = f"({self.score:.4f} and {self.baseline_score:.4f}; {self._evidence})"
-        needed = sentences_needed(1, self.level)
+        needed = sentences_needed(1, self.resampling.level)
         if self.differing < needed:
             return (
                 f"{self.system} and {self.baseline} cannot be told apart by {metric}, because they differ on "
@@ -171,7 +170,7 @@ class BaselineComparison:
         allowed = f"; the margin is {margin:g}" if margin else ""
         return (
             f"{self.system} is significantly worse than {self.baseline} by {metric} "
-            f"({self.difference:+.4f}, {self.p}{self.correction}{allowed})."
+            f"({self.difference:+.4f}, {self.p_in_words}{self.correction}{allowed})."
         )
 
     @property
@@ -186,11 +185,14 @@ class BaselineComparison:
         parts = [f"difference {self.difference:+.4f}"]
         if not np.isnan(low):
             uncorrected = "uncorrected " if self.comparisons > 1 else ""
-            parts.append(f"{uncorrected}{100 * self.level:g}% CI [{low:+.4f}, {high:+.4f}]")
-        if not np.isnan(self.p_value):
-            test = describe_test("paired-bootstrap", [self.differing])
-            resamples = "" if test.startswith("exact") else f" with {self.resamples:,} resamples"
-            parts += [f"{self.p}{self.correction}", f"{test} over {self._sentences}{resamples}"]
+            parts.append(
+                f"{uncorrected}{100 * self.resampling.level:g}% CI [{low:+.4f}, {high:+.4f}]"
+            )
+        if self.test:
+            drawn = f" with {self.resampling.resamples:,} resamples"
+            draws = "" if self.test == "exact-permutation" else drawn
+            test = f"{describe_tests([self.test])} over {self._sentences}{draws}"
+            parts += [f"{self.p_in_words}{self.correction}", test]
         return ", ".join(parts)
 
 
@@ -202,9 +204,7 @@ def compare(
     *,
     baseline: str,
     all_pairs: bool = False,
-    resamples: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[BaselineComparison]:
     """Score systems with a metric and compare every other system with the baseline, in the order given.
@@ -218,9 +218,7 @@ def compare(
         baseline: name of one of the systems.
         all_pairs: whether p-values are corrected for all pairs of systems, as `rank` does without a baseline,
             and not for the comparisons with the baseline alone.
-        resamples: bootstrap resamples of the sentences; see `rank_systems`.
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        resampling: how intervals and tests are made.
         runtime: how to run.
 
     Raises:
@@ -240,9 +238,7 @@ def compare(
         systems,
         references,
         baseline=None if all_pairs else baseline,
-        resamples=resamples,
-        level=level,
-        seed=seed,
+        resampling=resampling,
         runtime=runtime,
     )
     return comparisons_with(baseline, ranking)
@@ -295,16 +291,16 @@ def _compared(ranking: SystemRanking, number: int, base: int) -> BaselineCompari
         bounds=_bounds(ranking.intervals[number]),
         difference=score - baseline_score,
         difference_bounds=_difference_bounds(ranking, number, base),
-        p_value=float(ranking.p_values[number, base]),
-        adjusted=float(ranking.adjusted[number, base]),
+        p=float(ranking.p[number, base]),
+        p_adjusted=float(ranking.p_adjusted[number, base]),
+        test=str(ranking.tests[number, base]),
         wins=wins,
         ties=ranking.sentences - wins - losses,
         losses=losses,
         differing=int(ranking.differing[number, base]),
         comparisons=ranking.comparisons,
         all_pairs=ranking.baseline is None,
-        resamples=ranking.resamples,
-        level=ranking.level,
+        resampling=ranking.resampling,
         baseline_bounds=_bounds(ranking.intervals[base]),
     )
 
@@ -316,11 +312,12 @@ def _bounds(interval: Floats) -> tuple[float, float]:
 
 def _difference_bounds(ranking: SystemRanking, number: int, base: int) -> tuple[float, float]:
     """Return the interval of a difference; it holds 0 where a permutation of few sentences allows it."""
-    differences = ranking.resampled[:, number] - ranking.resampled[:, base]
-    low, high = sentence_intervals(differences[:, None], ranking.sentences, ranking.level)[
-        0
-    ].tolist()
+    differences, level = (
+        ranking.resampled[:, number] - ranking.resampled[:, base],
+        ranking.resampling.level,
+    )
+    low, high = sentence_intervals(differences[:, None], ranking.sentences, level)[0].tolist()
     few = ranking.differing[number, base] <= FEW
-    if few and not is_significant(ranking.p_values[number, base], ranking.level):
+    if few and not is_significant(ranking.p[number, base], level):
         return min(low, 0.0), max(high, 0.0)
     return low, high

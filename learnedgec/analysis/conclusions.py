@@ -15,7 +15,7 @@ from learnedgec.data.corpus import Corpus
 from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.correlation import ranks
-from learnedgec.stats.significance import describe_test, is_significant, significant
+from learnedgec.stats.significance import describe_tests, is_significant, significant
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
@@ -109,18 +109,14 @@ def leaders(
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
-    test = f"{describe_tests(judges)}, p < {1 - first.level:.2g}{first.correction}"
+    test = f"{used_tests(judges)}, p < {1 - first.resampling.level:.2g}{first.correction}"
     decided = [f"{text[0].upper()}{text[1:]} ({test})."] if text else []
     return " ".join([*decided, *sentences])
 
 
-def describe_tests(rankings: Sequence[SystemRanking]) -> str:
-    """Return the tests of the pairs that rankings compare, in words (`describe_test`)."""
-    differing: list[int] = []
-    for ranking in rankings:
-        pairs = ~np.isnan(ranking.adjusted) & ~np.eye(len(ranking.systems), dtype=bool)
-        differing += ranking.differing[pairs].tolist()
-    return describe_test(rankings[0].significance, differing)
+def used_tests(rankings: Sequence[SystemRanking]) -> str:
+    """Return the tests of the pairs that rankings compare, in words (`describe_tests`)."""
+    return describe_tests([test for ranking in rankings for test in ranking.tests_run])
 
 
 def _of_one_system(ranking: SystemRanking) -> str:
@@ -128,7 +124,7 @@ def _of_one_system(ranking: SystemRanking) -> str:
     [name], [score], [(low, high)] = ranking.systems, ranking.scores, ranking.intervals
     if np.isnan(score):
         return f"{name} has no score."
-    known = f", {100 * ranking.level:g}% CI [{low:.4f}, {high:.4f}]"
+    known = f", {100 * ranking.resampling.level:g}% CI [{low:.4f}, {high:.4f}]"
     return f"{name} scores {score:.4f}{'' if np.isnan(low) else known}."
 
 
@@ -192,9 +188,9 @@ def about_people(evaluation: Evaluation, names: Mapping[str, str]) -> str:
 def _significance_by_people(evaluation: Evaluation) -> str:
     """Return which systems differ significantly from people's best; empty if that cannot be tested."""
     others = evaluation.order[1:]
-    p_values, level = evaluation.human_p_values[others], evaluation.protocol.level
+    p_values, level = evaluation.human_p_values[others], evaluation.protocol.resampling.level
     # With fewer resamples, no difference could be significant.
-    enough = 2 * len(others) / (evaluation.protocol.resamples + 1) < 1 - level
+    enough = 2 * len(others) / (evaluation.protocol.resampling.resamples + 1) < 1 - level
     if not len(others) or np.isnan(p_values).any() or not enough:
         return ""
     pairs = zip(others, significant(p_values, level), strict=True)
@@ -226,18 +222,18 @@ def compared(comparisons: Sequence[BaselineComparison], metric: str) -> str:
         return first.sentence_about(metric) + about
     groups: dict[str, list[str]] = {}
     for row in comparisons:
-        known = "" if np.isnan(row.difference) else f" ({row.difference:+.4f}, {row.p})"
+        known = "" if np.isnan(row.difference) else f" ({row.difference:+.4f}, {row.p_in_words})"
         groups.setdefault(row.verdict, []).append(row.system + known)
     parts = []
     for relation, systems in groups.items():
         verb, _, rest = relation.partition(" ")
         verb = verb if len(systems) == 1 else _OF_SEVERAL.get(verb, verb)
         parts.append(f"{listed(systems)} {verb} {rest} {first.baseline}")
-    test = describe_test("paired-bootstrap", [row.differing for row in comparisons])
+    test = describe_tests([row.test for row in comparisons if row.test])
     sentences = first.wins + first.ties + first.losses
     return (
         f"By {metric}, {'; '.join(parts)} (p{first.correction}, {test} over {sentences:,} sentences with "
-        f"{first.resamples:,} resamples).{about}"
+        f"{first.resampling.resamples:,} resamples).{about}"
     )
 
 
@@ -266,7 +262,7 @@ def verdict(
         than = "" if number else f" {verb} significantly worse than {first.baseline}{beyond}"
         parts.append(f"{_few(systems)}{than} by {metrics}")
     if parts:
-        parts[-1] += f" (p < {1 - first.level:.2g}{first.correction})"
+        parts[-1] += f" (p < {1 - first.resampling.level:.2g}{first.correction})"
     for metrics, systems in unscored.items():
         parts.append(
             f"{_few(systems)} {'have' if len(systems) > 1 else 'has'} no score by {metrics}"
@@ -297,14 +293,14 @@ def conflicts(rankings: Sequence[SystemRanking]) -> list[dict[str, Any]]:
 
     Returns:
         Mappings with `metrics`, the indices of two metrics; `systems`, the index of the system that the first
-        metric prefers, and that of the other; `p_values` by each metric, after Holm's correction; and
-        `significant`, whether both are below 1 − the rankings' level.
+        metric prefers, and that of the other; `p_adjusted` by each metric; and `significant`, whether both
+        are below 1 − the rankings' level.
     """
     pairs = []
     for (first, ranking), (second, other) in combinations(enumerate(rankings), 2):
         for a, b in combinations(range(len(ranking.systems)), 2):
             gap = ranking.scores[a] - ranking.scores[b]
-            p_values = [float(ranking.adjusted[a, b]), float(other.adjusted[a, b])]
+            p_values = [float(ranking.p_adjusted[a, b]), float(other.p_adjusted[a, b])]
             if gap * (other.scores[a] - other.scores[b]) >= 0 or np.isnan(p_values).any():
                 continue
             better, worse = (a, b) if gap > 0 else (b, a)
@@ -312,11 +308,11 @@ def conflicts(rankings: Sequence[SystemRanking]) -> list[dict[str, Any]]:
                 {
                     "metrics": [first, second],
                     "systems": [better, worse],
-                    "p_values": p_values,
-                    "significant": is_significant(max(p_values), ranking.level),
+                    "p_adjusted": p_values,
+                    "significant": is_significant(max(p_values), ranking.resampling.level),
                 }
             )
-    return sorted(pairs, key=lambda pair: max(pair["p_values"]))
+    return sorted(pairs, key=lambda pair: max(pair["p_adjusted"]))
 
 
 def guidance(rankings: Mapping[BoundMetric, SystemRanking], edits: Floats) -> list[str]:

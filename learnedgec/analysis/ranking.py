@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from learnedgec.analysis.aggregation import (
     Aggregation,
+    differences_after_swaps,
     differing,
-    paired_permutation,
     sentence_intervals,
     sentence_scores,
     system_scores,
@@ -30,17 +30,15 @@ from learnedgec.metrics.bound import NamedMetric
 from learnedgec.metrics.contract import Statistics, warn_of_doubts
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, corpus_for
-from learnedgec.stats.resampling import check_resampling, resample
+from learnedgec.stats.resampling import FEW, Resampling, resample
 from learnedgec.stats.significance import (
-    EXACT,
-    FEW,
+    are_enough,
+    bootstrap_test,
     describe_correction,
-    enough_resamples,
     format_p_value,
     holm,
-    paired_bootstrap,
+    permutation_test,
     significant,
-    too_few_resamples,
     too_few_sentences,
     win_counts,
     win_shares,
@@ -56,20 +54,18 @@ if TYPE_CHECKING:
 Significance = Literal["paired-bootstrap", "paired-permutation"]
 
 
-def describe_p_value(
-    p_value: float, adjusted: float, resamples: int, level: float, differing: int
-) -> str:
+def describe_p_value(p: float, p_adjusted: float, test: str, resampling: Resampling) -> str:
     """Return a corrected p-value in words, with `≤` if more resamples could lower it, and `p –` for NaN.
 
     Args:
-        p_value: the p-value before the correction.
-        adjusted: the p-value after the correction.
-        resamples: number of resamples.
-        level: differences are tested at 1 − `level`.
-        differing: number of sentences on which the two systems differ; with few, the test is exact.
+        p: the p-value before the correction.
+        p_adjusted: the p-value after the correction.
+        test: the test of the pair; only shares of random draws have a lowest value.
+        resampling: the number of draws, and the level.
     """
-    at_floor = differing > EXACT and p_value <= 1 / (resamples + 1) + 1e-12
-    return format_p_value(float(adjusted), level, bound=bool(at_floor))
+    drawn = test in ("paired-bootstrap", "paired-permutation")
+    at_floor = drawn and p <= 1 / (resampling.resamples + 1) + 1e-12
+    return format_p_value(float(p_adjusted), resampling.level, bound=bool(at_floor))
 
 
 # -- ranks and clusters ----------------------------------------------------------------------------
@@ -122,19 +118,17 @@ class SystemRanking:
         systems: the names of the systems.
         scores: float64 (S,), the systems' scores.
         resampled: float64 (B, S), the scores on each resample of the sentences.
-        intervals: float64 (S, 2), the central `level` of the bootstrap distribution (`sentence_intervals`).
+        intervals: float64 (S, 2), the intervals of the scores (`sentence_intervals`).
         wins: float64 (S, S), the share of sentences on which the row's system scores above the column's. They
             tie on the share 1 − `wins` − `wins.T` (`learnedgec.stats.significance`).
-        p_values: float64 (S, S), the two-sided p-value of each pair's difference; 1 on the diagonal, and NaN
-            for pairs that are not or cannot be compared.
-        adjusted: float64 (S, S), `p_values` after Holm's correction for the number of compared pairs.
-        differing: int (S, S), the number of sentences on which two systems' statistics differ. With at most
-            `FEW`, the test is always `paired_permutation`.
-        significance: the test of pairs that differ on more sentences.
+        p: float64 (S, S), the two-sided p-value of each pair's difference; 1 on the diagonal, and NaN for
+            pairs that are not or cannot be compared.
+        p_adjusted: float64 (S, S), `p` after Holm's correction for the number of compared pairs.
+        tests: str (S, S), the `Test` of each pair; empty where there is no p-value.
+        differing: int (S, S), the number of sentences on which two systems' statistics differ.
         sentences: N, the number of sentences for which every system has a score.
+        resampling: how intervals and tests were made.
         baseline: the system with which the others are compared; `None` if all pairs are compared.
-        resamples: the number of resamples for the intervals and the p-values.
-        level: the level of the intervals; differences are tested at 1 − `level`.
         signature: everything on which the ranking depends, on one line.
 
     Example:
@@ -150,19 +144,18 @@ class SystemRanking:
     resampled: Floats
     intervals: Floats
     wins: Floats
-    p_values: Floats
-    adjusted: Floats
+    p: Floats
+    p_adjusted: Floats
+    tests: npt.NDArray[np.str_]
     differing: Indices
-    significance: Significance
     sentences: int
-    resamples: int
-    level: float
+    resampling: Resampling
     signature: str
     baseline: str | None = None
 
     @property
     def comparisons(self) -> int:
-        """The number of compared pairs, for which `adjusted` is corrected."""
+        """The number of compared pairs, for which `p_adjusted` is corrected."""
         size = len(self.systems)
         return size - 1 if self.baseline else size * (size - 1) // 2
 
@@ -171,19 +164,21 @@ class SystemRanking:
         """The comparisons for which p-values are corrected, in words (`describe_correction`)."""
         return describe_correction(self.comparisons, self.baseline)
 
-    def p(self, first: int, other: int) -> str:
+    @property
+    def tests_run(self) -> list[str]:
+        """The `Test` of each compared pair."""
+        compared = np.triu(self.tests != "", 1)
+        return [str(test) for test in self.tests[compared]]
+
+    def p_in_words(self, first: int, other: int) -> str:
         """Return the corrected p-value of two systems' difference in words (`describe_p_value`)."""
-        p_value, adjusted = self.p_values[first, other], self.adjusted[first, other]
-        differing = int(self.differing[first, other])
-        return describe_p_value(p_value, adjusted, self.resamples, self.level, differing)
+        p, p_adjusted = self.p[first, other], self.p_adjusted[first, other]
+        return describe_p_value(p, p_adjusted, str(self.tests[first, other]), self.resampling)
 
     @property
     def too_few(self) -> list[str]:
-        """Warnings if there are too few sentences or resamples (`too_few_sentences`)."""
-        return [
-            *too_few_sentences(self.comparisons, self.sentences, self.level),
-            *too_few_resamples(self.comparisons, self.resamples, self.level),
-        ]
+        """A warning if there are too few sentences (`too_few_sentences`)."""
+        return too_few_sentences(self.comparisons, self.sentences, self.resampling.level)
 
     @property
     def order(self) -> list[int]:
@@ -194,7 +189,7 @@ class SystemRanking:
     def better(self) -> npt.NDArray[np.bool_]:
         """Whether the row's system scores significantly higher after Holm's correction, bool (S, S)."""
         higher: npt.NDArray[np.bool_] = self.scores[:, None] > self.scores
-        return higher & significant(self.adjusted, self.level)
+        return higher & significant(self.p_adjusted, self.resampling.level)
 
     @property
     def ranges(self) -> npt.NDArray[np.int64]:
@@ -242,7 +237,7 @@ class SystemRanking:
         order, cluster, ranges = self.order, self.cluster, self.ranges
         names = [self.systems[number] for number in order]
 
-        def by_name(matrix: Floats) -> dict[str, dict[str, float]]:
+        def by_name(matrix: npt.NDArray[Any]) -> dict[str, dict[str, Any]]:
             return {
                 row: dict(zip(names, matrix[number, order], strict=True))
                 for row, number in zip(names, order, strict=True)
@@ -267,8 +262,9 @@ class SystemRanking:
                     for number in order
                 ],
                 "wins": by_name(self.wins),
-                "p_values": by_name(self.p_values),
-                "adjusted_p_values": by_name(self.adjusted),
+                "p": by_name(self.p),
+                "p_adjusted": by_name(self.p_adjusted),
+                "tests": by_name(self.tests),
             }
         )
         return record
@@ -314,9 +310,7 @@ def rank(
     baseline: str | None = None,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
-    resamples: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> SystemRanking:
     """Score systems with a metric and rank them, with intervals, significance and clusters.
@@ -332,10 +326,7 @@ def rank(
         by: the aggregation of sentences to one score.
         significance: the test of two systems that differ on more than 30 sentences (`FEW`); other pairs are
             tested by permutation. For more sentences, permutation needs corpus scores (`mean`).
-        resamples: number of bootstrap resamples of the sentences, and of permutations; by default 1,000, or
-            more if with so many comparisons no difference could be significant (`enough_resamples`).
-        level: the level of intervals; differences are tested at 1 − `level`.
-        seed: the seed of the random generator.
+        resampling: how intervals and tests are made.
         runtime: how to run.
 
     Raises:
@@ -355,9 +346,7 @@ def rank(
         baseline=baseline,
         by=by,
         significance=significance,
-        resamples=resamples,
-        level=level,
-        seed=seed,
+        resampling=resampling,
         signature=bound.signature(corpus.references),
     )
 
@@ -379,12 +368,13 @@ def rank_systems(
     baseline: str | None = None,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
-    resamples: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     signature: str = "",
 ) -> SystemRanking:
     """Rank systems whose statistics are known, with intervals, significance and clusters.
+
+    If the resamples are not enough for so many comparisons (`are_enough`), pairs of systems that are far
+    apart are tested in closed form (`far_p_value`).
 
     Args:
         metric: the metric that computed the statistics, or its name.
@@ -392,14 +382,12 @@ def rank_systems(
         baseline: as for `rank`, like the following arguments.
         by: the aggregation of sentences to one score.
         significance: the test of two systems.
-        resamples: bootstrap resamples of the sentences, and permutations.
-        level: the level of intervals.
-        seed: the seed of the random generator.
+        resampling: how intervals and tests are made.
         signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:
         UnknownNameError: no system has the baseline's name, or there is no such test or aggregation.
-        InputError: too few systems or resamples, or permutation with another aggregation.
+        InputError: too few systems, or permutation with another aggregation.
 
     Example:
         >>> metric = bind_one("length")
@@ -412,31 +400,40 @@ def rank_systems(
     check_ranking(by, significance)
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
-    check_resampling(resamples, level)
     value, systems = named.metric, tuple(statistics)
     rows, sentences = _scored(named, list(statistics.values()))
     base = None if baseline is None else systems.index(baseline)
     pairs = [pair for pair in combinations(range(len(systems)), 2) if base in (None, *pair)]
     warn_of_doubts(value, rows)
-    resamples = resamples or enough_resamples(len(pairs), level)
-    size = len(rows[0])
-    differ = np.array([[differing(a, b).sum() for b in rows] for a in rows])
+    size, count = len(rows[0]), len(systems)
+    differ = np.zeros((count, count), dtype=np.intp)
+    for a, b in combinations(range(count), 2):
+        differ[a, b] = differ[b, a] = differing(rows[a], rows[b]).sum()
     scores = system_scores(value, rows, by)
-    resampled = system_scores_of_resamples(value, rows, resample(size, resamples, seed), by)
+    resampled = system_scores_of_resamples(value, rows, resample(size, resampling), by)
+    enough = are_enough(resampling, len(pairs))
 
-    def test(a: int, b: int) -> float:
-        if size < 2:
-            return float("nan")
+    def test(a: int, b: int) -> tuple[float, str]:
+        if size < 2 or np.isnan(scores[a] - scores[b]):
+            return float("nan"), ""
         if differ[a, b] > FEW and significance == "paired-bootstrap":
-            return paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b])
-        return paired_permutation(value, rows, (a, b), by=by, count=resamples, seed=seed)
+            drawn = resampled[:, a] - resampled[:, b]
+            return bootstrap_test(scores[a] - scores[b], drawn, size, enough=enough)
+        swapped = differences_after_swaps(value, rows, (a, b), by, resampling)
+        return permutation_test(swapped, int(differ[a, b]), enough=enough)
 
-    p_values = np.array([test(*pair) for pair in pairs])
+    tested = [test(*pair) for pair in pairs]
+    p_values = np.array([p for p, _ in tested])
+    tests = np.full((count, count), "", dtype="U32")
+    for (a, b), (_, name) in zip(pairs, tested, strict=True):
+        tests[a, b] = tests[b, a] = name
     wins = win_counts(sentences)
     order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
     parts = [signature or str(named), f"by:{by}{order if by == 'trueskill' else ''}"]
     parts += [] if baseline is None else [f"baseline:{baseline}"]
-    parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
+    named_tests = "+".join(sorted({name for _, name in tested if name}))
+    parts += [f"test:{named_tests}"] if named_tests else []
+    parts.append(str(resampling))
     return SystemRanking(
         metric=named.label,
         by=by,
@@ -444,16 +441,15 @@ def rank_systems(
         scores=scores,
         resampled=resampled,
         intervals=sentence_intervals(
-            resampled, size, level, shares=scores if by == "expected-wins" else None
+            resampled, size, resampling.level, shares=scores if by == "expected-wins" else None
         ),
         wins=win_shares(wins, size - wins - wins.T),
-        p_values=_square(pairs, p_values, len(systems)),
-        adjusted=_square(pairs, holm(p_values), len(systems)),
+        p=_square(pairs, p_values, count),
+        p_adjusted=_square(pairs, holm(p_values), count),
+        tests=tests,
         differing=differ,
-        significance=significance,
         sentences=size,
-        resamples=resamples,
-        level=level,
+        resampling=resampling,
         signature="|".join(parts),
         baseline=baseline,
     )

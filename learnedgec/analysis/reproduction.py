@@ -40,7 +40,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
-from learnedgec.stats.resampling import Estimate
+from learnedgec.stats.resampling import Estimate, Resampling
 
 STATES = (
     *("met", "not met", "equivalent", "undecided", "different", "stand-in"),
@@ -317,7 +317,7 @@ class Reproduction:
         robustness: set of RobustGEC's cases (`total`: all) and corrector -> its results on them, such as
             `upper F0.5`, with their intervals.
         runtime: how to run; its `cache_dir` keeps statistics and results.
-        resamples: the number of resamples of sentences and of systems, for the intervals.
+        resampling: how sentences and systems are drawn for the intervals.
     """
 
     def __init__(
@@ -326,9 +326,9 @@ class Reproduction:
         own: Mapping[str, NamedMetric] = {},
         robustness: Mapping[tuple[str, str], Mapping[str, Estimate]] = {},
         runtime: Runtime = Runtime(),
-        resamples: int = 200,
+        resampling: Resampling = Resampling(200),
     ) -> None:
-        self.runtime, self.resamples, self.robustness = runtime.bound(), resamples, robustness
+        self.runtime, self.resampling, self.robustness = runtime.bound(), resampling, robustness
         self._store = Store(runtime.cache_dir) if runtime.cache_dir else None
         self._own = own
         self._metrics: dict[tuple[str, bool], list[BoundMetric]] = {}
@@ -508,7 +508,7 @@ class Reproduction:
         return answer
 
     def _protocol(self, job: _Job) -> Protocol:
-        return Protocol(job.aggregation, job.ties, resamples=self.resamples)
+        return Protocol(job.aggregation, job.ties, resampling=self.resampling)
 
     def _key(self, job: _Job, metric: BoundMetric) -> str:
         signature = metric.signature(_benchmark(job.benchmark).references)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.metrics.contract import ShowsEdits, Statistics
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.significance import (
-    describe_test,
+    describe_tests,
     sentences_needed,
-    too_few_resamples,
     too_few_sentences,
 )
 from learnedgec.table import Bold
@@ -99,7 +98,8 @@ class _Comparisons:
     def about_gold(self, rows: Sequence[BaselineComparison]) -> str:
         """Return in one sentence why the metric decides nothing about some systems."""
         differences = (
-            f"{row.system} {row.difference:+.4f} ({row.p}) and {other.difference:+.4f} ({other.p})"
+            f"{row.system} {row.difference:+.4f} ({row.p_in_words}) and "
+            f"{other.difference:+.4f} ({other.p_in_words})"
             for row in rows
             for other in [self.own[row.system]]
         )
@@ -138,33 +138,25 @@ def run_compare(arguments: Sequence[str]) -> int:
         # The gate reports what it leaves undecided, so the conclusions do not repeat it.
         by_gate = [row for each in results for row in each.undecided(_fails(options.margin))]
     first = results[0].rows[0]
-    test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
-    signatures = {label: signature + test for label, signature in task.signatures.items()}
     records = [
-        _record(row, signatures[row.metric], *each.conclusions([row]))
+        _record(row, task.signatures[row.metric], *each.conclusions([row]))
         for each in results
         for row in each.rows
     ]
     sentences = len(task.corpus.sources)
-    output.notice(
-        *too_few_sentences(first.comparisons, sentences, first.level),
-        *too_few_resamples(first.comparisons, first.resamples, first.level),
-    )
+    output.notice(*too_few_sentences(first.comparisons, sentences, options.confidence))
     output.emit(
         records,
         options,
         payload={"comparisons": records, **fields},
         title=f"Differences from {first.baseline}, with {100 * options.confidence:g}% intervals",
         caption=_caption(results),
-        table_rows=[row for each in results for row in _table_rows(each, len(results) == 1)],
+        table_rows=_table_rows(results),
         groups=("metric",),
         metrics=task.labels,
         conclusions=[text for c in results for text in c.conclusions(c.rows, by_gate)] + verdicts,
-        notes=[
-            "Wins, ties and losses count sentences; p is two-sided"
-            f"{first.correction}.{_uncorrected(first)}",
-        ],
-        signatures=signatures.values(),
+        notes=[f"Wins, ties and losses count sentences; {_about_p(results)}"],
+        signatures=dict.fromkeys(record["signature"] for record in records),
     )
     if options.out != "-" or options.format != "table":
         output.notice(*verdicts)
@@ -175,7 +167,10 @@ def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
     """Return the comparisons of every system with the first, by each metric."""
     baseline, *_ = task.corpus.systems
     tested = None if options.all_pairs else baseline
-    settings = {"baseline": tested, **flags.read_resampling(options)}
+    settings: dict[str, Any] = {
+        "baseline": tested,
+        "resampling": flags.read_resampling(options),
+    }
     names = short_labels(task.labels)
     results = []
     for metric, statistics in task.statistics():
@@ -240,7 +235,7 @@ def _too_few_differ(result: _Comparisons, margin: float) -> list[str]:
 
     A difference within the margin is allowed in any case.
     """
-    needed = sentences_needed(1, result.rows[0].level)
+    needed = sentences_needed(1, result.rows[0].resampling.level)
     return [
         f"by {result.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
         f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
@@ -259,7 +254,7 @@ def _too_few_correct(result: _Comparisons) -> list[str]:
     correct = details["tp"] > 0
     with_gold = int((correct | (details["recall"] < 1)).sum())
     right = int(correct.sum())
-    needed = sentences_needed(row.comparisons, row.level)
+    needed = sentences_needed(row.comparisons, row.resampling.level)
     if right >= needed:
         return []
     return [
@@ -291,13 +286,9 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
         options.confidence,
     )
     count = systems * (systems - 1) // 2 if options.all_pairs else systems - 1
-    reasons = (
-        [] if options.resamples is None else too_few_resamples(count, options.resamples, level)
-    )
     if sentences < sentences_needed(count, level):
-        reasons = too_few_sentences(count, sentences, level)
-    if reasons:
-        raise InputError(f"--fail-if-worse could never fail: {reasons[0]}")
+        [reason] = too_few_sentences(count, sentences, level)
+        raise InputError(f"--fail-if-worse could never fail: {reason}")
 
 
 # -- the table ---------------------------------------------------------------------------------------
@@ -306,56 +297,78 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
 def _record(row: BaselineComparison, signature: str, sentence: str) -> dict[str, Any]:
     """Return all fields of a comparison as a flat record, for programs."""
     record = asdict(row)
+    record |= record.pop("resampling")
     for field in ("", "difference_", "baseline_"):
         record[f"{field}low"], record[f"{field}high"] = record.pop(f"{field}bounds")
-    return {**record, "significant": row.significant, "sentence": sentence, "signature": signature}
+    test = f"|test:{row.test}" if row.test else ""
+    return {
+        **record,
+        "significant": row.significant,
+        "sentence": sentence,
+        "signature": f"{signature}{test}|{row.resampling}",
+    }
 
 
-def _uncorrected(row: BaselineComparison) -> str:
-    """Return the reason why an interval and a p-value may seem to differ, if there are several systems."""
-    if row.comparisons == 1:
-        return ""
+def _about_p(results: Sequence[_Comparisons]) -> str:
+    """Return which tests the p-values are from, and what they are corrected for."""
+    rows = [row for each in results for row in each.rows]
+    first = rows[0]
+    tests = describe_tests([row.test for row in rows if row.test])
+    if first.comparisons == 1:
+        return f"p is two-sided, by {tests}."
     return (
-        " Each interval is for a single difference, without that correction: if it excludes 0 but p is not "
-        f"below {1 - row.level:.2g}, the difference is not significant after the correction."
+        f"p is two-sided, by {tests}; p_adjusted is p{first.correction}. Each interval is for a single "
+        "difference, without that correction: if it excludes 0 but p_adjusted is not below "
+        f"{1 - first.resampling.level:.2g}, the difference is not significant after the correction."
     )
 
 
 def _caption(results: Sequence[_Comparisons]) -> str:
     """Return the caption of the table for a paper."""
-    rows = [row for each in results for row in each.rows]
-    first = rows[0]
-    test = describe_test("paired-bootstrap", [row.differing for row in rows])
+    first = results[0].rows[0]
     bold = f" Bold: scores significantly above that of {first.baseline}."
     labels = [each.metric.label for each in results]
     return (
         f"Differences from {first.baseline} by {', '.join(each.name for each in results)}, with "
-        f"{100 * first.level:g}% intervals; win/tie/loss counts sentences. p: of the difference from "
-        f"{first.baseline}{first.correction}.{_uncorrected(first)}{tables.explain_bold(bold, labels)} All by "
-        f"{test} with {first.resamples:,} resamples."
+        f"{100 * first.resampling.level:g}% intervals; win/tie/loss counts sentences; {_about_p(results)}"
+        f"{tables.explain_bold(bold, labels)} All with {first.resampling.resamples:,} resamples."
     )
 
 
-def _table_rows(result: _Comparisons, alone: bool) -> list[dict[str, Any]]:
-    """Return the rows of one metric for readers: the baseline's, and one for each other system.
+def _table_rows(results: Sequence[_Comparisons]) -> list[dict[str, Any]]:
+    """Return the rows for readers: for each metric, the baseline's, and one for each other system.
 
-    Scores significantly above the baseline's are in bold, except those of sentinels. The name of a metric
-    that is alone is left out.
+    Scores significantly above the baseline's are in bold, except those of sentinels. A metric that is alone
+    is not named, nor is a test, and p-values of a single comparison are not corrected.
     """
-    first = result.rows[0]
-    name = {} if alone else {"metric": first.metric}
-    dashes = dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–")
-    table = [{**name, "system": first.baseline, "score": first.baseline_score, **dashes}]
-    for row in result.rows:
-        better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
-        bounded = not np.isnan(row.difference_bounds[0])
-        cells = {
-            "system": row.system,
-            "score": Bold(row.score) if better else row.score,
-            "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
-            "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
-            "p": row.p.removeprefix("p ").removeprefix("= "),
-            "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-        }
-        table.append({**name, **cells})
-    return table
+    rows = [row for each in results for row in each.rows]
+    left_out = {
+        *(["metric"] if len(results) == 1 else []),
+        *(["p_adjusted"] if rows[0].comparisons == 1 else []),
+        *(["test"] if len({row.test for row in rows}) == 1 else []),
+    }
+    table: list[dict[str, Any]] = []
+    for first in (each.rows[0] for each in results):
+        named = {"metric": first.metric, "system": first.baseline, "score": first.baseline_score}
+        others = ("Δ", "interval", "p", "p_adjusted", "test", "win/tie/loss")
+        table.append({**named, **dict.fromkeys(others, "–")})
+        table += [_table_row(row) for row in rows if row.metric == first.metric]
+    return [{key: cell for key, cell in row.items() if key not in left_out} for row in table]
+
+
+def _table_row(row: BaselineComparison) -> dict[str, Any]:
+    """Return the cells of one comparison."""
+    better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
+    bounded = not np.isnan(row.difference_bounds[0])
+    uncorrected = replace(row, p_adjusted=row.p)
+    return {
+        "metric": row.metric,
+        "system": row.system,
+        "score": Bold(row.score) if better else row.score,
+        "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
+        "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
+        "p": uncorrected.p_in_words.removeprefix("p ").removeprefix("= "),
+        "p_adjusted": row.p_in_words.removeprefix("p ").removeprefix("= "),
+        "test": describe_tests([row.test]) if row.test else "–",
+        "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
+    }

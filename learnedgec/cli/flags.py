@@ -34,6 +34,7 @@ from learnedgec.metrics.registry import METRICS, read_name
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.scoring import bind
+from learnedgec.stats.resampling import Resampling
 
 _Fields = TypeVar("_Fields")
 
@@ -254,17 +255,16 @@ class Annotator:
 
 
 @dataclass
-class Resampling:
+class Intervals:
     """Options of intervals and tests.
 
     Attributes:
-        resamples: number of bootstrap resamples, and of permutations in tests (default: 1000, more where many
-            systems are compared).
+        resamples: number of bootstrap resamples, and of permutations in tests.
         confidence: confidence level of intervals; tests use a level of 1 minus this.
         seed: seed of the random generator.
     """
 
-    resamples: PositiveInt | None = None
+    resamples: PositiveInt = 1000
     confidence: OpenUnitInterval = 0.95
     seed: NonNegativeInt = 0
 
@@ -334,7 +334,7 @@ def add_runtime(parser: ArgumentParser) -> None:
 
 def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     """Add the flags about intervals, the runtime and output, and unless told otherwise `--plot DIR`."""
-    add_fields(parser, Resampling, title="intervals and tests")
+    add_fields(parser, Intervals, title="intervals and tests")
     if plot:
         add_fields(parser, Figures)
     add_runtime(parser)
@@ -374,13 +374,9 @@ def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> N
         )
 
 
-def read_resampling(options: Namespace) -> dict[str, Any]:
-    """Return the options of `Resampling` under the names that the library gives them.
-
-    The number of resamples is left out by default, since every function of the library has its own.
-    """
-    resamples = {} if options.resamples is None else {"resamples": options.resamples}
-    return {**resamples, "level": options.confidence, "seed": options.seed}
+def read_resampling(options: Namespace) -> Resampling:
+    """Return the resampling that the flags of `Intervals` describe."""
+    return Resampling(options.resamples, options.confidence, options.seed)
 
 
 def read_runtime(options: Namespace) -> Runtime:

@@ -118,9 +118,9 @@ def run_meta(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
-    settings = {"ties": options.ties, "window": options.window, **flags.read_resampling(options)}
+    resampling = flags.read_resampling(options)
     protocols = [
-        Protocol(aggregation=aggregation, **settings)
+        Protocol(aggregation, options.ties, options.window, resampling)
         for aggregation in options.aggregation or ["mean"]
     ]
     benchmarks = {
@@ -278,7 +278,10 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     if not counts:
         return ""
     count, measure = max(counts)
-    where, level = f"{evaluation.benchmark}, {evaluation.human}", evaluation.protocol.level
+    where, level = (
+        f"{evaluation.benchmark}, {evaluation.human}",
+        evaluation.protocol.resampling.level,
+    )
     if count < (needed := sentences_needed(1, level)):
         unit = evaluation.metrics[0].estimates[measure].unit
         return (

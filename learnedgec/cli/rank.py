@@ -10,13 +10,14 @@ import numpy as np
 from jsonargparse import Namespace
 
 from learnedgec.analysis.aggregation import Aggregation, check_aggregation
-from learnedgec.analysis.conclusions import describe_tests, guidance, leaders, undecided_rankings
+from learnedgec.analysis.conclusions import guidance, leaders, undecided_rankings, used_tests
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
     Significance,
     SystemRanking,
     check_ranking,
+    describe_p_value,
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output, tables
@@ -24,6 +25,7 @@ from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
+from learnedgec.stats.significance import describe_tests
 from learnedgec.table import Bold
 
 
@@ -60,7 +62,7 @@ def run_rank(arguments: Sequence[str]) -> None:
         "baseline": task.baseline,
         "by": options.by,
         "significance": options.significance,
-        **flags.read_resampling(options),
+        "resampling": flags.read_resampling(options),
     }
     by_metric = {
         metric: rank_systems(metric, statistics, **settings, signature=signatures[metric.label])
@@ -121,7 +123,12 @@ def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:
             continue
         base = ranking.systems.index(ranking.baseline)
         difference = float(ranking.scores[number] - ranking.scores[base])
-        tested = {"difference": difference, "p": float(ranking.adjusted[number, base])}
+        tested = {
+            "difference": difference,
+            "p": float(ranking.p[number, base]),
+            "p_adjusted": float(ranking.p_adjusted[number, base]),
+            "test": str(ranking.tests[number, base]),
+        }
         rows.append({**name, **score, **(dict.fromkeys(tested) if number == base else tested)})
     return rows
 
@@ -140,11 +147,28 @@ def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[s
         if number in best and not is_sentinel(ranking.metric):
             row["score"] = Bold(row["score"])
         if base is not None:
-            p = ranking.p(number, base).removeprefix("p ").removeprefix("= ")
-            row["p"] = "–" if number == base else p
+            for name in ("p", "p_adjusted", "test"):
+                del row[name]
+            row.update(_tested(ranking, number, base))
         if len(options.metric) == 1:
             del row["metric"]
     return rows
+
+
+def _tested(ranking: SystemRanking, number: int, base: int) -> dict[str, str]:
+    """Return the p-values of a system against the baseline as papers write them, and the test."""
+    test = str(ranking.tests[number, base])
+    cells = {"p": "–", "p_adjusted": "–", "test": describe_tests([test]) if test else "–"}
+    if number != base:
+        p, p_adjusted = ranking.p[number, base], ranking.p_adjusted[number, base]
+        for name, value in (("p", p), ("p_adjusted", p_adjusted)):
+            words = describe_p_value(p, value, test, ranking.resampling)
+            cells[name] = words.removeprefix("p ").removeprefix("= ")
+    left_out = {
+        *(["p_adjusted"] if ranking.comparisons == 1 else []),
+        *(["test"] if len({*ranking.tests_run}) == 1 else []),
+    }
+    return {name: cell for name, cell in cells.items() if name not in left_out}
 
 
 def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
@@ -152,15 +176,16 @@ def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
     interval = f"{100 * options.confidence:g}% interval"
     bounds = f"[{row['low']:.4f}, {row['high']:.4f}]"
     row = {**row, interval: "–" if np.isnan(row["low"]) else bounds}
-    order = ("metric", "system", "score", interval, "cluster", "ranks", "beats", "difference", "p")
-    return {column: row[column] for column in order if column in row}
+    order = ("metric", "system", "score", interval, "cluster", "ranks", "beats", "difference")
+    tested = ("p", "p_adjusted", "test")
+    return {column: row[column] for column in (*order, *tested) if column in row}
 
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return the caption of the table for a paper."""
     labels = [ranking.metric for ranking in rankings]
     metrics = ", ".join(short_labels(labels).values())
-    test = f"{describe_tests(rankings)}, {rankings[0].resamples:,} resamples"
+    test = f"{used_tests(rankings)}, {rankings[0].resampling.resamples:,} resamples"
     tests = f"{test}{rankings[0].correction.replace(' after', ',')}"
     by = "" if options.by == "mean" else f" ({options.by})"
     best = "the best score and those not significantly different from it"
@@ -173,7 +198,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
 
 def _legend(ranking: SystemRanking, options: Namespace) -> str:
     """Return what the columns mean."""
-    test = f"{describe_tests([ranking])}{ranking.correction.replace(' after', ',')}"
+    test = f"{used_tests([ranking])}{ranking.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
@@ -182,6 +207,6 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
         follows = f"difference, p: from and against {ranking.baseline} ({test})."
     return (
         f"low, high: {100 * options.confidence:g}% interval of the score by bootstrap over sentences "
-        f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
-        f"overlap although their difference is significant. {follows}"
+        f"({options.resamples:,} resamples), for each system alone: the intervals of two systems may overlap "
+        f"although their difference is significant. {follows}"
     )

@@ -60,7 +60,7 @@ def run_report(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser, reannotate=True)
     inputs.add_inputs(parser)
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
-    flags.add_fields(parser, flags.Resampling, title="intervals and tests")
+    flags.add_fields(parser, flags.Intervals, title="intervals and tests")
     flags.add_runtime(parser)
     options = parser.parse_args(arguments)
     output.check_out(options.out)
@@ -88,7 +88,7 @@ def run_report(arguments: Sequence[str]) -> None:
         attribution=bind(attributed, runtime) if attributed else (),
         annotator=options.annotator,
         baseline=baseline,
-        **flags.read_resampling(options),
+        resampling=flags.read_resampling(options),
         command=shlex.join(["learnedgec", "report", *arguments]),
         files={path: file_digest(Path(path)) for path in files if Path(path).is_file()},
     )

@@ -40,7 +40,7 @@ from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.resampling import Estimate
+from learnedgec.stats.resampling import Estimate, Resampling
 
 # The figures of each kind, in a sentence after their number.
 _TITLES: Mapping[Kind, str] = {
@@ -222,8 +222,9 @@ def run_reproduce(arguments: Sequence[str]) -> None:
     if options.train:
         _train(figures, options)
     runtime = flags.read_runtime(options)
-    robustness = _robustness(options.hyp, options.resamples, runtime) if options.hyp else {}
-    reproduction = Reproduction(figures, own, robustness, runtime, options.resamples)
+    resampling = Resampling(options.resamples)
+    robustness = _robustness(options.hyp, resampling, runtime) if options.hyp else {}
+    reproduction = Reproduction(figures, own, robustness, runtime, resampling)
     total, pending = len(reproduction.jobs()), len(reproduction.pending())
     unanswered = reproduction.unanswered()
     for reason, count in unanswered.items():
@@ -246,12 +247,12 @@ def run_reproduce(arguments: Sequence[str]) -> None:
 
 
 def _robustness(
-    paths: Sequence[str], resamples: int, runtime: Runtime
+    paths: Sequence[str], resampling: Resampling, runtime: Runtime
 ) -> dict[tuple[str, str], dict[str, Estimate]]:
     """Return the results of RobustGEC's Table 4 for each set of cases and each corrector's outputs."""
     parts = {name.partition(":")[2]: load_cases(name) for name in CASES.expand("robustgec")}
     systems = read_systems_on_cases(paths, parts)
-    results = evaluate_systems("errant", parts, systems, resamples=resamples, runtime=runtime)
+    results = evaluate_systems("errant", parts, systems, resampling=resampling, runtime=runtime)
     return {(result.cases, result.system): _columns(result) for result in results}
 
 

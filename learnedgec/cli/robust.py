@@ -96,7 +96,7 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
 def _read_settings(options: Namespace) -> dict[str, Any]:
     """Return how often words occur in the text that `--counts` names, and how to resample."""
     counts = word_counts(read_lines(options.counts)) if options.counts else None
-    return {"occurrences": counts, **flags.read_resampling(options)}
+    return {"occurrences": counts, "resampling": flags.read_resampling(options)}
 
 
 def run_robust_cases(arguments: Sequence[str]) -> None:
@@ -377,9 +377,14 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
     attacks: Mapping[str, Sequence[str]] = (
         load_outputs(f"attack:{name}") if name in known else inputs.read_systems(options.attack)
     )
-    resampling = flags.read_resampling(options)
     results = evaluate_attacks(
-        metrics, sources, attacks, honest, references, **resampling, runtime=metrics[0].runtime
+        metrics,
+        sources,
+        attacks,
+        honest,
+        references,
+        resampling=flags.read_resampling(options),
+        runtime=metrics[0].runtime,
     )
     fields = "metric attack honest count preferred ties attack_score honest_score rank"
     shown = [r for r in results if options.show == "systems" or r.honest == ALL]

@@ -101,7 +101,7 @@ def run_tune(arguments: Sequence[str]) -> None:
     metric = bind_one(named, runtime)
     flags.introduce_evaluator([metric], options)
     output.notice(*task.notices)
-    result = run_task(task, metric, resamples=options.resamples, level=options.confidence)
+    result = run_task(task, metric, flags.read_resampling(options))
     if options.plot:
         output.tell_written(plot_tuning(result, options.plot), options)
     title = (

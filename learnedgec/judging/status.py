@@ -16,12 +16,17 @@ from learnedgec.errors import needs
 from learnedgec.judging.records import Judgement, StudySettings, comparisons, counted, rating_rows
 from learnedgec.judging.sampling import count_wins
 from learnedgec.judging.study import Study
-from learnedgec.stats.resampling import intervals_of_shares, multiplicities, resample
-from learnedgec.stats.significance import (
-    enough_resamples,
-    holm,
-    paired_bootstrap,
+from learnedgec.stats.resampling import (
+    Resampling,
+    intervals_of_shares,
+    multiplicities,
     quotient,
+    resample,
+)
+from learnedgec.stats.significance import (
+    are_enough,
+    bootstrap_test,
+    holm,
     significant,
 )
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
@@ -63,19 +68,18 @@ class StudyStatus:
     raters: list[Row]
 
 
-def study_status(study: Study, *, resamples: int | None = None, level: float = 0.95) -> StudyStatus:
+def study_status(study: Study, resampling: Resampling = Resampling()) -> StudyStatus:
     """Return how a study stands.
 
     Args:
         study: the study.
-        resamples: the number of resamples of the sentences, for intervals and tests, as for `rank`.
-        level: the level of the intervals; differences are tested at 1 − `level`.
+        resampling: how sentences are drawn for intervals and tests, as for `rank`.
 
     Raises:
         MissingDependencyError: the extra `judge` is not installed.
     """
     judgements = study.judgements()
-    ranking, separations = rank_by_people(study, judgements, resamples, level)
+    ranking, separations = rank_by_people(study, judgements, resampling)
     values = values_of(judgements)
     return StudyStatus(
         len({each.sentence for each in counted(judgements)}),
@@ -111,14 +115,14 @@ class _Evidence:
 
 
 def rank_by_people(
-    study: Study, judgements: Sequence[Judgement], resamples: int | None, level: float
+    study: Study, judgements: Sequence[Judgement], resampling: Resampling
 ) -> tuple[list[Row], list[Row]]:
     """Return the ranking of the systems by their judgements, and what would separate neighbours in it."""
     names, sentences = list(study.systems), len(study.sources)
     pairs = list(combinations(range(len(names)), 2))
     if not pairs:
         return [], []
-    samples = resample(sentences, resamples or enough_resamples(len(pairs), level), 0)
+    samples = resample(sentences, resampling)
     draws = np.vstack([np.ones(sentences), multiplicities(samples, sentences)])
     compares = study.settings.task in ("pairs", "ranking")
     lowest, highest = (0, 1) if compares else _limits(study.settings)
@@ -128,8 +132,12 @@ def rank_by_people(
     if evidence.games.sum() == 0 or np.isnan(scores).any():
         return [], []
     resampled = np.where(np.isnan(evidence.scores[1:]), scores, evidence.scores[1:])
+    level = resampling.level
+    enough = are_enough(resampling, len(pairs))
     tested = [
-        paired_bootstrap(scores[a] - scores[b], resampled[:, a] - resampled[:, b]) for a, b in pairs
+        bootstrap_test(difference, resampled[:, a] - resampled[:, b], sentences, enough=enough)[0]
+        for a, b in pairs
+        for difference in [scores[a] - scores[b]]
     ]
     adjusted = np.ones((len(names), len(names)))
     for (a, b), p in zip(pairs, holm(np.array(tested)), strict=True):

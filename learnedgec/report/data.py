@@ -19,10 +19,10 @@ import numpy as np
 from learnedgec.analysis.conclusions import (
     about_people,
     conflicts,
-    describe_tests,
     guidance,
     leaders,
     undecided_rankings,
+    used_tests,
 )
 from learnedgec.analysis.meta.agreement import default_human, judged
 from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
@@ -41,6 +41,7 @@ from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.report import overview, sentences
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, bind_one, corpus_for, shared_statistics
+from learnedgec.stats.resampling import Resampling
 from learnedgec.table import plain
 from learnedgec.types import Floats
 
@@ -159,10 +160,7 @@ class ReportSettings:
             scores every subset of up to eight edits of every output.
         annotator: spaCy pipeline that finds and types edits, as for `errant`.
         baseline: the system that each other one is compared with; by default, all pairs are compared.
-        resamples: number of bootstrap resamples of the sentences. The default depends on the number of
-            comparisons (`enough_resamples`, as in `rank`) and is 1,000 in the meta-evaluation.
-        level: confidence level of intervals; differences are tested at 1 − `level`.
-        seed: seed of the random generator.
+        resampling: how intervals and tests are made.
         command: command that reproduces the report, which shows it.
         files: path -> SHA-256 of each file that was read, which the report shows.
     """
@@ -171,9 +169,7 @@ class ReportSettings:
     attribution: Sequence[AnyMetric] = ()
     annotator: str | None = None
     baseline: str | None = None
-    resamples: int | None = None
-    level: float = 0.95
-    seed: int = 0
+    resampling: Resampling = field(default_factory=Resampling)
     command: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -202,7 +198,8 @@ def build_report(
         InputError: there is no metric, no sentence or no system, or a metric lacks references.
 
     Example:
-        >>> settings = ReportSettings(annotator="en-ewt-sm", resamples=100)
+        >>> from learnedgec import Resampling
+        >>> settings = ReportSettings(annotator="en-ewt-sm", resampling=Resampling(100))
         >>> report = build_report("length", ["He go ."], {"ours": ["He goes ."]}, settings=settings)
         >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
         (['ours'], [[3.0]])
@@ -235,8 +232,8 @@ def build_benchmark_report(
         InputError: a metric needs references and the benchmark has none, or no system was judged.
 
     Example:
-        >>> from learnedgec import load_benchmark
-        >>> settings = ReportSettings(annotator="plain", resamples=100)
+        >>> from learnedgec import Resampling, load_benchmark
+        >>> settings = ReportSettings(annotator="plain", resampling=Resampling(100))
         >>> report = build_benchmark_report("gleu", load_benchmark("sample"), settings=settings)
         >>> report["evaluations"][0]["human"], report["evaluations"][0]["metrics"][0]["metric"]
         ('EW', 'gleu')
@@ -247,11 +244,7 @@ def build_benchmark_report(
     # All human scores must cover a system for it to be in every table.
     for name in names:
         benchmark = judged(benchmark, name)
-    protocol = Protocol(
-        resamples=1000 if settings.resamples is None else settings.resamples,
-        level=settings.level,
-        seed=settings.seed,
-    )
+    protocol = Protocol(resampling=settings.resampling)
     with tempfile.TemporaryDirectory() as folder:
         # The meta-evaluation reads the stored scores of the tables.
         runtime = (runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)).bound()
@@ -299,8 +292,9 @@ class _Report:
         self.runtime = runtime
         self.annotator = settings.annotator or available_annotator()
         self.attributed = bind(settings.attribution, runtime) if settings.attribution else []
-        self.resampling = {
-            name: getattr(settings, name) for name in ("baseline", "resamples", "level", "seed")
+        self.tests: dict[str, Any] = {
+            "baseline": settings.baseline,
+            "resampling": settings.resampling,
         }
         self.types: sentences.TypeTable = {"": 0}
         # What cannot be compared or attributed is refused before anything is computed.
@@ -337,7 +331,7 @@ class _Report:
         for metric, scores in self.scores.items():
             with self._noticing(f"{metric.label} of the sources"):
                 self.meaning.append(overview.describe_meaning(metric, scores, self.benchmark))
-        outputs, seed = self.texts["outputs"], self.settings.seed
+        outputs, seed = self.texts["outputs"], self.settings.resampling.seed
         self.attribution = [
             {"metric": metric.label}
             | sentences.attribute(metric, self.annotated, self.edits, outputs, seed)
@@ -347,7 +341,7 @@ class _Report:
             metric: rank_systems(
                 metric,
                 dict(zip(self.benchmark.systems, by_system, strict=True)),
-                **self.resampling,
+                **self.tests,
                 signature=metric.signature(self.benchmark.references),
             )
             for metric, by_system in statistics.items()
@@ -373,7 +367,7 @@ class _Report:
         return {
             "title": settings.title or benchmark.name or named,
             "benchmark": benchmark.name,
-            "level": settings.level,
+            "level": settings.resampling.level,
             "systems": systems,
             "metrics": [_described_metric(metric, names[metric.label]) for metric in self.metrics],
             "baseline": systems.index(settings.baseline) if settings.baseline else None,
@@ -425,7 +419,7 @@ class _Report:
         """Return the rankings and what follows from them; `edits` is as for `guidance`."""
         rankings, benchmark = list(self.rankings.values()), self.benchmark
         corpus = Corpus(benchmark.sources, benchmark.systems, benchmark.references)
-        undecided = undecided_rankings(self.rankings, corpus, **self.resampling)
+        undecided = undecided_rankings(self.rankings, corpus, **self.tests)
         decided = {m: r for m, r in self.rankings.items() if m.label not in undecided}
         advice = guidance(decided, edits)
         return {
@@ -462,9 +456,9 @@ class _Report:
         return {
             "command": settings.command,
             "files": dict(settings.files),
-            "seed": settings.seed,
-            "resamples": first.resamples,
-            "tests": describe_tests([*self.rankings.values()]),
+            "seed": settings.resampling.seed,
+            "resamples": settings.resampling.resamples,
+            "tests": used_tests([*self.rankings.values()]),
             "correction": first.correction,
             "signatures": signatures,
             "software": overview.software(self.annotator),

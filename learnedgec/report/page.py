@@ -52,9 +52,9 @@ def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
 
     Example:
         >>> import tempfile
-        >>> from learnedgec import build_report
+        >>> from learnedgec import Resampling, build_report
         >>> from learnedgec.report import ReportSettings
-        >>> settings = ReportSettings(annotator="plain", resamples=100)
+        >>> settings = ReportSettings(annotator="plain", resampling=Resampling(100))
         >>> systems = {"ours": ["He goes ."]}
         >>> report = build_report("length", ["He go ."], systems, settings=settings)
         >>> path = Path(tempfile.mkdtemp()) / "report.html"

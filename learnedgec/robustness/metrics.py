@@ -29,8 +29,8 @@ from learnedgec.metrics.contract import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics
-from learnedgec.stats.resampling import Bootstrap, Estimate
-from learnedgec.stats.significance import outcomes, quotient
+from learnedgec.stats.resampling import Bootstrap, Estimate, Resampling, quotient
+from learnedgec.stats.significance import outcomes
 from learnedgec.types import Floats, Texts
 
 # -- preferences on cases ---------------------------------------------------------------------------
@@ -98,9 +98,7 @@ def evaluate_preferences(
     parts: Mapping[str, Sequence[Case]],
     *,
     occurrences: Mapping[str, float] | None = None,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[PreferenceRobustness]:
     """Evaluate the robustness of metrics' preferences.
@@ -110,9 +108,7 @@ def evaluate_preferences(
         parts: sets of cases by name; with several, their total is evaluated too. Cases in which some target
             equals its source are left out.
         occurrences: how often words occur in a text: see `arrange_cases`.
-        resamples: bootstrap resamples of the cases.
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        resampling: how the cases are drawn for intervals.
         runtime: how to run the metrics.
 
     Returns:
@@ -122,9 +118,10 @@ def evaluate_preferences(
         InputError: no case has targets that differ from their sources, or a case has no variants.
 
     Example:
+        >>> from learnedgec import Resampling
         >>> from learnedgec.data.catalog import Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes so ."),))
-        >>> result, = evaluate_preferences("length", {"mine": [case]}, resamples=10)
+        >>> result, = evaluate_preferences("length", {"mine": [case]}, resampling=Resampling(10))
         >>> result.accuracy.value, result.ties.value, result.p_crs.value
         (0.5, 0.5, 0.0)
     """
@@ -143,7 +140,7 @@ def evaluate_preferences(
     return [
         _evaluate(label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
         for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False)
-        for bootstrap in [Bootstrap(len(case_set.sizes), resamples, level, seed)]
+        for bootstrap in [Bootstrap(len(case_set.sizes), resampling)]
         for label, by_side in scores.items()
     ]
 
@@ -259,9 +256,7 @@ def evaluate_attacks(
     honest: Mapping[str, Texts],
     references: References | None = None,
     *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[AttackResult]:
     """Compare metrics' scores of attacks with those of honest systems, sentence by sentence.
@@ -272,9 +267,7 @@ def evaluate_attacks(
         attacks: N outputs of each of one or more attacks.
         honest: N outputs of each of one or more honest systems.
         references: references of the N sentences, for metrics that need them.
-        resamples: bootstrap resamples of the sentences.
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        resampling: how the sentences are drawn for intervals.
         runtime: how to run the metrics.
 
     Returns:
@@ -286,8 +279,10 @@ def evaluate_attacks(
             that are missing.
 
     Example:
+        >>> from learnedgec import Resampling
         >>> attacks, honest = {"long": ["He go there now ."]}, {"ours": ["He goes ."]}
-        >>> results = evaluate_attacks("length", ["He go ."], attacks, honest, resamples=10)
+        >>> ten = Resampling(10)
+        >>> results = evaluate_attacks("length", ["He go ."], attacks, honest, resampling=ten)
         >>> results[0].preferred.value, results[0].rank
         (1.0, 1)
     """
@@ -301,7 +296,7 @@ def evaluate_attacks(
     systems = {**attacks, **honest}
     corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
     scores = score_metrics(metrics, corpus)
-    bootstrap = Bootstrap(len(sources), resamples, level, seed)
+    bootstrap = Bootstrap(len(sources), resampling)
     groups = {ALL: list(honest)} | {name: [name] for name in honest}
     return [
         AttackResult(

@@ -39,7 +39,7 @@ from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
-from learnedgec.stats.resampling import Bootstrap, Estimate
+from learnedgec.stats.resampling import Bootstrap, Estimate, Resampling
 from learnedgec.types import Floats, Indices
 
 Consistency: TypeAlias = Literal["official", "edits"]
@@ -125,9 +125,7 @@ def evaluate_systems(
     systems: Mapping[str, Mapping[str, Sequence[str]]],
     *,
     occurrences: Mapping[str, float] | None = None,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[SystemRobustness]:
     """Evaluate the robustness of systems.
@@ -139,9 +137,7 @@ def evaluate_systems(
         systems: system -> set -> hypotheses in the order of `Case.pairs`: for every case, that of the
             original and then those of the variants.
         occurrences: how often words occur in a text: see `arrange_cases`.
-        resamples: bootstrap resamples of the cases.
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        resampling: how the cases are drawn for intervals.
         runtime: how to run the metric. Each distinct sentence is annotated once for all systems.
 
     Returns:
@@ -152,10 +148,11 @@ def evaluate_systems(
         LengthError: a system does not have one hypothesis for each sentence.
 
     Example:
+        >>> from learnedgec import Resampling
         >>> from learnedgec.data.catalog import Case, Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes ."),))
         >>> outputs, metric = {"ours": {"mine": ["He goes .", "She go ."]}}, "errant(annotator='en-ewt-sm')"
-        >>> result, = evaluate_systems(metric, {"mine": [case]}, outputs, resamples=10)
+        >>> result, = evaluate_systems(metric, {"mine": [case]}, outputs, resampling=Resampling(10))
         >>> result.original.f.value, result.lower.f.value, result.p_crs["edits"].value
         (1.0, 0.0, 0.0)
     """
@@ -186,7 +183,7 @@ def evaluate_systems(
     return [
         _evaluate(compared, rows, cases, bootstrap, system=system, **names)
         for cases in sets
-        for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
+        for bootstrap in [Bootstrap(len(cases.sizes), resampling)]
         for system, rows in statistics.items()
     ]
 

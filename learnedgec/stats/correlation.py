@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from learnedgec.stats.significance import quotient
+from learnedgec.stats.resampling import Resampling, quotient
 from learnedgec.types import Floats, Indices
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]
@@ -171,7 +171,7 @@ def fisher_interval(
     return end(-1), end(1)
 
 
-def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0) -> Floats:
+def one_sided_p_values(differences: Floats, resampling: Resampling = Resampling()) -> Floats:
     """Return, per pair of systems, the p-value of "the first is better", by paired permutation.
 
     Each permutation flips the sign of each sentence's difference with probability 1/2; p is the share
@@ -180,14 +180,13 @@ def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0)
 
     Args:
         differences: (N, P), per sentence the first system's score minus the second's, for P pairs.
-        count: number of permutations.
-        seed: seed of the random generator.
+        resampling: the number of permutations, and their seed.
 
     Returns:
         float64 (P,).
     """
-    random = np.random.default_rng(seed)
-    signs = random.integers(0, 2, (count, len(differences))) * 2.0 - 1.0
+    random = np.random.default_rng(resampling.seed)
+    signs = random.integers(0, 2, (resampling.resamples, len(differences))) * 2.0 - 1.0
     sums = signs @ differences
     observed = differences.sum(axis=0)
     slack = 1e-9 * np.abs(differences).sum(axis=0)

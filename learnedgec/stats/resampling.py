@@ -3,24 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.stats.significance import FEW, quotient
 from learnedgec.types import Array, Floats, Indices
 
-# Fewer sentences have no interval: with five, that of a mean holds .76 instead of .95.
+FEW = 30
+"""Up to this many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
+
+# Fewer sentences have no interval: with five, the interval of a mean holds .76 instead of .95.
 MIN_SENTENCES = 6
 
+# The number of draws (resamples × sentences) that `resample_blocks` holds at a time: 16 MB.
+_DRAWS = 2_000_000
 
-def check_resampling(resamples: int | None, level: float) -> None:
-    """Raise `InputError` unless there is a resample, or the default number, and a level between 0 and 1."""
-    if resamples is not None and resamples < 1:
-        raise InputError(f"resamples is {resamples}; give 1 or more.")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level:g}; give a number between 0 and 1, such as 0.95.")
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals and tests are made: one value for everything that draws sentences, cases or systems.
+
+    Attributes:
+        resamples: the number of bootstrap resamples for an interval, and of random permutations for a test.
+        level: the confidence level of intervals. A difference is significant if its p-value, corrected for
+            the number of comparisons, is below 1 − `level`.
+        seed: the seed of the random generator. Equal seeds make equal draws on every machine.
+
+    Raises:
+        InputError: there is no resample, or the level is not between 0 and 1.
+
+    Example:
+        >>> print(Resampling(2000, seed=1))
+        resamples:2000|level:0.95|seed:1
+    """
+
+    resamples: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples < 1:
+            raise InputError(f"resamples is {self.resamples}; give 1 or more.")
+        if not 0 < self.level < 1:
+            raise InputError(
+                f"level is {self.level:g}; give a number between 0 and 1, such as 0.95."
+            )
+
+    def __str__(self) -> str:
+        return f"resamples:{self.resamples}|level:{self.level:g}|seed:{self.seed}"
+
+    def other(self, number: int) -> Resampling:
+        """Return the resampling with other draws: each number is added to the seed."""
+        return replace(self, seed=self.seed + number)
+
+
+def quotient(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Floats:
+    """Return numerators / denominators, or NaN where a denominator is not above 0.
+
+    Example:
+        >>> quotient([1, 1], [2, 0]).tolist()
+        [0.5, nan]
+    """
+    above, below = np.broadcast_arrays(
+        np.asarray(numerators, float), np.asarray(denominators, float)
+    )
+    quotients: Floats = np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0)
+    return quotients
 
 
 def interval(
@@ -155,45 +205,56 @@ def means_and_intervals(
     return mean, lowest + width * ends
 
 
-def resample(size: int, count: int, seed: int = 0) -> Indices:
-    """Return int (count, size): each row draws `size` numbers below `size` with replacement.
-
-    Args:
-        size: number of sentences.
-        count: number of resamples.
-        seed: seed of the random generator.
+def resample(size: int, resampling: Resampling = Resampling()) -> Indices:
+    """Return int (resamples, size): each row draws `size` numbers below `size` with replacement.
 
     Raises:
         ConfigError: the resamples do not fit into memory.
+
+    Example:
+        >>> resample(5, Resampling(2)).tolist()
+        [[4, 3, 2, 1, 1], [0, 0, 0, 0, 4]]
     """
     try:
-        return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
+        shape = resampling.resamples, size
+        return np.random.default_rng(resampling.seed).integers(0, size, shape, dtype=np.intp)
     except (MemoryError, OverflowError, ValueError):
         raise ConfigError(
-            f"{count:.3g} resamples of {size} sentences do not fit into memory; ask for fewer."
+            f"{resampling.resamples:.3g} resamples of {size} sentences do not fit into memory; ask for fewer."
         ) from None
 
 
-def resample_groups(groups: Sequence[Hashable], count: int, seed: int = 0) -> Iterator[Indices]:
+def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterator[Indices]:
+    """Yield the rows of `resample`, as many at a time as take 16 MB."""
+    random = np.random.default_rng(resampling.seed)
+    rows = max(_DRAWS // max(size, 1), 1)
+    for start in range(0, resampling.resamples, rows):
+        shape = min(rows, resampling.resamples - start), size
+        yield random.integers(0, size, shape, dtype=np.intp)
+
+
+def resample_groups(
+    groups: Sequence[Hashable], resampling: Resampling = Resampling()
+) -> Iterator[Indices]:
     """Yield resamples of rows that are dependent within groups, such as the outputs of one source.
 
     Each resample draws as many groups as there are, with replacement, and has all rows of each drawn group.
 
     Args:
         groups: the group of each row.
-        count: number of resamples.
-        seed: seed of the random generator.
+        resampling: the number of resamples, and their seed.
 
     Example:
-        >>> [rows.tolist() for rows in resample_groups(["a", "b", "a"], 2, seed=1)]
+        >>> [rows.tolist() for rows in resample_groups(["a", "b", "a"], Resampling(2, seed=1))]
         [[0, 2, 1], [1, 1]]
     """
     members: dict[Hashable, list[int]] = {}
     for row, group in enumerate(groups):
         members.setdefault(group, []).append(row)
     group_rows = [np.array(rows, dtype=np.intp) for rows in members.values()]
-    for drawn in resample(len(group_rows), count, seed) if group_rows else ():
-        yield np.concatenate([group_rows[number] for number in drawn])
+    for block in resample_blocks(len(group_rows), resampling) if group_rows else ():
+        for drawn in block:
+            yield np.concatenate([group_rows[number] for number in drawn])
 
 
 def widened(level: float, *sizes: int) -> float:
@@ -225,15 +286,14 @@ def widened(level: float, *sizes: int) -> float:
 def interval_over_groups(
     statistic: Callable[[Indices], float],
     groups: Sequence[Hashable],
-    *,
-    resamples: int = 1000,
+    resampling: Resampling = Resampling(),
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a statistic of rows that are dependent within groups.
+    """Return the interval of a statistic of rows that are dependent within groups.
 
     Args:
         statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
         groups: the group of each row, such as its source.
-        resamples: number of resamples.
+        resampling: the number of resamples, the level and the seed.
 
     Returns:
         The interval. It is too narrow with fewer than six groups (.87 for .95 with four), and NaN with fewer
@@ -248,14 +308,14 @@ def interval_over_groups(
     count = len(set(groups))
     if count < 2:
         return float("nan"), float("nan")
-    values = [statistic(rows) for rows in resample_groups(groups, resamples)]
-    return interval(np.array(values, dtype=float), widened(0.95, count))
+    values = [statistic(rows) for rows in resample_groups(groups, resampling)]
+    return interval(np.array(values, dtype=float), widened(resampling.level, count))
 
 
 def share_over_groups(
-    hits: Floats, groups: Sequence[Hashable], *, resamples: int = 1000
+    hits: Floats, groups: Sequence[Hashable], resampling: Resampling = Resampling()
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a share of rows that are dependent within groups, from 0 to 1.
+    """Return the interval of a share of rows that are dependent within groups, from 0 to 1.
 
     It is Wilson's interval with the effective number of rows, which is the number of independent rows whose
     share would vary as much as the share varies between resamples of the groups. If the share does not vary,
@@ -269,16 +329,16 @@ def share_over_groups(
     Args:
         hits: (N,), 1 if a row counts, else 0.
         groups: the group of each row, such as its source.
-        resamples: number of resamples.
+        resampling: the number of resamples, the level and the seed.
 
     Example:
         >>> low, high = share_over_groups(np.ones(260), [row // 20 for row in range(260)])
         >>> round(low, 3), high  # 13 groups of 20 rows each
         (0.733, 1.0)
     """
-    shares = [hits[rows].mean() for rows in resample_groups(groups, resamples)]
-    share = float(hits.mean())
-    return interval_of_share(share, np.array(shares), len(set(groups)), len(hits))
+    shares = np.array([hits[rows].mean() for rows in resample_groups(groups, resampling)])
+    share, count = float(hits.mean()), len(set(groups))
+    return interval_of_share(share, shares, count, len(hits), resampling.level)
 
 
 def interval_of_share(
@@ -382,17 +442,12 @@ class Bootstrap:
 
     Args:
         size: N.
-        resamples: number of resamples.
-        level: level of the intervals.
-        seed: seed of the random generator.
+        resampling: the number of resamples, the level of the intervals and the seed.
     """
 
-    def __init__(
-        self, size: int, resamples: int = 1000, level: float = 0.95, seed: int = 0
-    ) -> None:
-        check_resampling(resamples, level)
-        self.level = level
-        self.samples = resample(size, resamples, seed)
+    def __init__(self, size: int, resampling: Resampling = Resampling()) -> None:
+        self.level = resampling.level
+        self.samples = resample(size, resampling)
         self._draws = multiplicities(self.samples, size)
 
     def estimate(self, value: float, resampled: Floats) -> Estimate:

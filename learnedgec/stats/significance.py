@@ -6,28 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from learnedgec.stats.resampling import Resampling, quotient
 from learnedgec.types import Floats, Mask
-
-
-def quotient(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Floats:
-    """Return numerators / denominators, or NaN where a denominator is not above 0.
-
-    Example:
-        >>> quotient([1, 1], [2, 0]).tolist()
-        [0.5, nan]
-    """
-    above, below = np.broadcast_arrays(
-        np.asarray(numerators, float), np.asarray(denominators, float)
-    )
-    quotients: Floats = np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0)
-    return quotients
-
 
 # Scores that differ by no more than this are equal. The difference is absolute below 1, and relative above.
 _EQUAL = 1e-12
@@ -99,8 +84,6 @@ _CELLS = 4_000_000
 
 _ROUNDING = 1e-12
 
-FEW = 30
-"""Up to this many sentences, a percentile bootstrap finds too many differences (docs/lab/levels.md)."""
 EXACT = 10
 """Up to this many sentences, permutation tests try all swaps and are exact."""
 
@@ -159,8 +142,7 @@ def swap_test(
     second: Floats,
     *,
     swapped: Swapped = "outputs",
-    count: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> float:
     """Return the two-sided p-value of the difference in quality between two metrics, by permutation.
 
@@ -183,15 +165,14 @@ def swap_test(
         first: (S, N), a metric's score of each sentence of each system.
         second: (S, N), the other metric's scores.
         swapped: `outputs`, `sentences` or `systems`.
-        count: number of permutations.
-        seed: seed of the random generator.
+        resampling: the number of permutations, and their seed.
     """
     first, second = standardise(first), standardise(second)
     pair = quality(np.stack([first, second]))
     observed = abs(pair[0] - pair[1])
     if np.isnan(observed):
         return float("nan")
-    random = np.random.default_rng(seed)
+    random, count = np.random.default_rng(resampling.seed), resampling.resamples
     systems, sentences = first.shape
     shapes = {"outputs": first.shape, "sentences": (1, sentences), "systems": (systems, 1)}
     shape = shapes[swapped]
@@ -205,6 +186,55 @@ def swap_test(
 
 
 # -- significance between two systems --------------------------------------------------------------
+
+
+Test = Literal[
+    "paired-bootstrap",
+    "paired-bootstrap-tail",
+    "paired-permutation",
+    "paired-permutation-tail",
+    "exact-permutation",
+]
+"""The test of one pair of systems. A tail is the closed form of `far_p_value`."""
+
+_IN_WORDS: Mapping[str, str] = {
+    "paired-bootstrap": "paired bootstrap",
+    "paired-bootstrap-tail": "paired bootstrap with a Student tail",
+    "paired-permutation": "paired permutation",
+    "paired-permutation-tail": "paired permutation with a Student tail",
+    "exact-permutation": "exact paired permutation",
+}
+
+
+def far_p_value(observed: float, differences: Floats, sentences: int | None = None) -> float:
+    """Return the two-sided p-value of a difference that hardly any draw reaches, in closed form.
+
+    The p-value is P(|T| ≥ z), where T has Student's distribution with B − 1 degrees of freedom. If the
+    differences follow random swaps, z is the observed difference divided by their root mean square. The
+    difference of two means after random swaps is a sum of terms with random signs, whose tails are lighter
+    than the tails of the normal distribution with the same variance.
+
+    The differences of N resampled sentences vary around the observed difference d, and so by d²/N less than
+    after swaps: z = |d|/√(s² + d²/N) with their standard deviation s. docs/lab/levels.md has simulations.
+
+    Args:
+        observed: the difference of the two systems' scores.
+        differences: (B,), the difference after each swap, or on each resample.
+        sentences: N, if the differences are those of resamples.
+
+    Example:
+        >>> resampled = 0.1 + 0.02 * np.random.default_rng(0).normal(size=1000)
+        >>> round(far_p_value(0.1, resampled, 500), 7)
+        1.4e-06
+    """
+    from scipy.special import stdtr
+
+    freedom = len(differences) - 1
+    centre, more = (
+        (0.0, 0.0) if sentences is None else (differences.mean(), observed**2 / sentences)
+    )
+    variance = ((differences - centre) ** 2).sum() / max(freedom, 1) + more
+    return float(2 * stdtr(freedom, -abs(observed) / np.sqrt(variance))) if variance else 1.0
 
 
 def paired_bootstrap(observed: float, differences: Floats) -> float:
@@ -226,24 +256,24 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
     return float((extreme.sum() + 1) / (len(differences) + 1))
 
 
-def swaps(size: int, count: int, seed: int = 0) -> Mask:
+def swaps(size: int, resampling: Resampling = Resampling()) -> Mask:
     """Return the sentences on which each swap exchanges two systems' outputs, bool (swaps, size).
 
     The first swap exchanges none. For up to ten sentences, all 2^size swaps are returned, which make a test
-    exact. For more sentences, `count` random swaps follow the first.
+    exact. For more sentences, random swaps follow the first.
 
     Args:
         size: number of sentences.
-        count: number of random swaps for many sentences.
-        seed: seed of the random generator.
+        resampling: the number of random swaps for many sentences, and their seed.
 
     Example:
-        >>> swaps(2, 1000).tolist()
+        >>> swaps(2).tolist()
         [[False, False], [True, False], [False, True], [True, True]]
     """
     if size <= EXACT:
         return (np.arange(2**size)[:, None] >> np.arange(size)) % 2 > 0
-    swapped: Mask = np.random.default_rng(seed).random((count + 1, size)) < 0.5
+    random = np.random.default_rng(resampling.seed)
+    swapped: Mask = random.random((resampling.resamples + 1, size)) < 0.5
     swapped[0] = False
     return swapped
 
@@ -267,6 +297,45 @@ def sign_flips(differences: Floats, size: int) -> float:
         return float("nan")
     extreme = np.abs(differences) >= abs(differences[0]) - _ROUNDING
     return max(float(extreme.mean()), min(2.0 ** (1 - size), 1.0))
+
+
+# With fewer draws beyond the observed difference, their share may be too coarse for a correction.
+_BEYOND = 10
+
+
+def bootstrap_test(
+    observed: float, differences: Floats, sentences: int, *, enough: bool
+) -> tuple[float, Test]:
+    """Return the p-value of a difference from its bootstrap distribution, and which test it is.
+
+    Args:
+        observed: the difference of the two systems' scores.
+        differences: (B,), the difference on each resample of the sentences.
+        sentences: number of sentences.
+        enough: whether B resamples are enough for any difference (`are_enough`). If not, a difference that
+            fewer than ten resamples reach is tested in closed form.
+    """
+    p = paired_bootstrap(observed, differences)
+    if enough or not p * (len(differences) + 1) <= _BEYOND:
+        return p, "paired-bootstrap"
+    return far_p_value(observed, differences, sentences), "paired-bootstrap-tail"
+
+
+def permutation_test(differences: Floats, size: int, *, enough: bool) -> tuple[float, Test]:
+    """Return the p-value of a difference from the differences after `swaps`, and which test it is.
+
+    Args:
+        differences: (swaps,), as for `sign_flips`.
+        size: number of sentences on which the two systems differ.
+        enough: whether there are enough swaps for any difference, as for `bootstrap_test`.
+    """
+    p = sign_flips(differences, size)
+    if size <= EXACT:
+        return p, "exact-permutation"
+    if enough or not p * len(differences) <= _BEYOND:
+        return p, "paired-permutation"
+    tail = far_p_value(differences[0], differences[1:])
+    return max(tail, 2.0 ** (1 - size)), "paired-permutation-tail"
 
 
 def holm(p_values: Floats) -> Floats:
@@ -331,25 +400,23 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
     return f"p {'≤' if bound else '='} {f'{p_value:.{digits}f}'.lstrip('0')}"
 
 
-def describe_test(test: str, differing: Sequence[int]) -> str:
-    """Describe in words the tests of pairs of systems, which depend on how many sentences differ.
+def describe_tests(tests: Sequence[str]) -> str:
+    """Name in words the tests that were run; several tests with their number of pairs of systems.
 
     Args:
-        test: `paired-bootstrap` or `paired-permutation`.
-        differing: the number of sentences on which each pair differs.
+        tests: the `Test` of each pair.
 
     Example:
-        >>> describe_test("paired-bootstrap", [40, 50]), describe_test("paired-bootstrap", [7])
-        ('paired bootstrap', 'exact paired permutation')
-        >>> describe_test("paired-bootstrap", [7, 40])
-        'paired bootstrap, or paired permutation where at most 30 sentences differ'
+        >>> describe_tests(["paired-bootstrap"] * 2)
+        'paired bootstrap'
+        >>> describe_tests(["paired-bootstrap", "exact-permutation", "paired-bootstrap"])
+        'paired bootstrap of 2 pairs and exact paired permutation of 1'
     """
-    few = [count for count in differing if count <= FEW]
-    if test == "paired-permutation" or (few and len(few) == len(differing)):
-        exact = all(count <= EXACT for count in differing)
-        return "exact paired permutation" if exact else "paired permutation"
-    rest = f", or paired permutation where at most {FEW} sentences differ" if few else ""
-    return test.replace("-", " ") + rest
+    counts = [(_IN_WORDS[test], tests.count(test)) for test in _IN_WORDS if test in tests]
+    if len(counts) < 2:
+        return counts[0][0] if counts else "no test"
+    first, *others = [f"{words} of {count:,}" for words, count in counts]
+    return " and ".join([f"{first} pair{'s' if counts[0][1] > 1 else ''}", *others])
 
 
 def describe_correction(comparisons: int, baseline: str | None = None) -> str:
@@ -426,32 +493,32 @@ def resamples_needed(comparisons: int, level: float) -> int:
     return fewest
 
 
-def enough_resamples(comparisons: int, level: float) -> int:
-    """Return the default number of resamples: 1,000, or more for many comparisons.
+def are_enough(resampling: Resampling, comparisons: int) -> bool:
+    """Return whether the share of resamples beyond a difference is a p-value that can become significant.
 
-    It is five times the smallest number with which any comparison can be significant after Holm's correction
-    (`resamples_needed`), so that a corrected p-value can fall to a fifth of 1 − `level`.
+    They are enough if the lowest p-value, 1/(resamples + 1), is at most a fifth of 1 − `level` after Holm's
+    correction. With fewer, far differences need `far_p_value`.
 
     Example:
-        >>> enough_resamples(3, 0.95), enough_resamples(78, 0.95)
-        (1000, 7800)
+        >>> are_enough(Resampling(999), 10), are_enough(Resampling(999), 11)
+        (True, False)
     """
-    return max(1000, 5 * resamples_needed(comparisons, level))
+    lowest = comparisons / (resampling.resamples + 1)
+    return lowest <= (1 - resampling.level) / 5 + _ROUNDING
 
 
-def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
-    """Return a warning if comparisons cannot be significant with so few resamples.
+def too_few_resamples(comparisons: int, resampling: Resampling) -> list[str]:
+    """Return a warning if no comparison can be significant by the share of so few permutations.
 
     Args:
         comparisons: number of comparisons that Holm's method corrects for.
-        resamples: number of resamples.
-        level: confidence level; differences are tested at 1 − `level`.
+        resampling: the number of permutations, and the level.
 
     Example:
-        >>> too_few_resamples(6, 120, 0.95)
+        >>> too_few_resamples(6, Resampling(120))
         []
     """
-    needed = resamples_needed(comparisons, level)
+    resamples, needed = resampling.resamples, resamples_needed(comparisons, resampling.level)
     if resamples >= needed:
         return []
     lowest = comparisons / (resamples + 1)

@@ -33,7 +33,6 @@ Figures = dict[str, float | int | None]
 
 # The value of each main figure by chance.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
-_RESAMPLES = 1000
 # With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
 # The number of training examples that the ridge regression learns from at most.
@@ -87,13 +86,13 @@ class HeadTest:
         statistic = self.statistic(values)
         value = statistic(np.arange(self.size))
         if self.ratings is None:
-            low, high = share_over_groups(self._right(values), self.sources, resamples=_RESAMPLES)
+            low, high = share_over_groups(self._right(values), self.sources)
             return {"accuracy": value, "accuracy_low": low, "accuracy_high": high, **counts}
         if self.size < MIN_TESTED or np.isnan(value):
             return {"pearson": None, "spearman": None, **counts}
         low, high = -1.0, 1.0
         if self.groups >= MIN_TESTED:
-            drawn = resample_groups(self.sources, _RESAMPLES)
+            drawn = resample_groups(self.sources)
             correlations = np.array([statistic(rows) for rows in drawn])
             level = widened(0.95, self.groups)
             low, high = interval(correlations, level, possible=(low, high))
@@ -471,7 +470,6 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     least, most = interval_over_groups(
         lambda rows: round(statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance), 9),
         test.sources,
-        resamples=_RESAMPLES,
     )
     name = "r" if measure == "pearson" else "accuracy"
     rival = baseline_in_words(best)

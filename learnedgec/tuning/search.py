@@ -13,7 +13,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -33,6 +33,7 @@ from learnedgec.runtime.files import PathLike, check_writable
 from learnedgec.runtime.runtime import track
 from learnedgec.stats.resampling import (
     Estimate,
+    Resampling,
     interval_of_correlation,
     interval_over_sentences,
     resample,
@@ -383,9 +384,7 @@ def cross_validate(
     goal: Goal,
     space: Space,
     plan: SearchPlan,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
+    resampling: Resampling = Resampling(),
 ) -> tuple[list[Fold], Estimate, int]:
     """Search on parts of the judgements; return folds, mean gain, and number of sentences with judgements.
 
@@ -399,8 +398,7 @@ def cross_validate(
         goal: the goal to maximise; on several benchmarks, as `Goal.on` reads it for each.
         space: the ranges of the tuned parameters.
         plan: the settings of the search, with its validation.
-        resamples: number of bootstrap resamples of the held-out judgements.
-        level: level of the interval.
+        resampling: how the held-out judgements are drawn for the interval; the plan has the seed.
     """
     benchmarks = trials_of.benchmarks
     goals = [goal.on(data) for data in benchmarks] if len(benchmarks) > 1 else [goal]
@@ -415,7 +413,8 @@ def cross_validate(
             search.append(Target(own, data, searched[None], without=system, seed=plan.seed))
             # The first sample has all held-out sentences; the others are resamples of it. Systems share their
             # resamples; each fold of sentences has draws of its own.
-            numbers = resample(len(held_out), resamples, plan.seed + (0 if system else number))
+            draws = replace(resampling, seed=plan.seed + (0 if system else number))
+            numbers = resample(len(held_out), draws)
             samples = held_out[np.vstack([np.arange(len(held_out)), numbers])]
             test.append(Target(own, data, samples, only=system, seed=plan.seed))
         try:
@@ -436,7 +435,7 @@ def cross_validate(
             counted.append(np.concatenate([*counts]))
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan), 0
-    return folds, *_mean_gain(gains, counted, plan, level)
+    return folds, *_mean_gain(gains, counted, plan, resampling.level)
 
 
 def _mean_gain(
@@ -445,7 +444,8 @@ def _mean_gain(
     """Return the mean gain, from each fold's (1 + B,), and the number of sentences with judgements."""
     whole, resampled = np.split(np.array(gains), [1], axis=1)
     if plan.validation == "systems":
-        systems = resample(len(gains), resampled.shape[1], plan.seed + 1)
+        draws = Resampling(resampled.shape[1], seed=plan.seed + 1)
+        systems = resample(len(gains), draws)
         resampled = np.take_along_axis(resampled, systems.T, axis=0)
     with np.errstate(invalid="ignore"):
         means = np.nansum(resampled, axis=0) / (~np.isnan(resampled)).sum(axis=0)
@@ -495,10 +495,7 @@ def compare(
     metrics: Mapping[str, Metric],
     goal: Goal,
     benchmark: Benchmark,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> list[Comparison]:
     """Evaluate a tuned metric on another benchmark, next to the given metric and equal weights.
 
@@ -507,9 +504,7 @@ def compare(
         metrics: label -> the metric with some parameters; one is labelled `tuned`.
         goal: the goal of the search, whose objective is evaluated (`Goal.on`).
         benchmark: another benchmark, such as `gjg15:test90` after `gjg15:dev10`.
-        resamples: bootstrap resamples of the sentences; all metrics share them.
-        level: the level of the intervals.
-        seed: the seed of the resamples.
+        resampling: how sentences are drawn for intervals; all metrics share the draws.
 
     Raises:
         InputError: the benchmark lacks the judgements that the goal needs.
@@ -517,9 +512,9 @@ def compare(
     goal = goal.on(benchmark)
     judged = goal.judged(benchmark)
     trials_of = MetricTrials(bound, [judged])
-    draws = resample(len(benchmark.sources), resamples, seed)
+    draws = resample(len(benchmark.sources), resampling)
     whole, parts = (
-        Target(goal, judged, samples, seed=seed, cache_dir=bound.runtime.cache_dir)
+        Target(goal, judged, samples, seed=resampling.seed, cache_dir=bound.runtime.cache_dir)
         for samples in (None, draws)
     )
     values = {
@@ -532,10 +527,12 @@ def compare(
     rows = []
     for label, resampled in resampled_values.items():
         if goal.of_sentences or goal.of_segments:
-            bounds = interval_over_sentences(resampled, [sentences], level)
+            bounds = interval_over_sentences(resampled, [sentences], resampling.level)
         else:
-            bounds = interval_of_correlation(values[label], resampled, level)
-        gains = interval_over_sentences(resampled_values["tuned"] - resampled, [sentences], level)
+            bounds = interval_of_correlation(values[label], resampled, resampling.level)
+        gains = interval_over_sentences(
+            resampled_values["tuned"] - resampled, [sentences], resampling.level
+        )
         gain = Estimate(values["tuned"] - values[label], *gains)
         rows.append(Comparison(label, Estimate(values[label], *bounds), gain, sentences))
     return rows

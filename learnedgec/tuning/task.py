@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -31,7 +31,7 @@ from learnedgec.metrics.tuned import (
 from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
-from learnedgec.stats.resampling import MIN_SENTENCES, Estimate
+from learnedgec.stats.resampling import MIN_SENTENCES, Estimate, Resampling
 from learnedgec.table import Column, For, Row, Table, plain
 from learnedgec.tuning.objective import Goal, Objective, Target
 from learnedgec.tuning.search import (
@@ -333,7 +333,7 @@ def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 
 def run_task(
-    task: Task, metric: BoundMetric, *, resamples: int | None = None, level: float = 0.95
+    task: Task, metric: BoundMetric, resampling: Resampling = Resampling()
 ) -> TuningResult:
     """Search, compare, and write the file of the tuned metric.
 
@@ -345,11 +345,10 @@ def run_task(
     Args:
         task: the search, from `check_tuning`.
         metric: the metric to tune.
-        resamples: bootstrap resamples of the sentences, 1,000 by default.
-        level: the level of the intervals.
+        resampling: how sentences are drawn for intervals; the task's plan has the seed.
     """
     benchmarks, goal, plan, runtime = task.benchmarks, task.goal, task.plan, metric.runtime
-    resamples = resamples or 1000
+    resampling = replace(resampling, seed=plan.seed)
     # The parameters of a tuned metric are kept, but not its name.
     bound = BoundMetric(metric.metric, runtime=runtime)
     trials_of = MetricTrials(bound, benchmarks)
@@ -366,9 +365,7 @@ def run_task(
     ]
     space = read_space(trials_of.metric, task.space)
     trials = run_trials(trials_of, targets, space, plan, progress=runtime.progress)
-    folds, gain, held_out_sentences = cross_validate(
-        trials_of, goal, space, plan, resamples=resamples, level=level
-    )
+    folds, gain, held_out_sentences = cross_validate(trials_of, goal, space, plan, resampling)
     candidates = {"tuned": best_trial(trials), "given": trials_of.tried(space.given, targets)}
     if equal := space.equal_weights:
         candidates["uniform"] = trials_of.tried(equal, targets)
@@ -390,9 +387,7 @@ def run_task(
         )
         | tuned_on(metric.tuned_names),
         comparisons={
-            name: compare(
-                bound, metrics, goal, other, resamples=resamples, level=level, seed=plan.seed
-            )
+            name: compare(bound, metrics, goal, other, resampling)
             for name, other in task.others.items()
         },
     )
@@ -436,9 +431,7 @@ def tune(
     aggregation: Aggregation = "mean",
     validation: Validation = "k-fold",
     folds: int = 5,
-    seed: int = 0,
-    resamples: int = 1000,
-    level: float = 0.95,
+    resampling: Resampling = Resampling(),
     tuned_on_test: bool = False,
     runtime: Runtime = Runtime(),
 ) -> TuningResult:
@@ -456,7 +449,7 @@ def tune(
             benchmarks, each counts alike: the mean of their objectives is maximised, and an objective on
             ratings is `sentence-accuracy` where outputs were ranked.
         objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
-        trials: number of trials; see `SearchPlan` for it, `validation`, `folds` and `seed`.
+        trials: number of trials; see `SearchPlan` for it, `validation` and `folds`.
         space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
             default, the weights on the simplex.
         compare: further benchmarks, or tables with the same columns, on which the tuned and the given metric
@@ -470,9 +463,7 @@ def tune(
         aggregation: see `objective`.
         validation: see `trials`.
         folds: see `trials`.
-        seed: see `trials`.
-        resamples: bootstrap resamples of the sentences.
-        level: the level of the intervals.
+        resampling: how sentences are drawn for intervals; its seed is also the seed of the search.
         tuned_on_test: allow test data of meta-evaluation, and mark the result.
         runtime: how to run.
 
@@ -492,7 +483,7 @@ def tune(
         0.5
     """
     goal = Goal(objective, aggregation, human)
-    plan = SearchPlan(trials, seed, validation, folds)
+    plan = SearchPlan(trials, resampling.seed, validation, folds)
     named = as_named(metric)
     tuning_data = _tuning_data(benchmark, columns)
     names = [data.name for data in tuning_data]
@@ -520,7 +511,7 @@ def tune(
         overwrite=overwrite,
         tuned_on_test=tuned_on_test,
     )
-    return run_task(task, bind_one(named, runtime), resamples=resamples, level=level)
+    return run_task(task, bind_one(named, runtime), resampling)
 
 
 def _tuning_data(

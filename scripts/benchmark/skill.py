@@ -14,7 +14,7 @@ import numpy as np
 import trueskill
 from measuring import Stopwatch
 
-from learnedgec.stats.resampling import resample
+from learnedgec.stats.resampling import Resampling, resample
 from learnedgec.stats.skills import rate_resamples, rate_scores
 
 GAMES, SYSTEMS, RESAMPLES = 60_000, 12, 1000
@@ -63,7 +63,7 @@ def main() -> None:
     print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
     print(f"largest difference of mu or sigma: {np.abs(ratings - expected).max():.1e}")
 
-    samples = resample(scores.shape[1], RESAMPLES, 0)
+    samples = resample(scores.shape[1], Resampling(RESAMPLES))
     watch = Stopwatch()
     rate_resamples(scores, samples)
     many = watch.wall

@@ -36,6 +36,7 @@ from learnedgec.judging.status import rank_by_people
 from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
 from learnedgec.stats.resampling import (
     Bootstrap,
+    Resampling,
     intervals,
     intervals_of_shares,
     multiplicities,
@@ -132,7 +133,11 @@ def of_rank(count: int) -> Iterator[Row]:
             statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
             rankings.append(
                 rank_systems(
-                    metric, statistics, by=by, significance=test, resamples=400, seed=number
+                    metric,
+                    statistics,
+                    by=by,
+                    significance=test,
+                    resampling=Resampling(400, seed=number),
                 )
             )
         name = f"`rank --by {by}`, {'ratio of sums' if isinstance(metric, Ratio) else 'mean'}"
@@ -143,7 +148,7 @@ def of_rank(count: int) -> Iterator[Row]:
             yield name, "interval of a score", 0.95, seen, 4 * total
         equal = [ranking.better[:3, :3].any() for ranking in rankings]
         yield f"{name}, {test}", "any difference among equals", 0.05, share(equal), total
-        single = [ranking.p_values[0, 1] < 0.05 for ranking in rankings]
+        single = [ranking.p[0, 1] < 0.05 for ranking in rankings]
         yield f"{name}, {test}", "one uncorrected p-value", 0.05, share(single), total
         parted = [len(set(ranking.cluster[:3])) > 1 for ranking in rankings]
         yield f"{name}, {test}", "clusters part equals", 0.05, share(parted), total
@@ -161,11 +166,11 @@ def of_wins(count: int) -> Iterator[Row]:
             Judgement("", number, (("a",), ("b",)), Answer([1, 2] if number < won else [2, 1]))
             for number in range(sentences)
         ]
-        rows, _ = rank_by_people(study, judgements, 1000, 0.95)
+        rows, _ = rank_by_people(study, judgements, Resampling())
         return next((row["low"], row["high"]) for row in rows if row["system"] == "a")
 
     for sentences in (6, 10, 18, 40, 100):
-        draws = multiplicities(resample(sentences, 1000), sentences)
+        draws = multiplicities(resample(sentences), sentences)
         won = np.arange(sentences)[:, None] < np.arange(sentences + 1)
         shares, resampled = won.mean(axis=0), draws @ won / sentences
         kinds = {
@@ -187,7 +192,9 @@ def of_compare(count: int) -> Iterator[Row]:
     for number in range(count):
         scores = random.normal(0, 1, (100, 1)) + random.normal(0, 1, (4, 100, 1))
         statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
-        ranking = rank_systems(Numbers(), statistics, baseline="s0", resamples=400, seed=number)
+        ranking = rank_systems(
+            Numbers(), statistics, baseline="s0", resampling=Resampling(400, seed=number)
+        )
         comparisons.append(comparisons_with("s0", ranking))
     bounds = [row.difference_bounds for rows in comparisons for row in rows]
     wrong = share([any(row.significant for row in rows) for rows in comparisons])
@@ -204,7 +211,7 @@ def of_few(count: int) -> Iterator[Row]:
             scores = random.normal(0, 1, (size, 1)) + random.normal(0, 1, (2, size, 1))
             statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
             ranking = rank_systems(
-                Numbers(), statistics, baseline="s0", resamples=1000, seed=number
+                Numbers(), statistics, baseline="s0", resampling=Resampling(seed=number)
             )
             rows += comparisons_with("s0", ranking)
         name = f"`compare`, {size} sentence{'s' if size > 1 else ''}"
@@ -289,7 +296,7 @@ def of_meta(count: int) -> Iterator[Row]:
         drawn = random.normal(0, 0.7, (2, 12))
         for over, (base, change) in (("sentences", fixed), ("systems", drawn)):
             benchmark, sentences, edits = judged(random, base, 0.9 * base + 0.3 * change)
-            protocol = Protocol(resamples=200, seed=number)
+            protocol = Protocol(resampling=Resampling(200, seed=number))
             shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
             many = shared.draws @ sentences.T / sentences.shape[1]
             measured = measurements(shared, sentences, sentences.mean(axis=1), many)
@@ -310,7 +317,7 @@ def of_human_scores(count: int) -> Iterator[Row]:
         scores, bounds = [], []
         for number in range(count if name == "EW" else count // 4):
             benchmark, _, _ = judged(random, np.array([0.0, 0.3, 0.6, 0.9]), np.zeros(4))
-            drawn = multiplicities(resample(40, 200, number), 40)
+            drawn = multiplicities(resample(40, Resampling(200, seed=number)), 40)
             human = human_scores(benchmark, name, drawn, seed=number)
             scores.append(human.scores)
             bounds.append(np.nanpercentile(human.resampled, [2.5, 97.5], axis=0).T)
@@ -327,7 +334,7 @@ def of_tests(count: int) -> Iterator[Row]:
         for number in range(count):
             systems = random.normal(0, 0.7, 8)
             benchmark, _, edits = judged(random, systems, systems)
-            protocol = Protocol(resamples=199, seed=number)
+            protocol = Protocol(resampling=Resampling(199, seed=number))
             shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
             human = shared.human
             assert human.ratings is not None
@@ -389,8 +396,7 @@ def of_tune(count: int) -> Iterator[Row]:
             human="quality",
             trials=12,
             compare=[drawn(60)],
-            resamples=200,
-            seed=number,
+            resampling=Resampling(200, seed=number),
             output=None,
         )
         best = tuning.best
@@ -455,7 +461,7 @@ def of_robust(count: int) -> Iterator[Row]:
     random = np.random.default_rng(7)
     means, shares = [], []
     for number in range(count):
-        bootstrap = Bootstrap(100, 400, seed=number)
+        bootstrap = Bootstrap(100, Resampling(400, seed=number))
         mean = bootstrap.mean(random.exponential(1.0, 100))
         cases = np.repeat(np.arange(100), random.integers(1, 4, 100))
         rare = bootstrap.share(random.random(len(cases)) < 0.2, cases)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec import Statistics, load_metric
+from learnedgec import Resampling, Statistics, load_metric
 from learnedgec.analysis.comparison import BaselineComparison, compare, comparisons_with
 from learnedgec.analysis.ranking import rank, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
@@ -28,7 +28,7 @@ def compare_systems(
 @pytest.mark.parametrize("all_pairs", [False, True])
 def test_differences_and_tests_are_those_of_a_ranking(all_pairs: bool, sample: Sample) -> None:
     inputs = ("gleu", sample.sources, sample.systems, sample.references)
-    settings: dict[str, Any] = {"resamples": 200, "seed": 3}
+    settings: dict[str, Any] = {"resampling": Resampling(200, seed=3)}
     ranking = rank(*inputs, baseline=None if all_pairs else "weak", **settings)
     rows = compare(*inputs, baseline="weak", all_pairs=all_pairs, **settings)
     names = list(ranking.systems)
@@ -39,8 +39,8 @@ def test_differences_and_tests_are_those_of_a_ranking(all_pairs: bool, sample: S
         assert row.score == ranking.scores[place]
         assert row.difference == ranking.scores[place] - ranking.scores[base]
         assert row.bounds == tuple(ranking.intervals[place])
-        assert row.adjusted == ranking.adjusted[place, base]
-        assert row.p == ranking.p(place, base)
+        assert row.p_adjusted == ranking.p_adjusted[place, base]
+        assert row.p_in_words == ranking.p_in_words(place, base)
         assert row.correction == ranking.correction
         wins, losses = ranking.wins[place, base] * size, ranking.wins[base, place] * size
         assert (row.wins, row.losses) == pytest.approx((wins, losses))
@@ -48,9 +48,9 @@ def test_differences_and_tests_are_those_of_a_ranking(all_pairs: bool, sample: S
         assert row.difference_bounds[0] <= row.difference <= row.difference_bounds[1]
     if not all_pairs:
         # The correction is for these comparisons alone, and nothing else is compared.
-        raw = np.array([row.p_value for row in rows])
-        assert [row.adjusted for row in rows] == pytest.approx(holm(raw).tolist())
-        apart = np.delete(np.delete(ranking.adjusted, base, 0), base, 1)
+        raw = np.array([row.p for row in rows])
+        assert [row.p_adjusted for row in rows] == pytest.approx(holm(raw).tolist())
+        apart = np.delete(np.delete(ranking.p_adjusted, base, 0), base, 1)
         assert np.isnan(apart[~np.eye(len(apart), dtype=bool)]).all()
 
 
@@ -58,7 +58,7 @@ def test_the_sentence_says_what_was_found() -> None:
     metric = load_metric("length")
     systems = {"A": ["a"] * 40, "B": ["a b"] * 40, "C": ["a"] * 39 + ["a b"], "D": ["a"] * 40}
     statistics = bind_one(metric).statistics(["a"] * 40, systems)
-    better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
+    better, same, equal = compare_systems(metric, statistics, "A", resampling=Resampling(500))
     assert better.significant
     assert better.sentence == (
         "B has a higher value than A by length (2.0000 against 1.0000; difference +1.0000, uncorrected 95% "
@@ -72,7 +72,7 @@ def test_the_sentence_says_what_was_found() -> None:
     assert same.difference_bounds[0] == 0.0
     assert not same.significant
     assert equal.sentence == "D and A score the same by length (1.0000)."
-    worse = compare_systems(metric, statistics, "B", resamples=500)[0]
+    worse = compare_systems(metric, statistics, "B", resampling=Resampling(500))[0]
     assert worse.sentence.startswith(
         "A has a lower value than B by length (1.0000 against 2.0000; "
     )
@@ -90,7 +90,7 @@ def test_p_values_from_few_sentences_are_those_of_all_swaps(size: int) -> None:
         ["a"] * size, {"base": ["a"] * size, "ours": ["a b"] * size}
     )
     (row,) = compare_systems(metric, statistics, "base")
-    assert row.p_value == pytest.approx(2 / 2**size if size > 1 else np.nan, nan_ok=True)
+    assert row.p == pytest.approx(2 / 2**size if size > 1 else np.nan, nan_ok=True)
     assert row.significant == (size > 5)
     assert np.isnan([*row.bounds, *row.difference_bounds]).all() == (size < 6)
     needs = f"only {size} of {size} sentence{'s' if size > 1 else ''}, and a significant difference needs 6"
@@ -106,7 +106,7 @@ def test_an_interval_holds_0_where_few_sentences_differ_and_the_test_says_so() -
     metric = load_metric("length")
     systems = {"base": ["a"] * 200, "ours": ["a b"] * 5 + ["a"] * 195}
     (row,) = compare_systems(metric, bind_one(metric).statistics(["a"] * 200, systems), "base")
-    assert (row.differing, row.p_value) == (5, 2 / 2**5)
+    assert (row.differing, row.p) == (5, 2 / 2**5)
     assert row.difference_bounds == pytest.approx((0.0, 0.05), abs=0.01)
     assert row.difference_bounds[0] == 0.0
 
@@ -119,7 +119,7 @@ def test_a_system_without_scores_has_no_result() -> None:
     (row,) = compare_systems(load_metric("length"), statistics, "base")
     assert row.sentence == "ours has no score by length."
     assert not row.significant
-    assert np.isnan([row.p_value, row.adjusted, row.difference, *row.difference_bounds]).all()
+    assert np.isnan([row.p, row.p_adjusted, row.difference, *row.difference_bounds]).all()
 
 
 def test_bad_input() -> None:
@@ -130,7 +130,7 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="no system beside"):
         compare_systems(metric, {"A": statistics["A"]}, "A")
     with pytest.raises(InputError, match="resamples is 0; give 1 or more"):
-        compare_systems(metric, statistics, "A", resamples=0)
+        compare_systems(metric, statistics, "A", resampling=Resampling(0))
 
 
 def test_too_few_sentences_have_no_interval() -> None:

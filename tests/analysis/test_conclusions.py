@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from learnedgec import load_benchmark, load_metric
+from learnedgec import Resampling, load_benchmark, load_metric
 from learnedgec.analysis.comparison import comparisons_with
 from learnedgec.analysis.conclusions import (
     about_people,
     compared,
     conflicts,
-    describe_tests,
     guidance,
     leaders,
+    used_tests,
     verdict,
 )
 from learnedgec.analysis.meta.evaluation import evaluate
@@ -29,8 +29,7 @@ def ranked(
     *scores: float,
     sentences: int = 200,
     baseline: str | None = None,
-    level: float = 0.95,
-    resamples: int = 200,
+    resampling: Resampling = Resampling(400),
 ) -> SystemRanking:
     """Return a ranking of systems that differ by little or much."""
     random = np.random.default_rng(0)
@@ -39,9 +38,7 @@ def ranked(
         f"s{number}": Statistics({"score": score + noise[number]})
         for number, score in enumerate(scores)
     }
-    return rank_systems(
-        load_metric("length"), statistics, baseline=baseline, resamples=resamples, level=level
-    )
+    return rank_systems(load_metric("length"), statistics, baseline=baseline, resampling=resampling)
 
 
 def test_metrics_that_disagree() -> None:
@@ -94,7 +91,7 @@ def test_leaders_are_named_in_one_sentence() -> None:
     assert leaders([replace(equal, metric="gleu")]) == (
         f"By gleu, s0 and s1 have the same score, which is the best {test} all 3 pairs)."
     )
-    many = ranked(5.0, 5.01, 4.99, 5.0, 5.0, 5.01, 1.0, resamples=600)
+    many = ranked(5.0, 5.01, 4.99, 5.0, 5.0, 5.01, 1.0, resampling=Resampling(600))
     assert leaders([replace(many, metric="gleu")]).startswith(
         "By gleu, s5 is not significantly better than s0, s2, s3 and 2 more ("
     )
@@ -110,16 +107,18 @@ def test_leaders_are_named_in_one_sentence() -> None:
     assert said(1.0, 5.0, baseline="s1").startswith(
         "By gleu, no system is significantly better than s1"
     )
-    assert said(5.0) == "s0 scores 5.0153, 95% CI [4.8731, 5.1433]."
+    assert said(5.0) == "s0 scores 5.0153, 95% CI [4.8741, 5.1433]."
     assert leaders([ranked(9.0, 5.0)]) == ""
-    assert "99.9% CI" in leaders([replace(ranked(5.0, level=0.999), metric="gleu")])
+    assert "99.9% CI" in leaders(
+        [replace(ranked(5.0, resampling=Resampling(400, 0.999)), metric="gleu")]
+    )
     assert said(np.nan) == "s0 has no score."
 
 
 def test_the_tests_are_those_of_all_metrics() -> None:
     many, few = ranked(9.0, 1.0), replace(ranked(9.0, 1.0, sentences=20), metric="gleu")
-    mixed = "paired bootstrap, or paired permutation where at most 30 sentences differ"
-    assert describe_tests([many, few]) == mixed
+    mixed = "paired bootstrap of 1 pair and paired permutation of 1"
+    assert used_tests([many, few]) == mixed
     assert leaders([few, replace(many, metric="m2")]) == (
         f"By gleu and m2, s0 is best ({mixed}, p < 0.05)."
     )
@@ -127,7 +126,7 @@ def test_the_tests_are_those_of_all_metrics() -> None:
 
 def test_people_decide_first() -> None:
     benchmark = load_benchmark("sample")
-    evaluation = evaluate(["gleu", "m2"], benchmark, Protocol(resamples=50))
+    evaluation = evaluate(["gleu", "m2"], benchmark, Protocol(resampling=Resampling(50)))
     gleu, m2, *_ = evaluation.metrics
     order = [evaluation.systems[number] for number in evaluation.order]
     scores = np.arange(4.0)[np.argsort(np.argsort(evaluation.human_scores))]
@@ -153,7 +152,7 @@ def test_people_decide_first() -> None:
         f". By gleu, the order is the same; by m2 and green, {order[3]} is on rank 2, by people on 4."
     )
     assert "Their judgements" not in said  # 50 resamples are too few
-    many = replace(changed, protocol=Protocol(resamples=1000))
+    many = replace(changed, protocol=Protocol(resampling=Resampling(1000)))
     assert "). Their judgements tell the first from all others. By gleu" in about_people(
         many, names
     )
@@ -171,7 +170,9 @@ def test_comparisons_are_joined_by_their_result() -> None:
         name: Statistics({"score": mean + row})
         for (name, mean), row in zip(means.items(), noise, strict=True)
     }
-    ranking = rank_systems(load_metric("length"), statistics, baseline="base", resamples=200)
+    ranking = rank_systems(
+        load_metric("length"), statistics, baseline="base", resampling=Resampling(400)
+    )
     rows = comparisons_with("base", ranking)
     said = compared(rows, "gleu")
     assert said.startswith("By gleu, high (+")
@@ -181,7 +182,7 @@ def test_comparisons_are_joined_by_their_result() -> None:
         "none cannot be",
     ):
         assert part in said
-    assert "paired bootstrap over 200 sentences with 200 resamples)." in said
+    assert "paired bootstrap over 200 sentences with 400 resamples)." in said
     # The metric is a sentinel.
     assert "resamples). Neither direction of gleu is better." in said
     failures = {row.system: row.failure("gleu") for row in rows}
@@ -200,7 +201,9 @@ def test_failures_are_joined_by_their_kind() -> None:
         name: Statistics({"score": mean + row})
         for (name, mean), row in zip(means.items(), noise, strict=True)
     }
-    ranking = rank_systems(load_metric("length"), statistics, baseline="base", resamples=400)
+    ranking = rank_systems(
+        load_metric("length"), statistics, baseline="base", resampling=Resampling(400)
+    )
     rows = comparisons_with("base", ranking)
     names = {"length": "gleu", "m2": "m2"}
     *_, low = rows

@@ -7,21 +7,28 @@ import itertools
 import numpy as np
 import pytest
 from embedded import Sample
+from scipy import stats
 
+from learnedgec import Resampling
 from learnedgec.analysis.aggregation import (
+    differences_after_swaps,
     expected_wins,
-    paired_permutation,
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.conclusions import describe_tests
+from learnedgec.analysis.conclusions import used_tests
 from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import resample
-from learnedgec.stats.significance import paired_bootstrap
+from learnedgec.stats.significance import (
+    far_p_value,
+    paired_bootstrap,
+    permutation_test,
+    sign_flips,
+)
 
 
 def of_sample(metric: Metric, sample: Sample) -> dict[str, Statistics]:
@@ -46,7 +53,7 @@ def test_expected_wins_by_hand(wins: list[list[float]], expected: list[float]) -
 def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Sample) -> None:
     metric = load_metric("edit-count")
     statistics = list(of_sample(metric, sample).values())
-    samples = resample(len(sample.sources), 5, seed=2)
+    samples = resample(len(sample.sources), Resampling(5, seed=2))
     many = system_scores_of_resamples(metric, statistics, samples, by)  # type: ignore[arg-type]
     assert many.shape == (5, len(statistics))
     for row, drawn in zip(many, samples, strict=True):
@@ -87,7 +94,9 @@ def test_paired_permutation_is_exact_for_few_sentences_and_close_for_more(size: 
     # Sentences that do not differ change nothing.
     first, second = (np.append(scores, np.ones(90)) for scores in (first, second))
     both = [Statistics({"score": first}), Statistics({"score": second})]
-    p_value = paired_permutation(load_metric("length"), both, count=4000)
+    swapped = differences_after_swaps(load_metric("length"), both, resampling=Resampling(4000))
+    p_value, test = permutation_test(swapped, size, enough=True)
+    assert test == ("exact-permutation" if size <= 10 else "paired-permutation")
     exact = exact_permutation(first[:size], second[:size])
     assert p_value == pytest.approx(exact, abs=1e-12 if size <= 10 else 0.03)
 
@@ -96,8 +105,12 @@ def test_paired_permutation_recomputes_corpus_scores(sample: Sample) -> None:
     metric = load_metric("gleu(iterations=1)")
     statistics = of_sample(metric, sample)
     strong, weak = statistics["strong"], statistics["weak"]
-    assert paired_permutation(metric, [strong, weak], count=99) == pytest.approx(1 / 100)
-    assert paired_permutation(metric, [strong, strong], count=99) == 1.0
+    apart, same = (
+        differences_after_swaps(metric, [strong, other], resampling=Resampling(99))
+        for other in (weak, strong)
+    )
+    assert sign_flips(apart, 72) == pytest.approx(1 / 100)
+    assert sign_flips(same, 0) == 1.0
 
 
 @pytest.mark.parametrize("by", ["expected-wins", "trueskill"])
@@ -105,8 +118,8 @@ def test_few_sentences_are_permuted_whatever_the_aggregation(by: str) -> None:
     scores = {"a": np.full(4, 3.0), "b": np.full(4, 2.0), "c": np.full(4, 1.0)}
     statistics = {name: Statistics({"score": values}) for name, values in scores.items()}
     ranking = rank_systems(load_metric("length"), statistics, by=by)  # type: ignore[arg-type]
-    assert ranking.p_values == pytest.approx(np.where(np.eye(3), 1.0, 2 / 2**4))
-    assert describe_tests([ranking]) == "exact paired permutation"
+    assert ranking.p == pytest.approx(np.where(np.eye(3), 1.0, 2 / 2**4))
+    assert used_tests([ranking]) == "exact paired permutation"
     assert ranking.too_few == [
         "4 sentences are too few for any difference to be significant: give 7 or more."
     ]
@@ -118,7 +131,9 @@ def test_equal_systems_of_few_sentences_seldom_differ() -> None:
     for seed in range(200):
         scores = random.normal(size=(2, 8))
         statistics = {f"s{n}": Statistics({"score": row}) for n, row in enumerate(scores)}
-        ranking = rank_systems(load_metric("length"), statistics, resamples=100, seed=seed)
+        ranking = rank_systems(
+            load_metric("length"), statistics, resampling=Resampling(100, seed=seed)
+        )
         found.append(ranking.better.any())
     assert np.mean(found) <= 0.08
 
@@ -133,19 +148,19 @@ def test_sentences_without_a_score_are_left_out_of_all_systems() -> None:
     def ranked(rows: np.ndarray) -> SystemRanking:
         names = ("a", "b", "c")[: len(rows)]
         statistics = {n: Statistics({"score": row}) for n, row in zip(names, rows, strict=True)}
-        return rank_systems(metric, statistics, resamples=200)
+        return rank_systems(metric, statistics, resampling=Resampling(200))
 
     expected = ranked(scores[:, 9:])
     with pytest.warns(UserWarning, match="9 of 60 sentences have no score for some system"):
         ranking = ranked(holed)
     assert ranking.sentences == 51
     assert ranking.scores == pytest.approx(expected.scores)
-    assert ranking.p_values == pytest.approx(expected.p_values)
+    assert ranking.p == pytest.approx(expected.p)
     # A system without any score has no result, and takes nothing from the others.
     ranking = ranked(np.vstack([scores[:, 9:], np.full(51, np.nan)]))
     assert ranking.scores == pytest.approx([*expected.scores, np.nan], nan_ok=True)
-    assert ranking.p_values[0, 1] == pytest.approx(expected.p_values[0, 1])
-    assert np.isnan(ranking.p_values[2, :2]).all()
+    assert ranking.p[0, 1] == pytest.approx(expected.p[0, 1])
+    assert np.isnan(ranking.p[2, :2]).all()
     assert ranking.order[-1] == 2
     assert not ranking.better[:, 2].any()
     assert not ranking.better[2].any()
@@ -178,31 +193,68 @@ def test_clusters_ranks_and_beats_follow_from_the_same_tests() -> None:
         assert beaten or ranking.ranges[first, 1] >= ranking.ranges[other, 0]
 
 
-@pytest.mark.parametrize(
-    ("baseline", "resamples", "taken"),
-    # Of 12 tests against a baseline, any can be significant with 240 resamples, of 78 pairs with 1,560.
-    [(None, None, 7800), ("s0", None, 1200), (None, 100, 100)],
-)
-def test_many_systems_get_enough_resamples(
-    baseline: str | None, resamples: int | None, taken: int
-) -> None:
-    metric = load_metric("length")
-    statistics = bind_one(metric).statistics(["a", "b"], {f"s{n}": ["a", "b"] for n in range(13)})
-    ranking = rank_systems(metric, statistics, baseline=baseline, resamples=resamples)
-    assert ranking.resamples == taken
-    assert f"|resamples:{taken}|" in ranking.signature
+def test_far_pairs_of_many_systems_are_tested_in_closed_form() -> None:
+    random = np.random.default_rng(8)
+    noise = random.normal(size=(12, 100))
+    scores = {f"s{n}": Statistics({"score": n / 6 + row}) for n, row in enumerate(noise)}
+    few, many = (
+        rank_systems(load_metric("length"), scores, resampling=Resampling(resamples))
+        for resamples in (300, 66 * 100 + 100)
+    )
+    assert used_tests([many]) == "paired bootstrap"
+    assert set(few.tests_run) == {"paired-bootstrap", "paired-bootstrap-tail"}
+    assert "|test:paired-bootstrap+paired-bootstrap-tail|resamples:300|" in few.signature
+    for first, other in itertools.combinations(range(12), 2):
+        observed = few.scores[first] - few.scores[other]
+        drawn = few.resampled[:, first] - few.resampled[:, other]
+        share = paired_bootstrap(observed, drawn)
+        if few.tests[first, other] == "paired-bootstrap":
+            assert few.p[first, other] == share > 10 / 301
+        else:
+            # The deviation after swaps is that of the mean of the terms with random signs.
+            swapped = (
+                np.sqrt(((noise[first] - noise[other] + (first - other) / 6) ** 2).sum()) / 100
+            )
+            by_normal = 2 * stats.norm.sf(abs(observed) / swapped)
+            assert share <= 10 / 301
+            assert np.log(few.p[first, other]) == pytest.approx(np.log(by_normal), rel=0.25)
+    # The share of 300 resamples can prove no difference among 66 pairs, and the closed form does.
+    assert few.better[11, 0]
+    assert few.better.sum() == pytest.approx(many.better.sum(), abs=3)
+
+
+@pytest.mark.parametrize("size", [12, 16])
+def test_the_tail_of_few_sentences_is_no_lower_than_all_swaps(size: int) -> None:
+    random = np.random.default_rng(9)
+    for _ in range(5):
+        differences = np.abs(random.normal(size=size)) * np.append(-1, np.ones(size - 1))
+        flips = 1 - 2.0 * ((np.arange(2**size)[:, None] >> np.arange(size)) % 2)
+        every = flips @ differences
+        exact = (np.abs(every) >= abs(every[0]) - 1e-12).mean()
+        drawn = random.choice(every, 300)
+        p, test = permutation_test(np.append(every[0], drawn), size, enough=False)
+        if test == "paired-permutation-tail":
+            assert 0.7 * exact < p < 10 * exact + 0.005
+    assert test == "paired-permutation-tail"
+
+
+def test_a_difference_that_all_sentences_share_has_a_tail() -> None:
+    assert far_p_value(0.5, np.full(1000, 0.5), 36) == pytest.approx(2 * stats.t.sf(6, 999))
+    assert far_p_value(0.0, np.zeros(10), 36) == 1.0
 
 
 @pytest.mark.parametrize("by", ["mean", "expected-wins", "trueskill"])
 def test_ranking_of_the_sample(by: str, sample: Sample) -> None:
     metric = load_metric("gleu")
-    ranking = rank_systems(metric, of_sample(metric, sample), by=by, resamples=200, signature="s")  # type: ignore[arg-type]
+    ranking = rank_systems(
+        metric, of_sample(metric, sample), by=by, resampling=Resampling(200), signature="s"
+    )  # type: ignore[arg-type]
     assert [ranking.systems[number] for number in ranking.order][:2] == ["strong", "careful"]
     assert (ranking.intervals[:, 0] <= ranking.scores).all()
     assert (ranking.scores <= ranking.intervals[:, 1]).all()
-    assert (ranking.p_values == ranking.p_values.T).all()
-    assert (ranking.adjusted >= ranking.p_values).all()
-    assert (np.diag(ranking.p_values) == 1).all()
+    assert (ranking.p == ranking.p.T).all()
+    assert (ranking.p_adjusted >= ranking.p).all()
+    assert (np.diag(ranking.p) == 1).all()
     assert ranking.cluster[ranking.order[0]] == 1
     assert ranking.signature.startswith(f"s|by:{by}|")
     assert ("order:" in ranking.signature) == (by == "trueskill")
@@ -213,5 +265,7 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
     statistics = of_sample(metric, sample)
     with pytest.raises(InputError, match="use paired-bootstrap"):
         rank_systems(metric, statistics, by="trueskill", significance="paired-permutation")
-    ranking = rank_systems(metric, statistics, significance="paired-permutation", resamples=50)
-    assert ranking.p_values.min() >= 1 / 51
+    ranking = rank_systems(
+        metric, statistics, significance="paired-permutation", resampling=Resampling(600)
+    )
+    assert ranking.p.min() >= 1 / 601

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from learnedgec import Resampling
 from learnedgec.analysis import reproduction
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import evaluate
@@ -66,7 +67,7 @@ def test_every_state(papers: Callable[..., None]) -> None:
         )
     )
     figures = read_figures(["mine"])
-    work = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
+    work = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resampling=Resampling(9))
     assert len(work.pending()) == 1
     assert {answer.state for answer in work.answers()} >= {"not run", "needs MODEL"}
     assert list(work.run()) == ["sample, gleu, EW, mean"]
@@ -88,7 +89,7 @@ def test_every_state(papers: Callable[..., None]) -> None:
         "mine", answers, "reproduce mine"
     )
     # A second run has nothing to compute.
-    again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resamples=9)
+    again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resampling=Resampling(9))
     assert not again.pending()
     assert again.answers() == answers
 
@@ -99,11 +100,11 @@ def test_a_figure_says_that_it_excludes_ties(papers: Callable[..., None]) -> Non
         mine=f"1,length,a,0.5,{length}sentence_accuracy,,\n"
         f"1,length,b,0.5,{length}excluded sentence_accuracy,,\n"
     )
-    work = Reproduction(read_figures(["mine"]), runtime=Runtime(), resamples=9)
+    work = Reproduction(read_figures(["mine"]), runtime=Runtime(), resampling=Resampling(9))
     assert len(list(work.run())) == 2
     treatments: tuple[Ties, ...] = ("symmetric", "excluded")
     for answer, ties in zip(work.answers(), treatments, strict=True):
-        protocol = Protocol(ties=ties, resamples=9)
+        protocol = Protocol(ties=ties, resampling=Resampling(9))
         benchmark = load_benchmark("sample")
         [entry] = evaluate("length", benchmark, protocol, human="EW", sentinels=False).metrics
         estimate = entry.estimates["sentence_accuracy"]
@@ -123,7 +124,7 @@ def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(
     monkeypatch.setitem(reproduction._MODELS, "bertscore", ("the paper's", layers))
     row = "1,BERTScore,a,0.5,bertscore(encoder='absent/{}'),sample,EW,mean pearson,{},\n"
     papers(mine=row.format("none", "") + row.format("large", "MODEL: absent/large"))
-    work = Reproduction(read_figures(["mine"]), resamples=9)
+    work = Reproduction(read_figures(["mine"]), resampling=Resampling(9))
     assert len(list(work.run())) == 2
     *answers, needed = work.answers()
     # Nothing stands in for a model that the figure is about.
@@ -226,9 +227,9 @@ def test_an_own_metric_answers_what_it_can(papers: Callable[..., None]) -> None:
     assert answered("llm-s(criterion='fluency')") == "llm-s(model='mine')"
     # Without --with, no language model is asked.
     papers(mine="1,GPT-4,r,0.9,llm-s,sample,EW,mean pearson,MODEL: GPT-4,\n")
-    work = Reproduction(read_figures(["mine"]), resamples=9)
+    work = Reproduction(read_figures(["mine"]), resampling=Resampling(9))
     assert (work.jobs(), work.answers()[0].state) == ({}, "needs MODEL")
-    with_own = Reproduction(read_figures(["mine"]), own, resamples=9)
+    with_own = Reproduction(read_figures(["mine"]), own, resampling=Resampling(9))
     assert [job.metric for job in with_own.jobs()] == ["llm-s(model='mine')"]
 
 
@@ -238,7 +239,7 @@ def test_examples_are_scored_by_line(
     monkeypatch.setattr(reproduction, "_EXAMPLES", {"sample": (3,)})
     benchmark = load_benchmark("sample")
     papers(mine="3,weak,M2,0.5,sentm2,sample,EW,line 3 of weak,,\n")
-    work = Reproduction(read_figures(["mine"]), resamples=9)
+    work = Reproduction(read_figures(["mine"]), resampling=Resampling(9))
     list(work.run())
     assert benchmark.references is not None
     score = load_metric("sentm2").score(
@@ -349,7 +350,7 @@ def test_a_figure_that_is_met_needs_no_reason(
     r = entry.estimates["pearson"].value
     gleu = "gleu,sample,EW,mean pearson,,"
     papers(mine=f"1,GLEU,a,{r:.3f},{gleu}\n1,GLEU,b,{r - 0.04:.3f},{gleu}\n")
-    work = Reproduction(read_figures(["mine"]), resamples=9)
+    work = Reproduction(read_figures(["mine"]), resampling=Resampling(9))
     assert len(list(work.run())) == 1
     assert [answer.differs for answer in work.answers()] == ["", "GLEU differs"]
 

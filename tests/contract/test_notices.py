@@ -11,7 +11,7 @@ import pytest
 import tiny
 
 import learnedgec
-from learnedgec import References
+from learnedgec import References, Resampling
 from learnedgec.cli.main import main
 from learnedgec.errors import TextWarning
 from learnedgec.metrics.registry import load_metric
@@ -31,10 +31,12 @@ Texts = Sequence[str]
 WAYS: dict[str, Callable[[Texts, Mapping[str, Texts], Any], object]] = {
     "score": lambda *inputs: learnedgec.score([GLEU, "m2"], *inputs),
     "score_systems": lambda *inputs: GLEU.score(*inputs),
-    "rank": lambda *inputs: learnedgec.rank(GLEU, *inputs, resamples=99),
-    "compare": lambda *inputs: learnedgec.compare(GLEU, *inputs, baseline="ours", resamples=99),
+    "rank": lambda *inputs: learnedgec.rank(GLEU, *inputs, resampling=Resampling(99)),
+    "compare": lambda *inputs: learnedgec.compare(
+        GLEU, *inputs, baseline="ours", resampling=Resampling(99)
+    ),
     "build_report": lambda *inputs: learnedgec.build_report(
-        GLEU, *inputs, settings=ReportSettings(annotator="plain", resamples=99)
+        GLEU, *inputs, settings=ReportSettings(annotator="plain", resampling=Resampling(99))
     ),
     "rerank": lambda *inputs: learnedgec.rerank(GLEU, *inputs),
 }
@@ -80,7 +82,9 @@ def test_a_mistake_is_said_once_on_the_command_line(
 def test_texts_that_learnedgec_makes_are_not_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TextWarning)
-        evaluate_attacks("length", SOURCES, {"raw": SYSTEMS["raw"]}, {"ours": SOURCES}, resamples=9)
+        evaluate_attacks(
+            "length", SOURCES, {"raw": SYSTEMS["raw"]}, {"ours": SOURCES}, resampling=Resampling(9)
+        )
         learnedgec.attribute_edits("length", SOURCES, SYSTEMS["raw"], annotator="plain")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from studies import SOURCES, SYSTEMS, Make
 
+from learnedgec import Resampling
 from learnedgec.data.text import write_lines
 from learnedgec.judging.exchange import import_judgements
 from learnedgec.judging.records import Answer, Item, StudySettings
@@ -44,7 +45,7 @@ def answered(
         while item := study.next(rater):
             say = at_random if rater == random_rater else careful
             study.record(item.number, say(item, noise, random), seconds=4)
-    return study_status(study, resamples=200)
+    return study_status(study, Resampling(200))
 
 
 def test_the_ranking_and_what_would_separate_its_neighbours(make: Make) -> None:
@@ -70,7 +71,7 @@ def test_the_time_of_an_answer_is_the_median_of_the_known_ones(make: Make) -> No
             item = study.next(rater)
             assert item is not None
             study.record(item.number, careful(item, 0.3, random), seconds=seconds)
-    assert [row["seconds"] for row in study_status(study, resamples=50).raters] == [5, None]
+    assert [row["seconds"] for row in study_status(study, Resampling(50)).raters] == [5, None]
 
 
 def test_raters_who_agree_and_one_who_answers_at_random(make: Make) -> None:
@@ -129,7 +130,7 @@ def test_agreement_counts_the_raters_who_answered_and_the_pairs_that_can_agree(
         ]
         write_lines(table, ["id,system,quality,annotator", *lines])
         import_judgements(study.folder, table, study.sources)
-        return study_status(study, resamples=50).agreement
+        return study_status(study, Resampling(50)).agreement
 
     every = said(
         "every", [[1, 2, 3, 3, 2, 1, 4, 1], [1, 2, 3, 3, 2, 2, 4, 1], [1, 2, 3, 1, 2, 1, 4, 2]]
@@ -148,7 +149,7 @@ def test_the_interval_of_a_system_that_wins_nothing_holds_what_it_may_win(tmp_pa
     study = Study.create(tmp_path / "study", SOURCES[:18], systems, settings=settings)
     while item := study.next("rater-1"):
         study.record(item.number, Answer(ranks=[1 + ("Go he" in text) for text in item.texts]))
-    good, poor = study_status(study, resamples=500).ranking
+    good, poor = study_status(study, Resampling(500)).ranking
     # The exact interval of 0 of 18 is [0, .185].
     assert (poor["low"], poor["high"]) == pytest.approx((0, 0.2), abs=0.002)
     assert (good["low"], good["high"]) == pytest.approx((0.8, 1), abs=0.002)
@@ -158,12 +159,12 @@ def test_ratings_rank_by_their_mean_and_edits_by_what_was_accepted(make: Make) -
     ratings = make("ratings", task="ratings", scale="0-100", sentences=6, questions=18, raters=1)
     while item := ratings.next("rater-1"):
         ratings.record(item.number, Answer(values={"quality": 50 + 20 * quality(item.texts[0])}))
-    rows = study_status(ratings, resamples=50).ranking
+    rows = study_status(ratings, Resampling(50)).ranking
     assert [row["score"] for row in rows] == [70, 70, 50, 30]
     edits = make("edits", task="edits", sentences=6, questions=18, raters=1)
     while item := edits.next("rater-1"):
         edits.record(item.number, Answer(edits=[quality(item.texts[0]) or 1] * len(item.edits)))
-    status = study_status(edits, resamples=50)
+    status = study_status(edits, Resampling(50))
     assert {row["system"]: row["score"] for row in status.ranking} == {
         "good": 1,
         "twin": 1,
@@ -174,7 +175,7 @@ def test_ratings_rank_by_their_mean_and_edits_by_what_was_accepted(make: Make) -
 
 
 def test_without_judgements_there_is_no_ranking(make: Make) -> None:
-    status = study_status(make(), resamples=20)
+    status = study_status(make(), Resampling(20))
     assert status.ranking == []
     assert status.separations == []
     assert status.agreement["units"] == 0
@@ -205,7 +206,7 @@ def test_every_task_has_a_status_with_any_raters_and_answers(
         for rater in study.raters:
             while (item := study.next(rater)) and item.position < answers:
                 study.record(item.number, answer(item), seconds=5)
-        status = study_status(study, resamples=20)
+        status = study_status(study, Resampling(20))
         done = min(answers, study.settings.total)
         assert [row["done"] for row in status.raters] == [done] * raters
         # Twenty answers would be enough to say so.

@@ -13,7 +13,7 @@ import pytest
 from embedded import SAMPLE_FOLDER, Sample
 
 import learnedgec
-from learnedgec import Metric, References, Score, Scores
+from learnedgec import Metric, References, Resampling, Score, Scores
 from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
@@ -133,13 +133,18 @@ def test_what_is_no_metric_is_one_sentence(
 def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None:
     metric = Gleu(iterations=5)
     ranking = learnedgec.rank(
-        metric, sample.sources, sample.systems, sample.references, by="trueskill", resamples=10
+        metric,
+        sample.sources,
+        sample.systems,
+        sample.references,
+        by="trueskill",
+        resampling=Resampling(10),
     )
     expected = learnedgec.rank_systems(
         metric,
         bind_one(metric).statistics(sample.sources, sample.systems, sample.references),
         by="trueskill",
-        resamples=10,
+        resampling=Resampling(10),
         signature=bind_one(metric).signature(sample.references),
     )
     assert ranking.to_dict() == expected.to_dict()
@@ -196,7 +201,7 @@ def test_notebooks_show_tables(sample: Sample) -> None:
     rows, _ = _shown(scores)
     assert rows[0] == ["system", "length", "constant"]
     assert [row[0] for row in rows[1:]] == ["<ours>", "theirs"]
-    ranking = learnedgec.rank("length", sample.sources, systems, resamples=10)
+    ranking = learnedgec.rank("length", sample.sources, systems, resampling=Resampling(10))
     rows, note = _shown(ranking)
     assert rows[0] == list(ranking.to_frame())
     assert [row[0] for row in rows[1:]] == [ranking.systems[number] for number in ranking.order]

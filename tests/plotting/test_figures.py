@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
+from learnedgec import Resampling
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
@@ -25,14 +26,16 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def evaluation() -> Evaluation:
     metrics = [load_metric("gleu(iterations=1)"), load_metric("green")]
-    return evaluate(metrics, load_benchmark("sample"), Protocol(resamples=20, window=3), human="EW")
+    return evaluate(
+        metrics, load_benchmark("sample"), Protocol(resampling=Resampling(20), window=3), human="EW"
+    )
 
 
 @pytest.fixture(scope="module")
 def ranking(sample: Sample) -> SystemRanking:
     metric = load_metric("gleu(iterations=1)")
     statistics = bind_one(metric).statistics(sample.sources, sample.systems, sample.references)
-    return rank_systems(metric, statistics, resamples=50)
+    return rank_systems(metric, statistics, resampling=Resampling(50))
 
 
 def test_an_evaluation_writes_its_figures_twice(evaluation: Evaluation, tmp_path: Path) -> None:

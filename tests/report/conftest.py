@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
+from learnedgec import Resampling
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
 from learnedgec.metrics.registry import load_metric
@@ -64,7 +65,7 @@ def case(
         title="Four systems <b>",
         attribution=(metrics[-1],),
         annotator=ANNOTATOR,
-        resamples=200,
+        resampling=Resampling(200),
         command="learnedgec report --title '<script>'",
         files={"a<b>.txt": "0" * 64},
     )

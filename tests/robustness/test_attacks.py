@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec import References, load_metric
+from learnedgec import References, Resampling, load_metric
 from learnedgec.data.catalog import load_outputs, load_parallel
 from learnedgec.errors import InputError, LengthError
 from learnedgec.robustness.metrics import evaluate_attacks, honest_outputs
@@ -19,7 +19,7 @@ def test_worked_out_by_hand() -> None:
     # Lengths:  attack 3 1 1 (mean 5/3);  one 1 1 2 (4/3);  two 2 2 2 (2)
     attack = {"long": ["a b c", "a", "a"]}
     honest = {"one": ["a", "a", "a b"], "two": ["a b", "a b", "a b"]}
-    results = evaluate_attacks([LENGTH], SOURCES, attack, honest, resamples=20)
+    results = evaluate_attacks([LENGTH], SOURCES, attack, honest, resampling=Resampling(20))
     shares = {r.honest: (r.count, r.preferred.value, r.ties.value, r.honest_score) for r in results}
     assert list(shares) == ["all", "one", "two"]
     assert shares["all"] == pytest.approx((6, 2 / 6, 1 / 6, 5 / 3))
@@ -34,7 +34,12 @@ def test_every_metric_and_attack_in_turn() -> None:
     metrics = [LENGTH, load_metric("sentm2"), load_metric("constant")]
     both = {"x": ["a b"] * 3, "y": ["b"] * 3}
     results = evaluate_attacks(
-        metrics, SOURCES, both, {"o": ["a"] * 3}, References.from_texts(SOURCES), resamples=5
+        metrics,
+        SOURCES,
+        both,
+        {"o": ["a"] * 3},
+        References.from_texts(SOURCES),
+        resampling=Resampling(5),
     )
     assert [(result.metric, result.attack) for result in results if result.honest == "all"] == [
         (metric.label, attack) for metric in metrics for attack in both
@@ -51,7 +56,9 @@ def test_attacks_of_conll14_fool_what_they_were_made_for_and_not_gleu(mirror: Pa
     assert len(honest) == 12
     attacks = load_outputs("attack:conll14")
     gleu = load_metric("gleu(iterations=5)")
-    results = evaluate_attacks([gleu], data.sources, attacks, honest, data.references, resamples=5)
+    results = evaluate_attacks(
+        [gleu], data.sources, attacks, honest, data.references, resampling=Resampling(5)
+    )
     whole = {result.attack: result for result in results if result.honest == "all"}
     assert list(whole) == ["impara", "llmsent", "scribendi", "some"]
     assert {result.rank for result in results} == {13}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec import References, load_metric
+from learnedgec import References, Resampling, load_metric
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.sentences import read_cases
 from learnedgec.errors import InputError
@@ -24,7 +24,7 @@ def case(*pairs: tuple[str, str]) -> Case:
 
 
 def evaluate(cases: list[Case], metric: Metric = LENGTH) -> PreferenceRobustness:
-    (result,) = evaluate_preferences([metric], {"mine": cases}, resamples=30)
+    (result,) = evaluate_preferences([metric], {"mine": cases}, resampling=Resampling(30))
     return result
 
 
@@ -70,7 +70,7 @@ def test_context_that_decides_alone_and_context_that_does_nothing() -> None:
 def test_total_and_sets_with_different_numbers_of_variants() -> None:
     single = [case(("a", "a b"), ("c", "c d"))]
     two = [case(("a", "a b c"), ("a b", "b a"), ("a b c", "c"))]
-    results = evaluate_preferences([LENGTH], {"one": single, "two": two}, resamples=5)
+    results = evaluate_preferences([LENGTH], {"one": single, "two": two}, resampling=Resampling(5))
     assert [result.cases for result in results] == ["one", "two", "total"]
     assert results[2].accuracy.value == pytest.approx(3 / 5)
     # One variant of the first set is consistent, none of two of the second.
@@ -83,7 +83,7 @@ def test_sample_with_and_without_references() -> None:
     pairs = [pair for n, pair in enumerate(pairs) if n // 6 != 4]  # case 5 has no error
     sources, targets = [p.source for p in pairs], [p.target for p in pairs]
     metrics = [load_metric(name) for name in ("gleu", "random", "m2", "sentm2")]
-    results = evaluate_preferences(metrics, {"sample": cases}, resamples=5)
+    results = evaluate_preferences(metrics, {"sample": cases}, resampling=Resampling(5))
     for metric, result in zip(metrics, results, strict=True):
         references = References.from_texts(targets)
         better = metric.score(sources, targets, references).sentences

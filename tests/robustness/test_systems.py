@@ -12,7 +12,7 @@ from embedded import SAMPLE_FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec import Statistics, load_metric, read_lines
+from learnedgec import Resampling, Statistics, load_metric, read_lines
 from learnedgec.data.catalog import Case, Pair
 from learnedgec.data.catalog.sentences import read_cases
 from learnedgec.errors import InputError, LengthError
@@ -36,14 +36,16 @@ def system_outputs() -> list[str]:
 
 
 def evaluate(cases: list[Case], outputs: list[str], metric: Metric) -> SystemRobustness:
-    (result,) = evaluate_systems(metric, {"mine": cases}, {"ours": {"mine": outputs}}, resamples=5)
+    (result,) = evaluate_systems(
+        metric, {"mine": cases}, {"ours": {"mine": outputs}}, resampling=Resampling(5)
+    )
     return result
 
 
 @pytest.fixture(scope="module")
 def system(sample_cases: list[Case], system_outputs: list[str]) -> SystemRobustness:
     parts, systems = {"sample": sample_cases}, {"system": {"sample": system_outputs}}
-    (result,) = evaluate_systems(load_metric(ERRANT), parts, systems, resamples=40)
+    (result,) = evaluate_systems(load_metric(ERRANT), parts, systems, resampling=Resampling(40))
     return result
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec import Resampling
+from learnedgec.errors import InputError
 from learnedgec.stats.resampling import (
     Bootstrap,
     interval_over_groups,
@@ -14,13 +16,14 @@ from learnedgec.stats.resampling import (
     means_and_intervals,
     multiplicities,
     resample,
+    resample_blocks,
     resample_groups,
     widened,
 )
 
 
 def test_ratio_mean_and_share_as_a_plain_loop() -> None:
-    bootstrap = Bootstrap(4, resamples=50, level=0.8, seed=2)
+    bootstrap = Bootstrap(4, Resampling(50, 0.8, seed=2))
     above, below = np.array([1.0, 0.0, 2.0, 3.0]), np.array([1.0, 2.0, 0.0, 4.0])
     quotients = [
         sum(above[n] for n in sample) / sum(below[n] for n in sample)
@@ -43,14 +46,30 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
     )
 
 
+@pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"level": 0.0}])
+def test_bad_resampling_is_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="; give "):
+        Resampling(**bad)  # type: ignore[arg-type]
+
+
+def test_blocks_are_the_rows_of_all_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = resample(7, Resampling(50, seed=3))
+    assert whole.shape == (50, 7)
+    assert set(np.unique(whole)) == set(range(7))
+    monkeypatch.setattr("learnedgec.stats.resampling._DRAWS", 40)
+    blocks = list(resample_blocks(7, Resampling(50, seed=3)))
+    assert [len(block) for block in blocks] == [5] * 10
+    assert (np.concatenate(blocks) == whole).all()
+
+
 def test_nothing_to_divide_by_has_no_value() -> None:
-    estimate = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
+    estimate = Bootstrap(2, Resampling(3)).ratio(np.ones(2), np.zeros(2))
     assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
 
 
 def test_resamples_of_groups_keep_the_rows_of_a_group_together() -> None:
     groups = ["a", "b", "a", "c", "b", "a"]
-    drawn = [rows.tolist() for rows in resample_groups(groups, 200, seed=3)]
+    drawn = [rows.tolist() for rows in resample_groups(groups, Resampling(200, seed=3))]
     assert {rows.count(0) for rows in drawn} == {0, 1, 2, 3}
     for rows in drawn:
         assert rows.count(0) == rows.count(2) == rows.count(5)
@@ -66,7 +85,7 @@ def test_interval_over_groups_holds_where_rows_of_a_group_are_alike() -> None:
         values = np.repeat(random.normal(size=13), 20) + random.normal(0, 0.5, 260)
         for name, of in (("groups", groups), ("rows", list(range(260)))):
             low, high = interval_over_groups(
-                lambda rows, values=values: values[rows].mean(), of, resamples=100
+                lambda rows, values=values: values[rows].mean(), of, Resampling(100)
             )
             held[name] += low <= 0 <= high
     assert held["groups"] >= 180
@@ -102,7 +121,7 @@ def test_reach_of_an_accuracy_stays_within_0_and_1() -> None:
 
 @pytest.mark.parametrize("sentences", [6, 18, 40])
 def test_intervals_of_shares_hold_every_true_share(sentences: int) -> None:
-    draws = multiplicities(resample(sentences, 500), sentences)
+    draws = multiplicities(resample(sentences, Resampling(500)), sentences)
     won = np.arange(sentences)[:, None] < np.arange(sentences + 1)
     shares, resampled = won.mean(axis=0), draws @ won / sentences
     low, high = intervals_of_shares(shares, resampled, sentences).T

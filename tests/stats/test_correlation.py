@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec import Resampling
 from learnedgec.stats.correlation import (
     among_best,
     correlate,
@@ -94,7 +95,7 @@ def exact_one_sided(differences: np.ndarray) -> float:
 
 def test_one_sided_p_values_approach_the_exact_test() -> None:
     differences = np.random.default_rng(2).integers(-2, 4, (11, 4)).astype(float)
-    p_values = one_sided_p_values(differences, count=20000)
+    p_values = one_sided_p_values(differences, Resampling(20000))
     expected = [exact_one_sided(column) for column in differences.T]
     assert p_values == pytest.approx(expected, abs=0.015)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec import Resampling
 from learnedgec.stats.correlation import (
     Correlation,
     correlate,
@@ -55,7 +56,7 @@ def test_perm_both_approaches_the_exact_test() -> None:
     human = np.array([0.0, 1.0, 2.0, 3.0])
     first = human[:, None] + generator.normal(0, 1.0, (4, 3))
     second = human[:, None] + generator.normal(0, 2.5, (4, 3))
-    p_value = swap_test(quality(human), first, second, count=6000)
+    p_value = swap_test(quality(human), first, second, resampling=Resampling(6000))
     assert p_value == pytest.approx(exact_swap_test(human, first, second), abs=0.025)
 
 
@@ -63,14 +64,16 @@ def test_perm_both_does_not_depend_on_scale() -> None:
     generator = np.random.default_rng(6)
     human = generator.normal(size=8)
     first, second = (human[:, None] + generator.normal(0, 3, (8, 20)) for _ in range(2))
-    p_value = swap_test(quality(human), first, second, count=500)
-    assert p_value == swap_test(quality(human), 100 * first + 7, second / 50 - 3, count=500)
+    p_value = swap_test(quality(human), first, second, resampling=Resampling(500))
+    assert p_value == swap_test(
+        quality(human), 100 * first + 7, second / 50 - 3, resampling=Resampling(500)
+    )
 
 
 def test_a_constant_has_no_test() -> None:
     human = np.arange(4.0)
     scores = np.random.default_rng(0).normal(size=(4, 5))
-    assert np.isnan(swap_test(quality(human), scores, np.ones((4, 5)), count=10))
+    assert np.isnan(swap_test(quality(human), scores, np.ones((4, 5)), resampling=Resampling(10)))
 
 
 def test_swapping_whole_systems_holds_where_metrics_favour_systems() -> None:
@@ -84,7 +87,13 @@ def test_swapping_whole_systems_holds_where_metrics_favour_systems() -> None:
             for _ in range(2)
         )
         tests = (
-            swap_test(quality(human), first, second, swapped=swapped, count=99, seed=number)
+            swap_test(
+                quality(human),
+                first,
+                second,
+                swapped=swapped,
+                resampling=Resampling(99, seed=number),
+            )
             for swapped in ("outputs", "systems")
         )
         p_values.append([*tests])

@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 import learnedgec
+from learnedgec import Resampling
 from learnedgec.data.benchmarks import Ranking, load_benchmark
 from learnedgec.data.benchmarks.rated import of_table
 from learnedgec.data.catalog.ratings import load_ratings
@@ -43,7 +44,9 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     )
     command += " --compare sample --resamples 20 --quiet --output command"
     assert main([MIX if word == "MIX" else word for word in command.split()]) == 0
-    tuned = learnedgec.tune(MIX, "sample", **SHORT, folds=2, compare=["sample"], resamples=20)
+    tuned = learnedgec.tune(
+        MIX, "sample", **SHORT, folds=2, compare=["sample"], resampling=Resampling(20)
+    )
     assert tuned.file == Path("checkpoints/ensemble@sample+sentence-accuracy.json")
     assert json.loads(tuned.file.read_text()) == json.loads(
         Path("command", tuned.file.name).read_text()
@@ -460,7 +463,7 @@ def test_few_judgements_are_too_few_to_tell(objective: Any, sentences: int, coun
         objective=objective,
         trials=5,
         output=None,
-        resamples=50,
+        resampling=Resampling(50),
         **options,
     )
     assert math.isnan(tuned.gain.low)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from learnedgec import Resampling
 from learnedgec.analysis.aggregation import Aggregation, system_scores
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
@@ -85,13 +86,13 @@ def tune(
     metric: Metric,
     benchmark: Benchmark | list[Benchmark],
     *settings: Any,
-    resamples: int = 1000,
+    resampling: Resampling = Resampling(),
     **options: Any,
 ) -> TuningResult:
     """Return the result of a search with a goal and a plan, without a file."""
     benchmarks = [benchmark] if isinstance(benchmark, Benchmark) else benchmark
     task = check_tuning(as_named(metric), benchmarks, *settings, **options)
-    return run_task(task, bind_one(metric), resamples=resamples)
+    return run_task(task, bind_one(metric), resampling)
 
 
 def weights_of(tuning: TuningResult) -> tuple[float, ...]:
@@ -124,7 +125,7 @@ def test_several_benchmarks_count_alike(planted: Benchmark) -> None:
     )
     rated = dataclasses.replace(planted, rankings=())
     goal, plan = Goal("segment-pearson", human="quality"), SearchPlan(trials=60, folds=2)
-    tuning = tune(Parts(), [rated, other], goal, plan, resamples=50)
+    tuning = tune(Parts(), [rated, other], goal, plan, resampling=Resampling(50))
     metric = tuning.metric
     expected = [
         Target(goal, rated).values(metric, statistics_of(rated, metric)),
@@ -234,7 +235,7 @@ def test_folds_over_systems_hold_out_all_judgements_of_one(
 ) -> None:
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
     plan = SearchPlan(trials=8, validation="systems")
-    tuning = tune(Parts(), planted, goal, plan, resamples=30)
+    tuning = tune(Parts(), planted, goal, plan, resampling=Resampling(30))
     assert [fold.system for fold in tuning.folds] == list("abcde")
     for fold in tuning.folds:
         others = planted.select(name for name in planted.systems if name != fold.system)
@@ -260,7 +261,7 @@ def test_interval_over_systems_covers_their_differences(planted: Benchmark) -> N
         rankings=tuple(Ranking(number, ranks) for number in range(8)),
         ratings={},
     )
-    tuning = tune(Parts(), same, Goal("sentence-accuracy"), plan, resamples=200)
+    tuning = tune(Parts(), same, Goal("sentence-accuracy"), plan, resampling=Resampling(200))
     gains = [fold.held_out - fold.given for fold in tuning.folds]
     assert min(gains) < max(gains)
     assert tuning.gain.value == pytest.approx(np.mean(gains))
@@ -273,13 +274,13 @@ def test_folds_have_draws_of_their_own_and_systems_share_their_sentences(
 ) -> None:
     drawn = []
 
-    def recorded(size: int, count: int, seed: int) -> Any:
-        drawn.append(resample(size, count, seed))
+    def recorded(size: int, resampling: Resampling) -> Any:
+        drawn.append(resample(size, resampling))
         return drawn[-1]
 
     monkeypatch.setattr("learnedgec.tuning.search.resample", recorded)
     plan = SearchPlan(trials=2, validation=validation, folds=5)
-    tune(Parts(), planted, Goal("sentence-accuracy"), plan, resamples=20)
+    tune(Parts(), planted, Goal("sentence-accuracy"), plan, resampling=Resampling(20))
     assert len({draws.tobytes() for draws in drawn[:5]}) == different
 
 
@@ -293,7 +294,7 @@ def test_gain_is_paired(planted: Benchmark) -> None:
         planted,
         Goal("sentence-kendall"),
         SearchPlan(trials=40),
-        resamples=50,
+        resampling=Resampling(50),
     )
     assert 0 < tuning.gain.low < tuning.gain.value < tuning.gain.high
     assert tuning.record.study["gain"]["low"] == tuning.gain.low
@@ -305,7 +306,7 @@ def test_one_judged_sentence_in_each_fold_is_too_few_for_an_interval(planted: Be
     few = tuple(ranking for ranking in planted.rankings if ranking.sentence in judged)
     benchmark = dataclasses.replace(planted, rankings=few)
     goal = Goal("sentence-accuracy")
-    tuning = tune(Parts((0.1, 0.1, 0.8)), benchmark, goal, plan, resamples=200)
+    tuning = tune(Parts((0.1, 0.1, 0.8)), benchmark, goal, plan, resampling=Resampling(200))
     gains = [fold.held_out - fold.given for fold in tuning.folds]
     assert tuning.gain.value == pytest.approx(np.mean(gains))
     assert np.isnan([tuning.gain.low, tuning.gain.high]).all()
@@ -351,7 +352,7 @@ def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
     goal = Goal("sentence-accuracy")
     tuning = tune(Parts(), planted, goal, SearchPlan(trials=40, validation="none"))
     metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
-    rows = compare(bind_one(Parts()), metrics, goal, planted, resamples=50)
+    rows = compare(bind_one(Parts()), metrics, goal, planted, resampling=Resampling(50))
     assert [row.label for row in rows] == ["tuned", "given", "uniform"]
     assert rows[0].value.value == tuning.best.value
     assert rows[0].gain.value == 0

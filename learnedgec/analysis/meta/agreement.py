@@ -24,8 +24,8 @@ from learnedgec.runtime.files import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import correlate, one_sided_p_values
-from learnedgec.stats.resampling import intervals, intervals_of_shares
-from learnedgec.stats.significance import outcomes, quotient
+from learnedgec.stats.resampling import Resampling, intervals, intervals_of_shares, quotient
+from learnedgec.stats.significance import outcomes
 from learnedgec.stats.skills import rate_judgements
 from learnedgec.types import Floats, Indices
 
@@ -482,7 +482,7 @@ def _from_rankings(
     evaluated = np.array([ranked.index(system) for system in benchmark.systems])
     first, second = (evaluated[index] for index in np.triu_indices(len(evaluated), 1))
     differences = wins[:, first, second] - wins[:, second, first]
-    p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
+    p_values = one_sided_p_values(differences, Resampling(len(draws), seed=seed))
     met = (wins + wins.swapaxes(1, 2)).any(axis=2).sum(axis=0)
     compared = met[evaluated] if name == "EW" else None
     return HumanScores(
@@ -514,7 +514,7 @@ def _from_ratings(
     first, second = np.triu_indices(len(ratings), 1)
     both = rated[first] & rated[second]
     differences = np.where(both, values[first] - values[second], 0.0).T
-    p_values = one_sided_p_values(differences, count=len(draws), seed=seed)
+    p_values = one_sided_p_values(differences, Resampling(len(draws), seed=seed))
     of_all = rated.all(axis=0)
     common = None
     if (rated != of_all).any():

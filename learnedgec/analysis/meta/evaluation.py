@@ -266,7 +266,7 @@ def evaluate(
         human=shared.human.name,
         systems=tuple(benchmark.systems),
         human_scores=shared.human.scores,
-        human_intervals=shared.human.intervals(protocol.level),
+        human_intervals=shared.human.intervals(protocol.resampling.level),
         order=shared.order,
         human_p_values=_p_values_from_best(shared),
         human_wins=shared.win_shares(),
@@ -277,7 +277,7 @@ def evaluate(
         notices=(
             *_notices(benchmark, metrics, entries),
             *_of_common_sentences(shared),
-            *(too_few_resamples(pairs, protocol.resamples, protocol.level) if pairs else ()),
+            *(too_few_resamples(pairs, protocol.resampling) if pairs else ()),
         ),
         human_common=shared.common,
     )
@@ -384,7 +384,7 @@ def _evaluate_metric(
             for columns in ((shared.human.scores, scores), (shared.human.resampled, resampled))
         )
         pairs = zip(values, resampled_values.T, strict=True)
-        bounds = [interval_of_correlation(*pair, protocol.level) for pair in pairs]
+        bounds = [interval_of_correlation(*pair, protocol.resampling.level) for pair in pairs]
         return Curve(values, np.array(bounds).reshape(-1, 2))
 
     windowed = _CURVES if len(scores) >= protocol.window else ()
@@ -399,7 +399,7 @@ def _evaluate_metric(
         ),
         scores=scores,
         sentences=sentences,
-        score_intervals=intervals(resampled, protocol.level),
+        score_intervals=intervals(resampled, protocol.resampling.level),
         estimates=measurements(shared, sentences, scores, resampled),
         windows={kind: curve(windows, kind, width=protocol.window) for kind in windowed},
         best={kind: curve(among_best, kind) for kind in _CURVES},
@@ -421,7 +421,7 @@ def _evaluate_random(
     for other in bind([Random(seed) for seed in range(1, _SEEDS)], Runtime()):
         rows = benchmark_statistics(other, shared.benchmark)
         seeds.append(_evaluate_metric(without_intervals, other, rows))
-    first, level = seeds[0], shared.protocol.level
+    first, level = seeds[0], shared.protocol.resampling.level
 
     def over_seeds(
         values: Callable[[MetricEvaluation], Floats], lowest: float = -1.0
@@ -497,8 +497,7 @@ def _test(
             better.sentences,
             worse.sentences,
             swapped=swapped,
-            count=shared.protocol.resamples,
-            seed=shared.protocol.seed,
+            resampling=shared.protocol.resampling,
         )
         for swapped in ("outputs", "systems")
     )

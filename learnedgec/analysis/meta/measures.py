@@ -15,7 +15,7 @@ import copy
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import get_args
 
@@ -54,21 +54,21 @@ from learnedgec.stats.correlation import (
     soft_pairwise_accuracy,
 )
 from learnedgec.stats.resampling import (
+    FEW,
+    Resampling,
     are_rare,
-    check_resampling,
     interval,
     interval_of_correlation,
     interval_of_share,
     interval_over_sentences,
     multiplicities,
+    quotient,
     resample,
     widened,
 )
 from learnedgec.stats.significance import (
-    FEW,
     Swapped,
     holm,
-    quotient,
     sign_flips,
     swap_test,
     swaps,
@@ -152,20 +152,15 @@ class Protocol:
         aggregation: the aggregation of a metric's sentences to a system's score.
         ties: the treatment of a metric's ties between two outputs of a sentence.
         window: number of neighbouring systems in a window; with fewer systems there is no window analysis.
-        resamples: number of bootstrap resamples of sentences and of systems, and of permutations.
-        level: the level of the intervals.
-        seed: the seed of the random generator.
+        resampling: how sentences and systems are drawn for intervals, and swapped for tests.
     """
 
     aggregation: Aggregation = "mean"
     ties: Ties = "symmetric"
     window: int = 8
-    resamples: int = 1000
-    level: float = 0.95
-    seed: int = 0
+    resampling: Resampling = field(default_factory=Resampling)
 
     def __post_init__(self) -> None:
-        check_resampling(self.resamples, self.level)
         if self.window < 2:
             raise InputError(f"window is {self.window}; give two systems or more.")
 
@@ -173,8 +168,7 @@ class Protocol:
         parts = [f"aggregation:{self.aggregation}"]
         if self.aggregation.startswith("trueskill"):
             parts.append(f"model:{MODEL}|order:sentences, then pairs of systems as listed")
-        parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
-        return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
+        return "|".join([*parts, f"ties:{self.ties}", str(self.resampling)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +222,13 @@ class JudgedBenchmark:
         """
         self.benchmark, self.protocol, self.edits = benchmark, protocol, edits
         size = len(benchmark.sources)
-        self.samples = resample(size, protocol.resamples, protocol.seed)
+        self.samples = resample(size, protocol.resampling)
         self.draws = multiplicities(self.samples, size)
         systems = len(benchmark.systems)
-        self.system_samples = resample(systems, protocol.resamples, protocol.seed + 1)
-        self.human = human_scores(benchmark, human, self.draws, seed=protocol.seed, runtime=runtime)
+        self.system_samples = resample(systems, protocol.resampling.other(1))
+        self.human = human_scores(
+            benchmark, human, self.draws, seed=protocol.resampling.seed, runtime=runtime
+        )
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
@@ -282,7 +278,7 @@ def _of_systems(
     shared: JudgedBenchmark, sentences: Floats, scores: Floats, resampled: Floats
 ) -> dict[str, Measurement]:
     """Return the measures between the systems' scores."""
-    level, human = shared.protocol.level, shared.human.scores
+    level, human = shared.protocol.resampling.level, shared.human.scores
     count = len(human)
     estimates: dict[str, Measurement] = {}
 
@@ -317,15 +313,14 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
     first, second = np.triu_indices(size, 1)
     p_values = one_sided_p_values(
         (sentences[first] - sentences[second]).T,
-        count=shared.protocol.resamples,
-        seed=shared.protocol.seed + 2,
+        shared.protocol.resampling.other(2),
     )
     gap = np.full((size, size), np.nan)
     gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
     gaps = gap[shared.system_samples[:, first], shared.system_samples[:, second]]
     resampled = quotient(np.nansum(gaps, axis=1), (~np.isnan(gaps)).sum(axis=1))
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
-    level = widened(shared.protocol.level, size)
+    level = widened(shared.protocol.resampling.level, size)
     over_systems = interval(1 - resampled, level, possible=(0.0, 1.0))
     return Measurement(value, size, "systems", over_systems=over_systems)
 
@@ -334,7 +329,7 @@ def _of_comparisons(
     shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
 ) -> dict[str, Measurement]:
     """Return the measures of agreement with human comparisons."""
-    ties, level, draws = shared.protocol.ties, shared.protocol.level, shared.draws
+    ties, level, draws = shared.protocol.ties, shared.protocol.resampling.level, shared.draws
 
     def accuracy(counts: Agreement) -> Measurement:
         over_sentences = _interval_of_counts(counts, counts.accuracies(draws), level)
@@ -379,7 +374,7 @@ def _of_segments(
             over_sentences = interval_over_sentences(
                 resamples,
                 [0 if np.isnan(value) else sources],
-                shared.protocol.level,
+                shared.protocol.resampling.level,
                 possible=(-1.0, 1.0),
             )
             estimates[f"{prefix}_{kind}"] = Measurement(value, count, unit, over_sentences)
@@ -485,7 +480,7 @@ def swapped_unit(measure: str) -> Swapped:
 
 def _difference(shared: JudgedBenchmark, measure: str, first: Floats, second: Floats) -> float:
     """Return the p-value of the difference of two metrics by a measure."""
-    count, seed = shared.protocol.resamples, shared.protocol.seed
+    resampling = shared.protocol.resampling
     if shared.comparisons is not None and measure == "sentence_accuracy":
         right = [
             agreement(scores, shared.comparisons, shared.protocol.ties).concordant
@@ -493,13 +488,12 @@ def _difference(shared: JudgedBenchmark, measure: str, first: Floats, second: Fl
         ]
         differences = right[0] - right[1]
         differences = differences[differences != 0]
-        flips = 1.0 - 2 * swaps(len(differences), count, seed)
+        flips = 1.0 - 2 * swaps(len(differences), resampling)
         return sign_flips(flips @ differences, len(differences))
     return swap_test(
         qualities(shared)[measure],
         first,
         second,
         swapped=swapped_unit(measure),
-        count=count,
-        seed=seed,
+        resampling=resampling,
     )

@@ -70,9 +70,10 @@ function meaningCard(report) {
 
 /** Return the p-value of two systems' difference by a metric, after Holm's correction. */
 function difference(report, m, one, other) {
-  const { adjusted, p_values: alone, differing } = report.overview.rankings[m];
-  // The test of at most ten sentences is exact.
-  const bound = differing[one][other] > 10 && alone[one][other] <= 1 / (report.provenance.resamples + 1) + 1e-12;
+  const { p, p_adjusted: adjusted, tests } = report.overview.rankings[m];
+  // Only a share of random draws has a lowest value.
+  const drawn = ["paired-bootstrap", "paired-permutation"].includes(tests[one][other]);
+  const bound = drawn && p[one][other] <= 1 / (report.provenance.resamples + 1) + 1e-12;
   return pValue(adjusted[one][other], bound, 1 - report.level - 1e-12);
 }
 
@@ -86,7 +87,7 @@ function winMatrix(report) {
       ...ranking.order.map((other) => {
         if (one === other) return el("td", { class: "heat self" }, "–");
         const [won, lost] = [ranking.wins[one][other], ranking.wins[other][one]];
-        const adjusted = ranking.adjusted[one][other];
+        const adjusted = ranking.p_adjusted[one][other];
         const significant = adjusted !== null && adjusted < 1 - report.level - 1e-12;
         const title =
           `${report.systems[one]} above ${report.systems[other]} on ${show(100 * won, 1)} % of the sentences, ` +

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec import Resampling
 from learnedgec.analysis.meta.agreement import (
     agreement,
     agreement_with_ties,
@@ -72,7 +73,7 @@ def test_ties_count_as_neither_or_as_in_the_script_or_not_at_all(ties: Any, seed
 
 def test_resamples_equal_the_resampled_benchmark() -> None:
     benchmark, scores = random_benchmark(3)
-    samples = resample(12, 6, seed=1)
+    samples = resample(12, Resampling(6, seed=1))
     drawn = multiplicities(samples, 12)
     result = agreement(scores, benchmark.comparisons())
     values = zip(result.accuracies(drawn), result.kendalls(drawn), strict=True)

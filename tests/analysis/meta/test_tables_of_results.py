@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec import load_metric
+from learnedgec import Resampling, load_metric
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import load_benchmark
@@ -50,7 +50,10 @@ def test_a_cell_is_computed_once(
     assert len(first) == 2
     (cell,) = cells_of(board, "green")
     expected = evaluate(
-        [load_metric("green")], load_benchmark("sample"), Protocol(resamples=20), sentinels=False
+        [load_metric("green")],
+        load_benchmark("sample"),
+        Protocol(resampling=Resampling(20)),
+        sentinels=False,
     )
     estimates = expected.metrics[0].estimates
     pearson, accuracy = estimates["pearson"], estimates["sentence_accuracy"]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from learnedgec import Resampling
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import Benchmark, Ranking, load_benchmark
@@ -339,12 +340,14 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     both = load_benchmark("peet")
     # More white space is no change.
     assert both.sources == ("He go .", "Fine .", "He go home .", "Fine .", "He goes .", "He went .")
-    evaluation = evaluate("hter", both, Protocol(resamples=20), sentinels=False)
+    evaluation = evaluate("hter", both, Protocol(resampling=Resampling(20)), sentinels=False)
     estimates = evaluation.metrics[0].estimates
     # HTER against `source_EC`: "go" and "goes" are as far from it, "He went ." is it.
     assert estimates["sentence_accuracy"].value == pytest.approx(0.5)
     assert "pearson" not in estimates
-    tracked = evaluate("hter", both, Protocol(resamples=20), human="effort", sentinels=False)
+    tracked = evaluate(
+        "hter", both, Protocol(resampling=Resampling(20)), human="effort", sentinels=False
+    )
     estimate = tracked.metrics[0].estimates["segment_pearson"]
     assert (estimate.count, tracked.systems) == (4, ("output",))
     # 1 - 1/3, 1 - 1/2, 1 - 2/3, 1 - 1/2 with what the outputs needed, 2/3, 1, 1/3, 1.
