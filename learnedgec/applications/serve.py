@@ -2,7 +2,7 @@
 
     POST /score      sentences in, scores out
     GET  /scorers    the metrics that are served
-    GET  /health     whether the process works
+    GET  /health     whether the process works (HEAD, too)
     GET  /ready      whether it takes requests
     GET  /docs       this, as OpenAPI (/openapi.json)
 
@@ -37,6 +37,7 @@ with needs("serve", "the service"):
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exception_handlers import http_exception_handler
     from fastapi.exceptions import RequestValidationError
+    from fastapi.openapi.docs import get_swagger_ui_html
     from fastapi.responses import JSONResponse, Response
     from fastapi_offline import FastAPIOffline
     from pydantic import BaseModel, ConfigDict, Field
@@ -97,7 +98,7 @@ class Refusal(BaseModel):
 
 _RESPONSES: Any = {
     200: {"model": ScoreResponse},
-    **{code: {"model": Refusal} for code in (422, 429, 500)},
+    **{code: {"model": Refusal} for code in (415, 422, 429, 500)},
 }
 
 
@@ -149,19 +150,38 @@ def application(
         title="learnedgec",
         summary=f"Scores of corrections, by {', '.join(served)}",
         version=__version__,
+        # Relative to /openapi.json, so that a page below the path of a proxy asks for addresses below it.
+        servers=[{"url": "."}],
+        docs_url=None,
         redoc_url=None,
+        static_url=f"/{_STATIC}",
     )
     app.post("/score", responses=_RESPONSES)(service.score)
-    app.get("/scorers")(service.scorers)
-
-    @app.get("/ready")
-    @app.get("/health")
-    async def ready() -> dict[str, str]:
-        """Say that the process works and takes requests; models are loaded before the service listens."""
-        return {"status": "ready"}
-
+    for path, answer in {"scorers": service.scorers, "ready": _ready, "health": _ready}.items():
+        app.get(f"/{path}")(answer)
+        app.head(f"/{path}", include_in_schema=False)(answer)
+    app.get("/docs", include_in_schema=False)(_docs)
     _answer_errors(app)
     return app
+
+
+async def _ready() -> dict[str, str]:
+    """Say that the process works and takes requests; models are loaded before the service listens."""
+    return {"status": "ready"}
+
+
+_STATIC = "static-offline-docs"
+
+
+async def _docs() -> Response:
+    """Show the requests in a browser; all addresses on the page are relative."""
+    return get_swagger_ui_html(
+        openapi_url="openapi.json",
+        title="learnedgec",
+        swagger_js_url=f"{_STATIC}/swagger-ui-bundle.js",
+        swagger_css_url=f"{_STATIC}/swagger-ui.css",
+        swagger_favicon_url=f"{_STATIC}/favicon.png",
+    )
 
 
 @dataclass(eq=False)
@@ -323,7 +343,9 @@ def _answer_errors(app: FastAPI) -> None:
     """Answer every error with one sentence."""
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        if compressed := _refuse_compressed(request):
+            return compressed
         # A field that does not exist explains why another one is missing.
         errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         return JSONResponse({"detail": _sentence(errors[0])}, 422)
@@ -331,6 +353,8 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(StarletteHTTPException)
     async def unreadable(request: Request, error: StarletteHTTPException) -> Response:
         if error.status_code == 400:
+            if compressed := _refuse_compressed(request):
+                return compressed
             return JSONResponse({"detail": f"the body cannot be read; {_BODY}"}, 422)
         return await http_exception_handler(request, error)
 
@@ -342,6 +366,15 @@ def _answer_errors(app: FastAPI) -> None:
     async def failed(_: Request, error: Exception) -> Response:
         detail = f"scoring failed ({type(error).__name__}); the service's log has more."
         return JSONResponse({"detail": detail}, 500)
+
+
+def _refuse_compressed(request: Request) -> Response | None:
+    """Return the answer to a request whose body is compressed, or `None`."""
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.lower() == "identity":
+        return None
+    detail = f"the body is compressed (Content-Encoding: {encoding}); send it uncompressed."
+    return JSONResponse({"detail": detail}, 415)
 
 
 _BODY = "an object in JSON with sources and hypotheses was expected, as application/json in UTF-8."

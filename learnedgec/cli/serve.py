@@ -19,6 +19,8 @@ class _Service:
     Attributes:
         host: address to listen on; on any address but loopback, everyone on the network can use the service.
         port: port to listen on; 0: any free port.
+        root_path: path below which a proxy shows the service, such as /gec; the proxy strips it.
+        patience: seconds that a client has to send a request.
         grace: seconds to finish accepted requests at shutdown.
         request_sentences: maximum number of sentences in a request.
         text_characters: maximum length of a text, in characters.
@@ -27,6 +29,8 @@ class _Service:
 
     host: str = "127.0.0.1"
     port: int = 8000
+    root_path: str = ""
+    patience: PositiveInt = 30
     grace: NonNegativeInt = 30
     request_sentences: PositiveInt = 256
     text_characters: PositiveInt = 4000
@@ -60,5 +64,6 @@ def run_serve(arguments: Sequence[str]) -> None:
             )
         names = ", ".join(metric.label for metric in metrics)
         output.remark(f"Serving {names} on {address} (/docs); Ctrl-C or SIGTERM ends it.", options)
-        serve_until_stopped(app, listening, grace=options.grace)
+        how = flags.pick(options, "grace", "patience", "root_path")
+        serve_until_stopped(app, listening, **how)
     output.remark("The service has stopped; all accepted requests are finished.", options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import signal
 import socket
 from typing import Any
@@ -29,23 +30,38 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve_until_stopped(app: Any, listening: socket.socket, *, grace: int = 30) -> None:
+def serve_until_stopped(
+    app: Any, listening: socket.socket, *, grace: int = 30, patience: int = 30, root_path: str = ""
+) -> None:
     """Serve until SIGINT or SIGTERM, then finish the requests taken so far, and return.
 
     Args:
         app: an ASGI application; uvicorn, which runs it, has to be installed.
         listening: see `listen`.
         grace: seconds to finish these requests; unfinished ones are then cut off.
+        patience: seconds that a client has to send a request; its connection is then closed.
+        root_path: the path below which a proxy shows the application, and which the proxy strips.
 
     Raises:
+        ConfigError: the path does not begin with a slash, or ends with one.
         MissingDependencyError: uvicorn is not installed.
     """
+    if root_path and not re.fullmatch(r"(?:/[\w.~-]+)+", root_path, re.ASCII):
+        raise ConfigError(
+            f"the root path is {root_path!r}; a path such as /gec, without a slash at its end, was expected."
+        )
     with needs("serve", "the service"):
         import uvicorn
 
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
+    config = uvicorn.Config(
+        app,
+        http=_impatient(patience),
+        root_path=root_path,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=grace,
     )
+    server = uvicorn.Server(config)
     # After it has stopped, the server raises the signal that stopped it again. Ignore this second signal.
     signals = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, lambda *_: None) for number in signals]
@@ -54,6 +70,33 @@ def serve_until_stopped(app: Any, listening: socket.socket, *, grace: int = 30) 
     finally:
         for number, handler in zip(signals, handlers, strict=True):
             signal.signal(number, handler)
+
+
+def _impatient(seconds: int) -> Any:
+    """Return uvicorn's protocol, which waits for a request as long as its client likes, with a limit."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._limit = self.loop.call_later(seconds, self._cut_off)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._limit.cancel()
+            self._limit = self.loop.call_later(seconds, self._cut_off)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._limit.cancel()
+            super().connection_lost(exc)
+
+        def _cut_off(self) -> None:
+            # A request that is complete waits for its answer as long as that takes.
+            if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+                self.transport.close()
+
+    return Impatient
 
 
 def address_of(listening: socket.socket) -> tuple[str, bool]:

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,22 @@ def test_a_process_on_a_socket(tmp_path: Path) -> None:
         assert started.stderr is not None
         message = " ".join(started.stderr.read().split())
         assert message.endswith("The service has stopped; all accepted requests are finished.")
+
+
+def test_slow_clients_are_cut_off_and_others_are_served(tmp_path: Path) -> None:
+    with service(tmp_path, "--metric", "length", "--patience", "1", "--root-path", "/gec") as (
+        _,
+        address,
+    ):
+        place = httpx.URL(address)
+        head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
+        for begun in (head, head + b"\r\n{"):
+            with socket.create_connection((place.host, place.port or 0), timeout=30) as slow:
+                slow.sendall(begun)
+                assert httpx.get(f"{address}/health").status_code == 200
+                assert slow.recv(1) == b""
+        servers = httpx.get(f"{address}/openapi.json").json()["servers"]
+        assert servers[0] == {"url": "/gec"}
 
 
 def near(value: Any) -> Any:
