@@ -27,7 +27,7 @@ from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.catalog.sentences import load_cases
+from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import USUAL, default_annotator
 from learnedgec.errors import DataError, MissingDependencyError, ModelError, UnknownNameError

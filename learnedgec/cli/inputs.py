@@ -17,14 +17,14 @@ from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import is_m2, read_m2
-from learnedgec.data.references import References
-from learnedgec.data.sentences import (
-    Sentences,
+from learnedgec.data.records import (
     check_same_sentences,
     check_sentence_record,
     read_records,
     suffix,
 )
+from learnedgec.data.references import References
+from learnedgec.data.sentences import Sentences
 from learnedgec.data.text import check_lengths, check_sources, read_lines
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric

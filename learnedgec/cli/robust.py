@@ -16,11 +16,11 @@ from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeInt
 
 from learnedgec.cli import flags, inputs, output
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases, write_cases
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.sentences import CASES, Case, Pair, load_cases, write_cases
+from learnedgec.data.records import suffix
 from learnedgec.data.references import References
-from learnedgec.data.sentences import suffix
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import InputError, UnknownNameError

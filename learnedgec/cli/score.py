@@ -15,12 +15,12 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.conclusions import by_both
-from learnedgec.applications.corpus import CorpusScore, CorpusScores, Runner, score_corpus
+from learnedgec.applications.corpus import Blocks, CorpusScore, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
 from learnedgec.data.corpus import Corpus
-from learnedgec.data.sentences import suffix
+from learnedgec.data.records import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.bound import BoundMetric, short_labels
@@ -376,7 +376,8 @@ def score_blocks(metrics: Sequence[BoundMetric], options: Namespace) -> CorpusSc
     folder, runtime = Path(options.out_dir), metrics[0].runtime
     settings = flags.pick(options, "sentences", "retries")
     with _open_corpus(options) as corpus, _start_runner(options) as runner:
-        return score_corpus(metrics, corpus, folder, runtime=runtime, runner=runner, **settings)
+        blocks = Blocks(runner=runner, **settings)
+        return score_corpus(metrics, corpus, folder, blocks, runtime=runtime)
 
 
 def report_notices(result: CorpusScores, folder: str) -> None:

@@ -30,7 +30,7 @@ from learnedgec.data.benchmarks.base import read_outputs
 from learnedgec.data.catalog.outputs import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.m2 import Edit
-from learnedgec.data.sentences import suffix
+from learnedgec.data.records import suffix
 from learnedgec.data.tables import read_table, whole_number
 from learnedgec.data.text import read_json, read_lines, write_json, write_text
 from learnedgec.errors import FormatError, InputError, UnknownNameError

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.catalog.sentences import Case
+from learnedgec.data.catalog.cases import Case
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 

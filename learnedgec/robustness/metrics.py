@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.data.catalog.cases import Case
 from learnedgec.data.catalog.outputs import load_outputs
-from learnedgec.data.catalog.sentences import Case
 from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import References
 from learnedgec.errors import InputError

@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from learnedgec.data.catalog.sentences import Case, Pair
+from learnedgec.data.catalog.cases import Case, Pair
 from learnedgec.data.m2 import Edit
 from learnedgec.data.text import check_lengths
 from learnedgec.edits.annotator import RELEASED, tag_sentences

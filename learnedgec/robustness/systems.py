@@ -30,7 +30,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.catalog.sentences import Case
+from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError

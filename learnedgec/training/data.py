@@ -21,6 +21,7 @@ import torch
 from jsonargparse.typing import PositiveInt, register_type
 from torch.utils.data import DataLoader
 
+from learnedgec.data.catalog.cases import load_cases, load_labelled
 from learnedgec.data.catalog.leakage import (
     check_leakage,
     check_reserved,
@@ -29,9 +30,8 @@ from learnedgec.data.catalog.leakage import (
 )
 from learnedgec.data.catalog.outputs import JUDGEMENTS
 from learnedgec.data.catalog.ratings import RATINGS
-from learnedgec.data.catalog.sentences import load_cases, load_labelled
 from learnedgec.data.input_warnings import raw_share
-from learnedgec.data.sentences import Columns, is_saved_dataset
+from learnedgec.data.records import Columns, is_saved_dataset
 from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime

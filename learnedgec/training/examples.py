@@ -24,8 +24,8 @@ from datasets.table import MemoryMappedTable
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from learnedgec.data.catalog.cases import Case, Labelled
 from learnedgec.data.catalog.ratings import Rating
-from learnedgec.data.catalog.sentences import Case, Labelled
 from learnedgec.errors import InputError
 from learnedgec.runtime.files import file_digest
 from learnedgec.training.pairs import RankedPair

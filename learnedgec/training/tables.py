@@ -21,7 +21,7 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from learnedgec.data.configuration import OTHER_KEYS
-from learnedgec.data.sentences import Columns, Rows, is_row, rows_of
+from learnedgec.data.records import Columns, Rows, is_row, rows_of
 from learnedgec.data.text import write_lines
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
 from learnedgec.evaluators.precision import Bits

@@ -18,7 +18,7 @@ from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
-from learnedgec.data.sentences import Columns, Rows
+from learnedgec.data.records import Columns, Rows
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble, about_scale

@@ -26,7 +26,7 @@ from rapidfuzz.distance import Levenshtein
 
 from learnedgec import Runtime
 from learnedgec.applications.confidence import word_log_odds
-from learnedgec.data.catalog.sentences import Case, load_cases
+from learnedgec.data.catalog.cases import Case, load_cases
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.plotting import new_figure, style
 from learnedgec.stats.resampling import Bootstrap, Estimate

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from learnedgec import Runtime, reward
+from learnedgec.data.catalog.cases import load_words
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.sentences import load_words
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.training.pairs.corrections import CHANGES, Changes, shared_places
 

@@ -25,7 +25,7 @@ import optuna
 from numpy.typing import NDArray
 
 from learnedgec import Runtime
-from learnedgec.data.catalog.sentences import Pair, load_cases
+from learnedgec.data.catalog.cases import Pair, load_cases
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.training.pairs.judged import iterate_rated
 from learnedgec.types import Indices

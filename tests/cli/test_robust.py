@@ -10,7 +10,7 @@ import pytest
 from learnedgec import References
 from learnedgec.cli import robust
 from learnedgec.data.catalog import Parallel
-from learnedgec.data.catalog.sentences import read_cases
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.data.text import read_lines, write_lines
 
 PARA, SYSTEM = "embedded/robust/para.txt", "embedded/robust/system.txt"

@@ -15,8 +15,8 @@ import pytest
 
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog import Case, Pair, Ranking, Rating, load_ratings
+from learnedgec.data.catalog.cases import read_cases, write_cases
 from learnedgec.data.catalog.outputs import read_appraise, read_pairs
-from learnedgec.data.catalog.sentences import read_cases, write_cases
 from learnedgec.data.m2 import read_m2
 from learnedgec.data.text import read_jsonl
 from learnedgec.errors import DataError, FormatError, InputError

@@ -10,7 +10,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec import References, Resampling, load_metric
 from learnedgec.data.catalog import Case, Pair
-from learnedgec.data.catalog.sentences import read_cases
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.errors import InputError
 from learnedgec.metrics.contract import Metric
 from learnedgec.robustness.metrics import PreferenceRobustness, evaluate_preferences

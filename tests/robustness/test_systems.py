@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from learnedgec import Resampling, Statistics, load_metric, read_lines
 from learnedgec.data.catalog import Case, Pair
-from learnedgec.data.catalog.sentences import read_cases
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.edit_overlap import overlap_statistics

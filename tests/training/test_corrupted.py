@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from learnedgec.data.catalog.cases import Labelled, TreebankWord
 from learnedgec.data.catalog.parallel import Correction, Parallel, load_corrections
-from learnedgec.data.catalog.sentences import Labelled, TreebankWord
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import References
 from learnedgec.edits.annotator import extract_edits

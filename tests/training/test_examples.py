@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from training_files import cases_file
 
-from learnedgec.data.catalog.sentences import read_cases
+from learnedgec.data.catalog.cases import read_cases
 from learnedgec.training import batches as batches_module
 from learnedgec.training import examples as examples_module
 from learnedgec.training.batches import LengthBatchSampler

@@ -20,7 +20,7 @@ from training_files import arguments, pairs_file, training_data
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.catalog.outputs import load_rankings
 from learnedgec.data.catalog.ratings import load_ratings
-from learnedgec.data.sentences import Columns
+from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair, RankingPairs, read_ranked_pairs

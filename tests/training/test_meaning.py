@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from training_files import training_data
 
+from learnedgec.data.catalog.cases import TreebankWord
 from learnedgec.data.catalog.registry import check_permissive
-from learnedgec.data.catalog.sentences import TreebankWord
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime

@@ -215,15 +215,35 @@ Runner: TypeAlias = Callable[[BlockScorer, Sequence[int]], Iterable[tuple[int, s
 its results."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """How the blocks of a corpus are scored, and what is written about them.
+
+    Attributes:
+        runner: the function that scores blocks; by default `map`, in this process.
+        sentences: format in which to write the scores of sentences, if requested.
+        retries: maximum number of further attempts at a block after an error.
+
+    Raises:
+        ConfigError: there is no such format of sentences.
+    """
+
+    runner: Runner = map
+    sentences: SentenceFormat | None = None
+    retries: int = 1
+
+    def __post_init__(self) -> None:
+        if self.sentences is not None:
+            check_choice("sentences", self.sentences, get_args(SentenceFormat))
+
+
 def score_corpus(
     metrics: AnyMetric | Sequence[AnyMetric],
     corpus: CorpusFiles,
     folder: PathLike,
+    blocks: Blocks = Blocks(),
     *,
     runtime: Runtime = Runtime(),
-    runner: Runner = map,
-    sentences: SentenceFormat | None = None,
-    retries: int = 1,
 ) -> CorpusScores:
     """Score a corpus with metrics in blocks, and continue an interrupted run.
 
@@ -234,28 +254,24 @@ def score_corpus(
         metrics: one or more metrics.
         corpus: a corpus from `open_lines` or `open_records`.
         folder: folder of the run; all workers need access to it under this path.
+        blocks: how blocks are scored.
         runtime: how to run.
-        runner: the function that scores blocks; by default `map`, in this process.
-        sentences: format in which to write the scores of sentences, if requested.
-        retries: maximum number of further attempts at a block after an error.
 
     Raises:
-        ConfigError: the folder belongs to another run, or there is no such format of sentences.
+        ConfigError: the folder belongs to another run.
         InputError: a metric needs references and there are none, or it cannot score in blocks; or a block
             could not be scored, after all others have been.
         ModelError: a model does not exist.
     """
-    if sentences is not None:
-        check_choice("sentences", sentences, get_args(SentenceFormat))
     folder = Path(folder).absolute()
     quiet = dataclasses.replace(runtime, progress=False).bound()
     bound = [dataclasses.replace(metric, runtime=quiet) for metric in bind(metrics, quiet)]
-    _check_blocks(bound, corpus, sentences)
+    _check_blocks(bound, corpus, blocks.sentences)
     check_writable(folder / "run.json")
     _check_run(folder / "run.json", bound, corpus)
-    scorer = BlockScorer(tuple(bound), corpus, folder, sentences, retries)
+    scorer = BlockScorer(tuple(bound), corpus, folder, blocks.sentences, blocks.retries)
     unscored = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
-    results = runner(scorer, unscored) if unscored else ()
+    results = blocks.runner(scorer, unscored) if unscored else ()
     errors = dict(track(results, "blocks", total=len(unscored), show=runtime.progress))
     scores = _aggregate(scorer, errors)
     write_json(folder / "scores.json", scores.to_dict())

@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from learnedgec.data.corpus import Corpus, Tokeniser
+from learnedgec.data.records import check_same_sentences, check_sentence_record, suffix
 from learnedgec.data.references import References
-from learnedgec.data.sentences import check_same_sentences, check_sentence_record, suffix
 from learnedgec.data.text import check_no_workbook, decode, read_record, split_lines
 from learnedgec.errors import FormatError, InputError, LengthError
 from learnedgec.runtime.files import PathLike

@@ -12,7 +12,7 @@ from learnedgec.data.benchmarks.rated import autojqe, gmeg, of_table, swedish, t
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.data.catalog.registry import DATASETS
-from learnedgec.data.sentences import Columns, Rows
+from learnedgec.data.records import Columns, Rows
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.files import check_no_path, local_path
 from learnedgec.runtime.plugins import Registry

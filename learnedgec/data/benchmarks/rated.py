@@ -15,7 +15,7 @@ from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import JudgementRow, Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings, read_rows
-from learnedgec.data.sentences import Columns, Rows, read_records
+from learnedgec.data.records import Columns, Rows, read_records
 from learnedgec.data.tables import read_table
 from learnedgec.errors import InputError
 

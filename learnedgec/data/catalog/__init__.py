@@ -1,5 +1,13 @@
 """Public datasets: their table (`registry`), their local files (`files`), and a reader for each kind."""
 
+from learnedgec.data.catalog.cases import CASES as CASES
+from learnedgec.data.catalog.cases import SENTENCES as SENTENCES
+from learnedgec.data.catalog.cases import Case as Case
+from learnedgec.data.catalog.cases import Labelled as Labelled
+from learnedgec.data.catalog.cases import Pair as Pair
+from learnedgec.data.catalog.cases import load_cases as load_cases
+from learnedgec.data.catalog.cases import load_labelled as load_labelled
+from learnedgec.data.catalog.cases import load_sentences as load_sentences
 from learnedgec.data.catalog.files import dataset_file as dataset_file
 from learnedgec.data.catalog.files import sample_folder as sample_folder
 from learnedgec.data.catalog.leakage import overlapping as overlapping
@@ -18,11 +26,3 @@ from learnedgec.data.catalog.ratings import load_ratings as load_ratings
 from learnedgec.data.catalog.registry import Dataset as Dataset
 from learnedgec.data.catalog.registry import File as File
 from learnedgec.data.catalog.registry import dataset as dataset
-from learnedgec.data.catalog.sentences import CASES as CASES
-from learnedgec.data.catalog.sentences import SENTENCES as SENTENCES
-from learnedgec.data.catalog.sentences import Case as Case
-from learnedgec.data.catalog.sentences import Labelled as Labelled
-from learnedgec.data.catalog.sentences import Pair as Pair
-from learnedgec.data.catalog.sentences import load_cases as load_cases
-from learnedgec.data.catalog.sentences import load_labelled as load_labelled
-from learnedgec.data.catalog.sentences import load_sentences as load_sentences

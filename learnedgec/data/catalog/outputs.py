@@ -16,7 +16,7 @@ from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
 from learnedgec.data.catalog.ratings import read_swedish
 from learnedgec.data.catalog.registry import Kind, dataset
 from learnedgec.data.m2 import apply_edits, read_m2
-from learnedgec.data.sentences import Columns
+from learnedgec.data.records import Columns
 from learnedgec.data.tables import NO_RANK, rank_in, read_table, whole_number
 from learnedgec.data.text import check_sentence, read_lines, read_text
 from learnedgec.errors import FormatError, InputError

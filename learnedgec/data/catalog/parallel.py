@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from learnedgec.data.catalog.cases import CASES, read_labelled
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
 from learnedgec.data.catalog.ratings import read_swedish
 from learnedgec.data.catalog.registry import Kind, dataset
-from learnedgec.data.catalog.sentences import CASES, read_labelled
 from learnedgec.data.m2 import AnnotatedSentence, Edit, parse_m2, read_m2, without_overlaps
+from learnedgec.data.records import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.references import References
-from learnedgec.data.sentences import check_sentence_record, has_objects, read_records, suffix
 from learnedgec.data.text import check_lengths, read_jsonl, read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.files import PathLike

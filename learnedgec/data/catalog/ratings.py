@@ -16,7 +16,7 @@ import numpy as np
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.sentences import Columns, Rows, is_saved_dataset, read_records
+from learnedgec.data.records import Columns, Rows, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_json, read_lines
 from learnedgec.errors import FormatError

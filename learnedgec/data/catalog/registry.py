@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from learnedgec.data.sentences import HUB
+from learnedgec.data.records import HUB
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.files import PathLike, check_no_path, local_path
 from learnedgec.runtime.plugins import Registry

@@ -14,8 +14,8 @@ import numpy as np
 import yaml
 from jsonargparse.typing import PositiveInt
 
+from learnedgec.data.catalog.cases import TreebankWord, load_sentences, load_words
 from learnedgec.data.catalog.parallel import Correction, load_corrections, load_parallel
-from learnedgec.data.catalog.sentences import TreebankWord, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError

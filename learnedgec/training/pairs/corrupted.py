@@ -33,9 +33,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from jsonargparse.typing import PositiveInt
 
+from learnedgec.data.catalog.cases import Labelled, load_labelled, load_sentences, load_words
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_corrections, load_parallel
-from learnedgec.data.catalog.sentences import Labelled, load_labelled, load_sentences, load_words
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import default_annotator, extract_edits
 from learnedgec.errors import ConfigError

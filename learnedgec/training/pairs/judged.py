@@ -24,7 +24,7 @@ from learnedgec.data.catalog.outputs import (
 )
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
-from learnedgec.data.sentences import Columns, read_records
+from learnedgec.data.records import Columns, read_records
 from learnedgec.data.tables import number_in
 from learnedgec.errors import ConfigError, FormatError, InputWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import yaml
 from rapidfuzz.distance import Indel
 
-from learnedgec.data.catalog.sentences import TreebankWord
+from learnedgec.data.catalog.cases import TreebankWord
 from learnedgec.data.m2 import Edit
 
 Words: TypeAlias = tuple[str, ...]

@@ -18,7 +18,7 @@ import tiny
 from embedded import Sample
 from failing_metrics import Deadly
 
-from learnedgec.applications.corpus import score_corpus
+from learnedgec.applications.corpus import Blocks, score_corpus
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import CorpusFiles
 from learnedgec.cli.server import listen
@@ -50,9 +50,11 @@ def test_two_workers_one_of_which_is_killed(
         load_metric("m2"),
         Deadly(at=sample.sources[25], count=str(tmp_path / "count")),
     ]
-    scores = score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl")
+    scores = score_corpus(
+        metrics, corpus, tmp_path / "ray", Blocks(runner=runner, sentences="jsonl")
+    )
     assert (tmp_path / "count.deaths").stat().st_size == 1
-    expected = score_corpus(metrics, corpus, tmp_path / "alone", sentences="jsonl")
+    expected = score_corpus(metrics, corpus, tmp_path / "alone", Blocks(sentences="jsonl"))
     assert scores == expected
     written = [
         [path.read_text() for path in sorted((tmp_path / run / "sentences").iterdir())]
@@ -70,7 +72,7 @@ def test_a_block_that_kills_every_worker_is_given_up(
         "memory; 2 of 72 "
     )
     with pytest.raises(InputError, match=expected):
-        score_corpus([metric], corpus, tmp_path / "run", runner=runner, retries=0)
+        score_corpus([metric], corpus, tmp_path / "run", Blocks(runner=runner, retries=0))
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ with (
     open_records({"weak": "weak.parquet"}, 30, Path("copies")) as records,
 ):
     for number, corpus in enumerate([lines, records]):
-        result = score_corpus(["gleu", "some[mine]"], corpus, Path(f"run{number}"), runner=runner)
+        result = score_corpus(["gleu", "some[mine]"], corpus, Path(f"run{number}"), Blocks(runner=runner))
         values.append([systems["weak"].value for systems in result.scores.values()])
 print(json.dumps([str(caught[0].message), values]))
 """

@@ -15,7 +15,7 @@ import tiny
 from embedded import Sample
 from failing_metrics import Fragile
 
-from learnedgec.applications.corpus import BlockScorer, score_corpus
+from learnedgec.applications.corpus import Blocks, BlockScorer, score_corpus
 from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
@@ -99,7 +99,9 @@ def test_all_blocks_are_scored_by_the_package_that_was_opened(
             yield scorer(block)
             tiny.save_evaluator(package, seed=2)
 
-    scores = score_corpus([metric], corpus, tmp_path / "run", runner=replace_after_the_first)
+    scores = score_corpus(
+        [metric], corpus, tmp_path / "run", Blocks(runner=replace_after_the_first)
+    )
     score = scores.scores[metric.label]["weak"]
     assert score.value == pytest.approx(expected.value, abs=1e-6)
     assert score.signature == expected.signature
@@ -111,7 +113,7 @@ def test_scores_of_sentences_are_in_order_with_ids(
     sample: Sample, corpus: CorpusFiles, tmp_path: Path, kind: Any
 ) -> None:
     metric = load_metric("length")
-    score_corpus([metric], corpus, tmp_path / "run", sentences=kind)
+    score_corpus([metric], corpus, tmp_path / "run", Blocks(sentences=kind))
     files = sorted((tmp_path / "run" / "sentences").iterdir())
     assert [path.name for path in files[:2]] == [f"000000000.{kind}", f"000000001.{kind}"]
     if kind == "parquet":
@@ -132,12 +134,12 @@ def test_a_failed_block_is_tried_again_and_named(
     with pytest.raises(
         InputError, match="lines 21 to 30 were not scored: RuntimeError: too hard; 10 of 72 "
     ):
-        score_corpus([metric], corpus, tmp_path / "run", retries=2)
+        score_corpus([metric], corpus, tmp_path / "run", Blocks(retries=2))
     assert not (tmp_path / "run" / "scores.json").exists()
     attempts = (tmp_path / "count").read_text().splitlines()
     assert len(attempts) == 8 + 2
     with pytest.raises(InputError, match="RuntimeError: too hard; 10 of 72 "):
-        score_corpus([metric], corpus, tmp_path / "run", retries=0)
+        score_corpus([metric], corpus, tmp_path / "run", Blocks(retries=0))
     # The second run tried this block alone.
     again = (tmp_path / "count").read_text().splitlines()[len(attempts) :]
     assert again == [sample.sources[20]]
@@ -180,7 +182,7 @@ def test_a_folder_is_of_one_run(
     ):
         score_corpus([metric], other, tmp_path / "run")
     with pytest.raises(ConfigError, match="sentences is 'csv'; one of jsonl, parquet was expected"):
-        score_corpus([metric], corpus, tmp_path / "run", sentences="csv")  # type: ignore[arg-type]
+        score_corpus([metric], corpus, tmp_path / "run", Blocks(sentences="csv"))  # type: ignore[arg-type]
 
 
 def test_bad_input_is_refused_before_any_block(
@@ -193,7 +195,7 @@ def test_bad_input_is_refused_before_any_block(
         score_corpus([load_metric("gotoscorer")], corpus, tmp_path / "run")
     cleme = load_metric("cleme(edits='aligned')")
     with pytest.raises(InputError, match="depends on the mean length"):
-        score_corpus([cleme], corpus, tmp_path / "run", sentences="jsonl")
+        score_corpus([cleme], corpus, tmp_path / "run", Blocks(sentences="jsonl"))
     assert not (tmp_path / "run").exists()
     write_lines(tmp_path / "short.txt", sample.sources[:-1])
     with (

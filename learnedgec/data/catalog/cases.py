@@ -14,7 +14,7 @@ from learnedgec.data.catalog.leakage import (
     parts_of_sources,
 )
 from learnedgec.data.catalog.registry import Kind, concatenated
-from learnedgec.data.sentences import has_objects, read_records
+from learnedgec.data.records import has_objects, read_records
 from learnedgec.data.text import check_sentence, read_lines, write_jsonl
 from learnedgec.errors import FormatError
 from learnedgec.runtime.files import PathLike
