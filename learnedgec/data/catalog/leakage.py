@@ -178,7 +178,7 @@ def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
 
 
 # The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of these sentences.
-# Parts of such a dataset are parts of BEA-19 dev.
+# Parts of such a dataset are parts of BEA-19 dev. `proqe` is a dataset of a package of the user's.
 _BEA19 = "bea19-dev"
 _SAME_AS_BEA19 = (
     *("pillars", "jelv", "proqe", "robustgec:bea19", "attack:bea19-dev"),

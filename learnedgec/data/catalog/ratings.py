@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from learnedgec.data.catalog.files import dataset_file, sample_folder
-from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
 from learnedgec.data.records import Columns, Rows, is_saved_dataset, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
@@ -115,9 +110,6 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
               sentences of Wikipedia, most of them translated into another language and back, without a
               context, in a random context and in their own (Lau et al. 2020); the dimension is `fluency`, as
               in Yoshimura et al. (2020);
-            - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: example sentences in
-              linguistics publications, 1 if acceptable and 0 if not (Warstadt et al. 2018); the dimension is
-              also `fluency`;
             - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
               Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
               rated everything; a second rated 55 outputs. 0 means the same as in TMU-GFM;
@@ -125,10 +117,6 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
               learner sentences, 1 to 4, mean of three raters (Suzuki et al. 2022); the systems are not
               published. A rater's 0 is not in the mean, and the 154 outputs of 9,108 that two or three raters
               could not judge have no value;
-            - `proqe`, or one of `proqe:train`, `proqe:dev`, `proqe:test`: the quality of outputs for BEA-19
-              dev, 1 to 4, mean of three raters (Takahashi et al. 2022); a rater's 0 is not in the mean, and
-              an output with fewer than two other ratings has no value. Texts are not tokenised, and one
-              system splits rare words;
             - `sample`: the three dimensions of TMU-GFM for the embedded sample;
             - a file or folder as for `read_ratings`.
         columns: as for `read_ratings`; datasets of the catalog need none.
@@ -292,32 +280,6 @@ def _tmu_gfm() -> list[Rating]:
     return _rated_rows(rows, columns, "output", "source", "system")
 
 
-@RATINGS.reader("proqe", BEA19_PARTS)
-def _proqe(part: str) -> list[Rating]:
-    """Read ProQE, whose tables are patches of W&I+LOCNESS's files of each level."""
-    sources = read_lines(dataset_file("pillars", BEA19_SOURCES))
-    parts = {_letters(source): name for source, name in parts_of_sources(sources).items()}
-    ratings = []
-    for level in "abcn":
-        file = f"data/wi+locness/m2/{level.upper()}.dev.gold.bea19.m2"
-        patch = dataset_file("proqe", f"patches/patch.{level}.bin").read_bytes()
-        table = apply_patch(dataset_file("wi-locness", file).read_bytes(), patch).decode("utf-8")
-        for line in table.splitlines()[1:]:
-            source, output, scores, _ = line.split("\t")
-            raters = tuple(map(float, scores.split(",")))
-            if part and parts[_letters(source)] != part:
-                continue
-            known = [score for score in raters if score]
-            values = {"quality": fmean(known)} if len(known) > 1 else {}
-            ratings.append(Rating(source, output, values, "", source, {"quality": raters}))
-    return ratings
-
-
-def _letters(text: str) -> str:
-    """Return the letters and digits of a text, because tokenisation changes neither."""
-    return re.sub(r"\W", "", text.casefold())
-
-
 @RATINGS.reader("lau", ("none", "random", "real"))
 def _lau(part: str) -> list[Rating]:
     """Read the ratings of acceptability in one kind of context; a sentence's contexts share its group."""
@@ -365,20 +327,6 @@ def _sts(part: str) -> list[Rating]:
         Rating(first, second, {"meaning": float(score)}, part, first)
         for score, first, second in (line.split("\t") for line in lines)
         if score
-    ]
-
-
-_COLA = {"train": "in_domain_train", "dev": "in_domain_dev", "out-of-domain": "out_of_domain_dev"}
-
-
-@RATINGS.reader("cola", _COLA)
-def _cola(part: str) -> list[Rating]:
-    """Read CoLA: unquoted columns of publication, judgement, the author's own mark and sentence."""
-    path = f"acceptability_corpus/cola_public/raw/{_COLA[part]}.tsv"
-    rows = [line.split("\t") for line in read_lines(dataset_file("cola", path))]
-    return [
-        Rating("", sentence, {"fluency": float(judgement)}, group=sentence)
-        for _, judgement, _, sentence in rows
     ]
 
 
@@ -443,43 +391,3 @@ def _swedish() -> list[Rating]:
 @RATINGS.reader("sample")
 def _sample() -> list[Rating]:
     return list(read_ratings(sample_folder()))
-
-
-# -- the format of bsdiff, in which ProQE is published -------------------------------------------
-
-_HEADER = 32
-
-
-def apply_patch(old: bytes, patch: bytes) -> bytes:
-    """Return the new file that a binary patch (`BSDIFF40`) makes of the old one.
-
-    The header holds the lengths of three blocks that follow, each compressed by bzip2: instructions,
-    differences and new bytes. An instruction is three numbers: how many bytes of the old file to add
-    differences to, how many new bytes to copy, and how far to move in the old file.
-    """
-    first, second = (_number(patch[place : place + 8]) for place in (8, 16))
-    ends = (_HEADER + first, _HEADER + first + second)
-    instructions, differences, added = (
-        bz2.decompress(block)
-        for block in (patch[_HEADER : ends[0]], patch[ends[0] : ends[1]], patch[ends[1] :])
-    )
-    new = bytearray()
-    place = differences_place = added_place = 0
-    for start in range(0, len(instructions), 24):
-        count, copied, moved = (
-            _number(instructions[start + shift : start + shift + 8]) for shift in (0, 8, 16)
-        )
-        block = np.frombuffer(differences, np.uint8, count, differences_place).copy()
-        begin = max(place, 0)
-        added_to = np.frombuffer(old, np.uint8)[begin : max(place + count, begin)]
-        block[begin - place : begin - place + len(added_to)] += added_to
-        new += block.tobytes() + added[added_place : added_place + copied]
-        differences_place, added_place = differences_place + count, added_place + copied
-        place += count + moved
-    return bytes(new)
-
-
-def _number(field: bytes) -> int:
-    """Return a number of eight bytes, the lowest byte first; the highest bit is the sign."""
-    value = int.from_bytes(field, "little")
-    return -(value & ~(1 << 63)) if value >> 63 else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,6 @@ from learnedgec.data.catalog import (
     load_sentences,
 )
 from learnedgec.data.catalog.parallel import read_fce
-from learnedgec.data.catalog.ratings import apply_patch
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import InputError, LengthError
 
@@ -56,9 +54,6 @@ FILES: dict[str, dict[str, str]] = {
     "lau": {
         f"human-ratings/context-{part}-ratings.csv": f'{LAU_HEADER}1,0,en,"a, b",x,"4,{rating}",{mean}\n'
         for part, rating, mean in (("none", 2, 3.0), ("random", 4, 4.0), ("real", 1, 2.5))
-    },
-    "cola": {
-        "acceptability_corpus/cola_public/raw/in_domain_dev.tsv": 'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'
     },
     "ud-ewt": {"en_ewt-ud-dev.conllu": "\n".join(TREEBANK)},
     "wiki-split": {
@@ -129,7 +124,6 @@ STS = Rating('"A" b.', "C.", {"meaning": 4.5}, "2012/MSRpar.train", '"A" b.')
         # Pairs without a score are left out.
         (load_ratings, "sts:2012/MSRpar.train", [STS]),
         (load_ratings, "lau", LAU),
-        (load_ratings, "cola:dev", [rated("fluency", '"He go.', 0.0), rated("fluency", "He went.", 1.0)]),
         (load_sentences, "ud-ewt:dev", ["I do n't .", "Yes"]),
         (load_sentences, "wiki-split:tune", ["A b , c d ."]),
         (load_sentences, "wiki-split", 3 * ["A b , c d ."]),
@@ -193,17 +187,6 @@ def test_cases_follow_their_sentence_into_its_part_of_bea19(put_dataset: PutData
     assert sentences == {"train": ["0 ."], "dev": ["200 ."], "test": [sources[3], "359 ."]}
     assert [case.original.source for case in load_cases("robustgec:bea19")] == texts
     assert [row.group for row in load_corrections("robustgec:bea19/dev")] == ["200 ."] * 3
-
-
-def test_a_patch_adds_copies_and_moves() -> None:
-    def number(value: int) -> bytes:
-        return (abs(value) | (value < 0) << 63).to_bytes(8, "little")
-
-    # Three old bytes with 0, 1 and 0 added, "!!", five bytes back and forth, and one old byte again.
-    instructions = b"".join(map(number, (3, 2, -3, 1, 0, 0)))
-    blocks = [bz2.compress(block) for block in (instructions, bytes([0, 1, 0, 0]), b"!!")]
-    head = b"BSDIFF40" + number(len(blocks[0])) + number(len(blocks[1])) + number(6)
-    assert apply_patch(b"abcd", head + b"".join(blocks)) == b"acc!!a"
 
 
 # -- the real data ----------------------------------------------------------------------------
@@ -295,9 +278,6 @@ def test_real_datasets_agree() -> None:
         ("sts", 13278, 10799, {"meaning": 2.933725}),
         ("lau:none", 250, 250, {"fluency": 2.775233}),
         ("lau", 750, 250, {"fluency": 2.809701}),
-        ("cola:train", 8551, 8532, {"fluency": 0.704362}),
-        ("cola:dev", 527, 527, {"fluency": 0.692600}),
-        ("cola", 9594, 9553, {"fluency": 0.702731}),
     ],
 )  # fmt: skip
 def test_real_ratings(name: str, count: int, groups: int, means: dict[str, float]) -> None:

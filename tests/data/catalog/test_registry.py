@@ -185,3 +185,35 @@ def test_what_cannot_be_loaded_of_other_packages(
 ) -> None:
     with pytest.raises(error, match=message):
         load(name)
+
+
+def test_the_dataset_of_the_guide_is_loaded(
+    install_package: InstallPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in KINDS.values():
+        monkeypatch.setattr(kind, "readers", dict(kind.readers))
+    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "new-dataset.md").read_text()
+    *_, module = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    path = "acceptability_corpus/cola_public/raw/in_domain_dev.tsv"
+    content = b'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'
+    file = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    row = {
+        "about": "CoLA",
+        "licence": "none stated",
+        "repository": "o/r",
+        "commit": "c",
+        "files": {path: file},
+    }
+    (tmp_path / "mirror/o/r/c" / path).parent.mkdir(parents=True)
+    (tmp_path / "mirror/o/r/c" / path).write_bytes(content)
+    monkeypatch.setenv("LEARNEDGEC_MIRROR", str(tmp_path / "mirror"))
+    modules = {
+        "cola_data/__init__.py": module,
+        "cola_data/datasets.json": json.dumps({"cola": row}),
+    }
+    install_package("cola_data", {"learnedgec.datasets": {"cola": "cola_data:COLA"}}, modules)
+    ratings = load_ratings("cola:dev")
+    assert [(r.hypothesis, r.values) for r in ratings] == [
+        ('"He go.', {"fluency": 0.0}),
+        ("He went.", {"fluency": 1.0}),
+    ]
