@@ -30,8 +30,8 @@ from learnedgec.analysis.reproduction import (
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import main as run_command
 from learnedgec.cli.robust import read_systems_on_cases
+from learnedgec.data.catalog.cases import CASES, load_cases
 from learnedgec.data.catalog.files import cache_folder
-from learnedgec.data.catalog.sentences import CASES, load_cases
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.locations import is_evaluator

@@ -16,8 +16,8 @@ import numpy as np
 
 from learnedgec import Evaluator, Runtime
 from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.data.catalog.cases import load_words
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.sentences import load_words
 from learnedgec.data.m2 import apply_edits
 from learnedgec.evaluators.package import Term, read_terms
 from learnedgec.training.pairs.corrections import CHANGES, Changes
