@@ -375,9 +375,9 @@ def interval_of_share(
 _RARE = 10
 
 
-def are_rare(share: float, sentences: int) -> bool:
-    """Return whether a share amounts to less than ten sentences of wins, or of losses."""
-    return min(share, 1 - share) * sentences < _RARE
+def are_rare(share: float, cases: float) -> bool:
+    """Return whether a share of cases amounts to fewer than ten wins, or fewer than ten losses."""
+    return min(share, 1 - share) * cases < _RARE
 
 
 def intervals_of_shares(

@@ -74,7 +74,7 @@ def seconds(work: Callable[[], object], repeat: int = 1) -> float:
 
 def settings(**others: object) -> StudySettings:
     """Return settings of 20 raters and as many questions as can be asked."""
-    given: dict[str, object] = {"raters": 20, "annotator": "plain", "overlap": 0.02} | others
+    given: dict[str, object] = {"raters": 20, "annotator": "plain", "overlap": 0} | others
     return StudySettings(**given)  # type: ignore[arg-type]
 
 
@@ -100,6 +100,12 @@ def measure_study(folder: Path, sentences: int, answers: int) -> dict[str, float
     stored = seconds(round_of_answers) / len(raters)
     asked = seconds(lambda: [study.next(rater) for rater in raters]) / len(raters)
     return {"answers": answers, "first questions": opened, "answer": stored, "next question": asked}
+
+
+def measure_creation(sentences: int) -> float:
+    """Return the seconds of creating a study of 200 of some sentences, with the default settings."""
+    with TemporaryDirectory() as folder:
+        return seconds(lambda: Study.create(Path(folder) / "study", *texts(sentences)))
 
 
 def measure_import(folder: Path, judgements: int) -> float:
@@ -166,6 +172,9 @@ def main() -> None:
     parser.add_argument("--answers", type=int, nargs="*", default=[0, 1000, 4000, 10000])
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    print(
+        f"creation from {options.sentences}: {measure_creation(options.sentences):.2f}", flush=True
+    )
     for answers in options.answers:
         row = measure_study(options.folder, options.sentences, answers)
         print("  ".join(f"{name} {value:.4f}" for name, value in row.items()), flush=True)

@@ -386,7 +386,7 @@ def _interval_of_counts(
 ) -> tuple[float, float]:
     """Return the interval of an accuracy, or of Kendall's τ, which is −1 at its `lowest`.
 
-    With at most `FEW` sentences, or where hits or misses are rare (`are_rare`), it is that of a share, since
+    With at most `FEW` sentences, or where hits or misses are fewer than ten, it is that of a share, since
     percentiles would be too narrow.
     """
     value = counts.kendall if lowest else counts.accuracy
@@ -395,7 +395,7 @@ def _interval_of_counts(
     low, high = interval(resampled, level, possible=(lowest, 1.0))
     width = 1 - lowest
     share = (value - lowest) / width
-    if counts.sentences > FEW and low < high and not are_rare(share, counts.sentences):
+    if counts.sentences > FEW and low < high and not are_rare(share, counts.count):
         return low, high
     low, high = interval_of_share(
         share,
