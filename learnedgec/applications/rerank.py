@@ -297,16 +297,18 @@ def rerank(
     """
     selector = as_selector(metric)
     if are_systems(systems):
-        corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
-        check_corpus((), corpus, runtime)
-        systems = as_systems(systems)
-    sources = as_sentences(sources, "sources")
+        corpus = Corpus.of(sources, systems, references)
+        check_corpus((), corpus.tokenised(runtime.tokenise), runtime)
+        sources, systems, known = corpus.texts
+    else:
+        sources = as_sentences(sources, "sources")
+        known = as_references(references, sources)
     candidates = as_candidates(systems, sources)
     scores = _candidate_scores(
         selector,
         sources,
         candidates,
-        as_references(references, sources),
+        known,
         runtime,
         with_sources=guards.fallback == "source",
     )

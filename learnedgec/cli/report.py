@@ -13,7 +13,7 @@ from learnedgec.cli import flags, inputs, output
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import read_name
-from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
+from learnedgec.report.data import ReportSettings, build_benchmark_report, build_corpus_report
 from learnedgec.report.page import write_report
 from learnedgec.runtime.files import file_digest
 from learnedgec.scoring import bind
@@ -81,7 +81,7 @@ def run_report(arguments: Sequence[str]) -> None:
     else:
         task = inputs.read_task(options)
         metrics, baseline, files = task.metrics, task.baseline, task.files
-        build = partial(build_report, metrics, *task.corpus.texts)
+        build = partial(build_corpus_report, metrics, task.corpus)
     runtime = metrics[0].runtime
     settings = ReportSettings(
         title=options.title,

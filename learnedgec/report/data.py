@@ -207,6 +207,13 @@ def build_report(
     runtime = runtime.bound()
     metrics = bind(metric, runtime)
     corpus = corpus_for(metrics, sources, systems, references)
+    return build_corpus_report(metrics, corpus, settings=settings, runtime=runtime)
+
+
+def build_corpus_report(
+    metrics: Sequence[BoundMetric], corpus: Corpus, *, settings: ReportSettings, runtime: Runtime
+) -> dict[str, Any]:
+    """Return the content of a report on the systems of a corpus that the metrics can score."""
     return _Report(metrics, Benchmark("", **_texts(corpus)), settings, runtime).content()
 
 
