@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import grimp
 import pytest
 
 from learnedgec.evaluators import RATED, RELEASED, RELEASES
@@ -43,6 +45,8 @@ IMPORTED_BY_OTHERS = {
 }
 # Imported, and part of what another requirement asks for.
 BROUGHT_BY_OTHERS = {
+    "grimp",  # import-linter
+    "h11",  # uvicorn
     "docstring-parser",  # jsonargparse[signatures]
     "starlette",  # fastapi
     "typing-extensions",  # torch
@@ -145,3 +149,12 @@ def test_the_wheel_has_the_default_evaluator_and_says_its_licence() -> None:
     files = PROJECT["license-files"]
     assert all((ROOT / file).is_file() for file in files)
     assert f"checkpoints/{RELEASED}/README.md" in files
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """The contract of import-linter compares siblings; a package and a file in it may form a circle, too."""
+    graph = grimp.build_graph("learnedgec", exclude_type_checking_imports=True, cache_dir=None)
+    order = TopologicalSorter(
+        {file: graph.find_modules_directly_imported_by(file) for file in graph.modules}
+    )
+    order.prepare()  # raises CycleError, which names the files

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import learnedgec
-from learnedgec.cli.main import COMMANDS
+from learnedgec.cli.commands import COMMANDS
 from learnedgec.metrics.cards import cards, load_card
 
 pytest.importorskip("furo", reason="the extra docs is not installed")

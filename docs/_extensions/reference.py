@@ -30,7 +30,7 @@ from docstring_parser import parse as parse_docstring
 from sphinx.application import Sphinx
 
 import learnedgec
-from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
+from learnedgec.cli.commands import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.metrics.cards import MetricCard, bibtex, cards, load_card
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.registry import metric_class

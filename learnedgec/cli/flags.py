@@ -1,4 +1,4 @@
-"""Flags that commands share, flags made from the fields of a dataclass, and their completion in shells."""
+"""Flags that commands share, and flags made from the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from docstring_parser import google
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
-from learnedgec.cli.main import COMMANDS, GROUPS, SUBCOMMANDS, find_command
 from learnedgec.cli.output import add_output_flags, first_time, notice
-from learnedgec.data.benchmarks import REGISTRY as BENCHMARKS
 from learnedgec.data.configuration import (
     check_arguments,
     unknown_argument,
@@ -26,11 +24,11 @@ from learnedgec.data.configuration import (
     wrong_value,
 )
 from learnedgec.edits.annotator import describe_annotator
-from learnedgec.errors import ConfigError, InputError, needs
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.evaluators import RATED, RELEASES
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Reannotates
-from learnedgec.metrics.registry import METRICS, read_name
+from learnedgec.metrics.registry import read_name
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.scoring import bind
@@ -50,10 +48,10 @@ _FLAGS = {
 
 
 # The argument with which a command gives its parser instead of running.
-_PRINT_PARSER = "--print-parser"
+PRINT_PARSER = "--print-parser"
 
 
-class _FoundParser(BaseException):
+class FoundParser(BaseException):
     """Carries a command's parser out of the command."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
@@ -62,8 +60,8 @@ class _FoundParser(BaseException):
 
 def give_parser(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """Raise with a command's parser instead of running the command, if `completion` asks for it."""
-    if _PRINT_PARSER in arguments:
-        raise _FoundParser(parser)
+    if PRINT_PARSER in arguments:
+        raise FoundParser(parser)
 
 
 class _Parser(ArgumentParser):
@@ -400,77 +398,3 @@ def read_bound(options: Namespace) -> list[BoundMetric]:
     metrics = bind(read_metrics(options), read_runtime(options))
     introduce_evaluator(metrics, options)
     return metrics
-
-
-# -- completion in shells ----------------------------------------------------------------------------
-
-# Options whose values are files, and those whose values are names.
-_FILES = ("src", "hyp", "ref", "gold", "config", "out", "baseline", "plot", "cache_dir")
-_NAMES: dict[str, Iterable[str]] = {
-    "metric": METRICS,
-    "benchmark": BENCHMARKS,
-    "compare": BENCHMARKS,
-}
-
-
-def completion(shell: str) -> str:
-    """Return the script by which a shell completes commands, options and names.
-
-    Args:
-        shell: `bash`, `zsh` or another one that shtab knows.
-
-    Raises:
-        MissingDependencyError: shtab is not installed.
-        InputError: it knows no such shell.
-    """
-    with needs("completion", "--print-completion"):
-        import shtab
-    if shell not in shtab.SUPPORTED_SHELLS:
-        shells = ", ".join(shtab.SUPPORTED_SHELLS)
-        raise InputError(f"--print-completion: no shell {shell!r}; name one of {shells}.")
-    root = argparse.ArgumentParser(prog="learnedgec")
-    parsers = root.add_subparsers()
-    for name, summary in COMMANDS.items():
-        parsers.add_parser(name, help=summary)
-        parsers.choices[name] = _with_subcommands(name)
-    script: str = shtab.complete(root, shell)
-    return script
-
-
-def _with_subcommands(name: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, with those of its own commands."""
-    if name not in SUBCOMMANDS:
-        return _parser_of(name)
-    # A parser of jsonargparse has no subparsers of argparse.
-    own = [] if name in GROUPS else [_parser_of(name)]
-    parser = argparse.ArgumentParser(parents=own, add_help=not own)
-    parsers = parser.add_subparsers()
-    for word in SUBCOMMANDS[name]:
-        parsers.add_parser(word)
-        parsers.choices[word] = _parser_of(f"{name} {word}")
-    return parser
-
-
-def _parser_of(name: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, which says what takes files and what takes names."""
-    import shtab
-
-    parser = argparse.ArgumentParser()
-    if name == "train":
-        # The command's own parser takes seconds to build, so only the commonest options are completed.
-        for option in ("--config", "--init", "--name", "--output", "--runs", "--seeds"):
-            parser.add_argument(option)
-        parser.add_argument("--for", choices=("ratings", "pairs", "parallel"))
-        for flag in ("--resume", "--overwrite", "--average", "--quiet"):
-            parser.add_argument(flag, action="store_true")
-    else:
-        try:
-            find_command(name)([_PRINT_PARSER])
-        except _FoundParser as found:
-            parser = found.parser
-    for action in parser._actions:
-        if action.dest in _NAMES:
-            action.choices = list(_NAMES[action.dest])
-        if action.dest in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    return parser

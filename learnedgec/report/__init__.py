@@ -5,14 +5,3 @@
 - `sentences`: sources, outputs, references and edits, with their scores, and edits by error type
 - `page`: the HTML files (`templates/`, `assets/`), with that of a training run
 """
-
-from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
-from learnedgec.report.page import render_report, write_report
-
-__all__ = [
-    "ReportSettings",
-    "build_benchmark_report",
-    "build_report",
-    "render_report",
-    "write_report",
-]

@@ -53,7 +53,7 @@ def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
     Example:
         >>> import tempfile
         >>> from learnedgec import Resampling, build_report
-        >>> from learnedgec.report import ReportSettings
+        >>> from learnedgec.report.data import ReportSettings
         >>> settings = ReportSettings(annotator="plain", resampling=Resampling(100))
         >>> systems = {"ours": ["He goes ."]}
         >>> report = build_report("length", ["He go ."], systems, settings=settings)

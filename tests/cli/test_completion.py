@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learnedgec.cli.main import COMMANDS
+from learnedgec.cli.commands import COMMANDS
 
 pytest.importorskip("shtab", reason="shtab is not installed")
 

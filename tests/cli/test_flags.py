@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from learnedgec.cli import sweep, tune
+from learnedgec.cli.commands import COMMANDS
 from learnedgec.cli.flags import read_fields, read_runtime
-from learnedgec.cli.main import COMMANDS, main
+from learnedgec.cli.main import main
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import SearchPlan
