@@ -40,7 +40,7 @@ class Release(NamedTuple):
 # Every evaluator in the repository.
 RELEASES = {
     RATED: Release(
-        "b587c9fdf7d0b834dc2ac893cd5700b80dd559c1ad92750b36665588c8cd922c",
+        "2b61a26f74e6367568b76a72c7532bb5889f0a53e0580ead28f4a28f15741a00",
         "e11cfab545284498d74c5ec13212891b9003866d",
         46,
         "CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND LicenseRef-pillars AND "
@@ -48,7 +48,7 @@ RELEASES = {
         products=False,
     ),
     RELEASED: Release(
-        "9b58774b9e83757d471bd7524101870e72a59099f3b5cde9711a0e250d49456a",
+        "eb085b2b1871fe5ad20c99c663f056f7fee19f58be9cf7d29b10baa502c29bbf",
         "",
         57,
         "Apache-2.0 AND CC-BY-SA-4.0 AND MIT",
