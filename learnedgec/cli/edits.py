@@ -10,7 +10,7 @@ from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import edit_cells
-from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
+from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import (
@@ -68,7 +68,7 @@ def run_edits(arguments: Sequence[str]) -> None:
                 "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
             )
         output.with_format(options, ("text",))
-        rows = References.from_annotated(read_m2(options.gold))
+        rows = References.from_m2(options.gold)
         write_lines(options.out, [row[0].text for row in rows])
     elif options.confidence:
         output.emit(_judged(output.with_format(options, _FORMATS)), options)
