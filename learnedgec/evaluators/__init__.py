@@ -41,7 +41,7 @@ class Release(NamedTuple):
 RELEASES = {
     RATED: Release(
         "2b61a26f74e6367568b76a72c7532bb5889f0a53e0580ead28f4a28f15741a00",
-        "e11cfab545284498d74c5ec13212891b9003866d",
+        "a01857a1c6bf13a38f5831dbd81b1dd9e596798d",
         46,
         "CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND LicenseRef-pillars AND "
         "LicenseRef-robustgec AND MIT",
