@@ -144,7 +144,7 @@ def check_name(metric: Metric) -> None:
 
 
 def check_pickling(metric: Metric) -> None:
-    """Check that a copy made by pickling, as for another process, is equal."""
+    """Check that a pickled copy, such as another process gets, is equal."""
     assert pickle.loads(pickle.dumps(metric)) == metric, "it is another metric after pickling"
 
 
@@ -207,7 +207,7 @@ def check_systems(metric: Metric) -> None:
 
 
 def check_aggregate(metric: Metric) -> None:
-    """Check that the corpus score, and that of a resample, follows from the statistics."""
+    """Check that the scores of the corpus and of a resample follow from the statistics."""
     score = _sample_scores(metric)["careful"]
     again = metric.aggregate(score.statistics)
     assert again == score.value, f"it aggregates to {again}, and scored {score.value}"
@@ -254,10 +254,10 @@ CHECKS: tuple[Callable[[Metric], None], ...] = (
 
 
 def _finite(of: str, score: Score) -> None:
-    """Raise unless a score and those of its sentences are finite."""
+    """Raise unless a score and its sentences' scores are finite."""
     assert np.isfinite(score.value), f"the score {of} is {score.value}"
     bad = np.flatnonzero(~np.isfinite(score.sentences))
-    assert not len(bad), f"scores {of} are not finite, such as that of sentence {bad[:1] + 1}"
+    assert not len(bad), f"scores {of} are not finite, such as the score of sentence {bad[:1] + 1}"
 
 
 def _equal(when: str, scores: npt.ArrayLike, expected: npt.ArrayLike) -> None:

@@ -17,7 +17,7 @@ chooses the division by the gold edits, in five steps (with the paper's names):
 5. **Matching.** System edits from left to right meet the gold edits in file order; two match if their
    spans are equal and the system's correction is one of the gold edit's.
 
-The edits equal those of the official scorer (version 3.2). If paths are equally long, it keeps the one that
+The edits equal the official scorer's (version 3.2). If paths are equally long, it keeps the one that
 Bellman–Ford finds first in the order of its edge list, and whether they are equally long can depend on how
 sums of 0.001 are rounded. Both are reproduced, with less work:
 

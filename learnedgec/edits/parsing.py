@@ -183,7 +183,7 @@ class _Alignment(Alignment):  # type: ignore[misc]
     """ERRANT's alignment, which fills the table faster."""
 
     def align(self, lev: bool) -> tuple[list[array[float]], list[list[str]]]:
-        """Return the table of costs and that of operations."""
+        """Return the tables of costs and of operations."""
         source, target = self.orig, self.cor
         return alignment_tables(
             [token.text for token in source],
@@ -195,7 +195,7 @@ class _Alignment(Alignment):  # type: ignore[misc]
 
 
 def _substitution_costs(source: Sentence, target: Sentence, open_pos: set[int]) -> Floats:
-    """Return the cost of every substitution, equal to that of `Alignment.get_sub_cost`."""
+    """Return the cost of every substitution, equal to `Alignment.get_sub_cost`."""
 
     def unlike(attribute: str) -> Mask:
         """Return which tokens differ in an attribute."""

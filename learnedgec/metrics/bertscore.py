@@ -34,9 +34,9 @@ from learnedgec.types import Array, Floats, Indices
 class BertScore(Similarity):
     """BERTScore: the similarity of the tokens of two sentences in a pretrained encoder's space.
 
-    The states of the text's tokens, x, and of the reference's tokens, y, are those of one layer of the
-    encoder. P is the mean of `max_y cos(x, y)` over x, R is that of `max_x cos(x, y)` over y, and
-    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but are left out of the means.
+    One layer of the encoder gives the states of the text's tokens, x, and of the reference's tokens, y. P is
+    the mean of `max_y cos(x, y)` over x, R is the mean of `max_x cos(x, y)` over y, and `F = 2·P·R/(P + R)`.
+    Special tokens ([CLS], [SEP]) may be matched but are left out of the means.
 
     The sentence score is the best F among the references; the corpus score is the mean. A sentence without
     tokens has P = R = F = 0 against every sentence, itself included.

@@ -186,8 +186,8 @@ class ChunkOverlap(ChoosingMetric):
         level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         assumption: `dependent`: one reference at a time; `independent`: each chunk against all references.
         weights: what a chunk counts; see `learnedgec.metrics.cleme`.
-        mean_length: L of the length weights; `None` takes that of the sentences scored together, as the
-            official code does, so that a sentence's score depends slightly on the other sentences.
+        mean_length: L of the length weights. `None` takes the mean length in the sentences scored together,
+            as the official code does. A sentence's score then depends slightly on the other sentences.
         edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
         annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
         encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
@@ -272,7 +272,7 @@ class ChunkOverlap(ChoosingMetric):
     def compare(
         self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
     ) -> Statistics:
-        """Return the statistics of given edits, such as those of an M2 file.
+        """Return the statistics of given edits, such as the gold edits of an M2 file.
 
         Args:
             sources: N sentences.
@@ -416,8 +416,8 @@ class ChunkOverlap(ChoosingMetric):
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
         """Return one row per chunk, for sentences that the system or a reference edits.
 
-        The columns are those of `ShowsEdits.edit_rows`. The correction is the system's or, for a missed
-        chunk, that of the chosen reference. Two columns are added: `counts` (`tp`, `fp_ne`, `fp_un`, `fn`
+        `ShowsEdits.edit_rows` describes the columns. The correction is the system's, or the chosen
+        reference's for a missed chunk. Two columns are added: `counts` (`tp`, `fp_ne`, `fp_un`, `fn`
         or `tn`), and `references`, the chunk's text in each of them, joined by `||`.
         """
         rows: list[dict[str, Any]] = []
@@ -447,7 +447,7 @@ class ChunkOverlap(ChoosingMetric):
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
-        """Why sentence scores depend on others: the mean length of chunks is that of the whole corpus."""
+        """Why sentence scores depend on others: the mean length of chunks is taken over the whole corpus."""
         if not self._by_length or self.mean_length is not None:
             return ""
         return (

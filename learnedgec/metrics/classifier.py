@@ -23,10 +23,10 @@ from learnedgec.types import Floats, Texts
 class Classifier(LearnedMetric):
     """Output of a sequence classifier with one label for the hypothesis, or for source and hypothesis.
 
-    For models trained elsewhere and published with transformers. Their files do not say which input they
-    expect; the parameters here do. A PEFT adapter, such as LoRA, is merged into the model that it names
-    (extra `published`). The system score is the mean over sentences. `impara` and `some` read the models of
-    IMPARA and SOME as their authors do; `head` reads the heads of a trained evaluator.
+    It reads models that were trained elsewhere and published with transformers. Their files do not say which
+    input they expect, so the parameters here do. A PEFT adapter, such as LoRA, is merged into the model that
+    it names (extra `published`). The system score is the mean over sentences. `impara` and `some` read the
+    models of IMPARA and SOME as their authors do, and `head` reads the heads of a trained evaluator.
 
     IMPARA-GED (Sakai, Goto and Watanabe, Findings of ACL 2025) is IMPARA's estimator on ModernBERT with mean
     pooling, and without the gate of similarity:
@@ -42,7 +42,7 @@ class Classifier(LearnedMetric):
         reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
         detokenised: whether to detokenise the texts first (extra `published`).
         pooling: the pooling of a model whose kind leaves a choice (ModernBERT's `mean` or `cls`); by default,
-            that of its configuration.
+            the pooling of its configuration.
         activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
         max_tokens: the longest input; longer ones are truncated.
 
@@ -100,7 +100,7 @@ _CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
 def detokenise(sentences: Texts) -> list[str]:
     """Return English sentences without the spaces that tokenisation puts before punctuation and inside words.
 
-    The rules are those of Moses (`sacremoses`), and `n't` joins its verb.
+    The rules are Moses' (`sacremoses`), and `n't` joins its verb.
 
     Raises:
         MissingDependencyError: `sacremoses` is not installed.

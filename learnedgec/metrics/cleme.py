@@ -61,9 +61,10 @@ class Cleme(ChunkOverlap):
     four decimals.
 
     Deviations:
-    - The released code ignores the weights it is given and uses those of the corpus level everywhere:
-      `weights='released'`. By default `level='sentence'` has the sentence weights of the paper (AMU's F on
-      CoNLL-14 is .3624, not .3464); ties between references follow version 1.1.0 (the larger accuracy).
+    - The released code ignores the weights it is given, and uses the weights of the corpus level everywhere:
+      `weights='released'` does so. By default `level='sentence'` has the sentence weights of the paper
+      (AMU's F on CoNLL-14 is .3624, not .3464).
+    - Ties between references follow version 1.1.0 (the larger accuracy).
     - Sentence scores follow `beta`; the official ones are always F0.5.
     - If no reference changes anything, every chunk has weight 1; the official weights are NaN there.
     - A weight of similarity that is 0 counts 0; the official F would count it as 1.
@@ -153,7 +154,7 @@ class Cleme2(ChunkOverlap):
 
     Deviations:
     - Systems and references without any edit are scored, where the official code stops.
-    - Weights by length are those of `cleme`, with its deviations; M2 files are read as by `cleme`.
+    - Weights by length are computed as by `cleme`, with its deviations. M2 files are read as by `cleme`.
     - A warning says that systems have blank outputs: a blank output changes all chunks together, and by this
       rule may score above an unchanged sentence.
     - The encoder's fast tokenizer is used, and texts are encoded once; weights agree to about 1e-6.
@@ -163,7 +164,7 @@ class Cleme2(ChunkOverlap):
 
     Attributes:
         weights: `similarity` as in the paper, `none`, `length` (see `cleme`) or `released`.
-        factors: the weights of hit, wrong, under and over, which sum to 1; `None` uses those of the
+        factors: the weights of hit, wrong, under and over, which sum to 1. `None` uses the weights of the
             official command: 0.45, 0.35, 0.15, 0.05 at the corpus level and 0.35, 0.25, 0.2, 0.2 at
             the sentence level.
 

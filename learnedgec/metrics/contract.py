@@ -174,7 +174,7 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON: metric, score, details, signature, and each sentence's numbers.
 
-        The keys are those of `learnedgec score --level sentence --format json`; NaN becomes `None`.
+        `learnedgec score --level sentence --format json` has the same keys; NaN becomes `None`.
         """
         content: dict[str, Any] = plain(
             {

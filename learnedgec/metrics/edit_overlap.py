@@ -79,7 +79,7 @@ class EditOverlap(ChoosingMetric):
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` if the corpus score is that of summed counts, `sentence` if it is the mean of sentence
+        level: `corpus` scores the summed counts of all sentences, `sentence` takes the mean of sentence
             scores.
     """
 
@@ -172,10 +172,10 @@ class EditOverlap(ChoosingMetric):
         return {"tp": tp, "gold": tp + fn, "recall": tp / (tp + fn)}
 
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
-        """Return one row per edit; gold edits are those of the chosen annotator.
+        """Return one row per edit, with the gold edits of the chosen annotator.
 
-        The columns are those of `ShowsEdits.edit_rows`; alternatives of a gold edit are joined by `||`, and
-        `change` is the amount by which the edit alone makes the source more similar to the reference.
+        `ShowsEdits.edit_rows` describes the columns. Alternatives of a gold edit are joined by `||`. The
+        column `change` is the amount by which the edit alone makes the source more similar to the reference.
         """
         rows = []
         for number, record in enumerate(self.chosen_records(statistics), 1):
@@ -215,7 +215,7 @@ class TypedOverlap(EditOverlap):
     def compare(
         self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
     ) -> Statistics:
-        """Return the statistics of given edits, such as those of an M2 file.
+        """Return the statistics of given edits, such as the gold edits of an M2 file.
 
         Args:
             sources: N sentences.

@@ -33,7 +33,7 @@ class Ensemble(ResampledMetric):
 
     Names may be short: `ensemble(some=0.6, gleu=0.4)`, or, with parameters and in quotes,
     `ensemble(some@jfleg=0.6, 'm2(beta=1.0)'=0.4)`; `members={'some@jfleg': 0.6, …}` is equivalent. The
-    statistics are those of the members, so nothing is computed or cached twice.
+    statistics are its members' statistics, so nothing is computed or cached twice.
 
     Attributes:
         members: names of K metrics; printed with all their parameters.
@@ -129,7 +129,7 @@ class Ensemble(ResampledMetric):
         return tuple(name for member in self.named for name in member.tuned_names)
 
     def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
-        """Return the ensemble with scales computed from statistics, such as those of a benchmark's systems.
+        """Return the ensemble with scales computed from the statistics of systems, such as a benchmark's.
 
         Raises:
             InputError: a member gives every sentence the same score, so it has no scale.

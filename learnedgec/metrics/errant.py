@@ -52,8 +52,8 @@ class Errant(TypedOverlap):
     References that are plain texts are annotated like hypotheses; the signature then says `gold:aligned`.
     Equal to `errant_parallel` and `errant_compare`, version 3.0, with the same spaCy pipeline.
 
-    Deviations: if a reference has the same edit more often than the hypothesis, tp counts the edits of the
-    hypothesis (`errant_compare` counts those of the reference; token detection follows `errant_compare`). Any
+    Deviations: if a reference has the same edit more often than the hypothesis, tp counts the hypothesis'
+    edits. `errant_compare` counts the reference's edits then, and so does token detection here. Any
     of several corrections of a gold edit is correct. A sentence whose source is empty is scored too.
 
     Source: Bryant, Felice and Briscoe, "Automatic Annotation and Evaluation of Error Types for
@@ -72,7 +72,7 @@ class Errant(TypedOverlap):
         tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.
         ignore: error types that are left out on both sides, such as `('R:ORTH', 'R:SPELL')`.
         types: classify a system's edits even if the score does not need their types, for `by_type`.
-        reannotate: ignore the gold edits of references and extract their edits as for hypotheses. Published
+        reannotate: ignore the gold edits of references, and extract edits from their texts. Published
             ERRANT scores on CoNLL-2014 are computed in this way, since its M2 file has edits marked by
             hand.
 
@@ -239,7 +239,7 @@ class Errant(TypedOverlap):
         return four_decimals(f), *others
 
     def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:
-        """Return tp, fp and fn by type; a wrong edit has its own type, others that of the reference."""
+        """Return tp, fp and fn by type; a wrong edit has its own type, every other edit the reference's."""
         counts: Mapping[str, Sequence[float]] = record["types"]
         return counts.items()
 

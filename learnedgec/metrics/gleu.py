@@ -68,9 +68,9 @@ class Gleu(ResampledMetric):
     where no sentence has two). Sentence scores set every zero to 1 and take the mean over references.
 
     Equal to `gleu.py` of the JFLEG repository (2 May 2016) under Python 3 for words and n = 4; the
-    divisor 4 in the exponent is fixed there and here. Official references are one per line; if sentences
-    differ in their number of references, each number has draws of its own: those of the official script for
-    sentences that all have that number, read at the sentence's position. Details give the mean's standard
+    divisor 4 in the exponent is fixed there and here. If sentences differ in their number of references, a
+    sentence with R references gets the reference that the official script draws at its position where all
+    sentences have R. Details give the mean's standard
     deviation over iterations and, as the script prints it, `mean ± 1.96 · standard deviation`.
 
     With `form='reformulated'` the numerator is `|h ∩ r| − |(h ∩ s) ∖ r|`, where ∖ subtracts counts, and
@@ -86,7 +86,7 @@ class Gleu(ResampledMetric):
         unit: whether n-grams consist of tokens, or of characters with the spaces between tokens.
         iterations: number of samples of references for the corpus score.
         form: the way in which kept source n-grams are subtracted.
-        level: `corpus` if the corpus score is that of summed counts, `sentence` if it is the mean of sentence
+        level: `corpus` scores the summed counts of all sentences, `sentence` takes the mean of sentence
             scores.
         smooth: whether zeros count 1 in sentence scores of the official form, as in the official script.
             SentGLEU of Gong et al. (2022) is `gleu(level='sentence', smooth=False)`.

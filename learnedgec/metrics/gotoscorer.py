@@ -1,8 +1,8 @@
 """Edit overlap in which a correction is weighted by how many systems fail on it.
 
-The gold edits of one annotator divide a sentence into chunks. Each gold edit is a chunk, and so is each other
-source token, and each gap between tokens where nothing is to be inserted. A system is right on a gold chunk
-if it made that edit, and on any other chunk if it did not change it. The weight of a chunk is the share of
+The gold edits of one annotator divide a sentence into chunks. The chunks are the gold edits, all other source
+tokens, and the gaps between tokens where nothing is to be inserted. On a gold edit, a system is right if it
+made that edit. On any other chunk, it is right if it changed nothing. The weight of a chunk is the share of
 systems that are wrong on it. M2 or ERRANT determines the system's edits and the gold edits.
 """
 
@@ -134,10 +134,11 @@ def _weigh(source: str, record: Record, difficulties: Difficulties) -> tuple[Edi
 class GotoScorer(EditOverlap):
     """GoToScorer: F over edits, each weighted by the share of systems that fail on it.
 
-    With w a chunk's weight (see `learnedgec.metrics.gotoscorer`): TP sums w over the gold edits that the
-    system made; FP over the chunks, gold or not, that it changed otherwise; FN over the gold edits that
-    it did not make. P = TP/(TP+FP), R = TP/(TP+FN), 1 where the denominator is 0; F as for any edit
-    overlap. A chunk that every system gets right has weight 0; one that no system gets right has weight 1.
+    `learnedgec.metrics.gotoscorer` defines the weight of a chunk. TP is the sum of the weights of the gold
+    edits that the system made. FP is the sum over the chunks, gold or not, that it changed otherwise. FN is
+    the sum over the gold edits that it did not make. P = TP/(TP+FP) and R = TP/(TP+FN), 1 where the
+    denominator is 0, and F combines them as in `m2`. A chunk that every system gets right has weight 0, and
+    a chunk that no system gets right has weight 1.
 
     The weights are learned from all systems that are scored together: **scores depend on the other systems**.
     They are meaningless for a single system, which gets a warning.
@@ -145,9 +146,9 @@ class GotoScorer(EditOverlap):
     By default edits are M2's, without unchanged words inside a system's edit, and plain references are
     aligned; with an `annotator` they are ERRANT's. This is the formula of the paper, but not its tool, which
     uses ERRANT's edits and one reference. With several references, each annotator's chunks have their own
-    weights, and the reference is the one with the best F so far, as for M2. With weights learned from SEEDA's
-    15 outputs on CoNLL-14, its first reference and ERRANT, scores correlate with those published by SEEDA at
-    .999 (Pearson); with M2's edits, at .979.
+    weights, and the reference with the best F so far is used, as in `m2`. With weights learned from SEEDA's
+    15 outputs on CoNLL-14, its first reference and ERRANT, the scores correlate with SEEDA's published scores
+    at .999 (Pearson). With M2's edits, they correlate at .979.
 
     Source: Gotou et al., "Taking the Correction Difficulty into Account in Grammatical Error Correction
     Evaluation" (COLING 2020).

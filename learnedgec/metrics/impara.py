@@ -82,7 +82,7 @@ class Impara(GatedMetric):
     ) -> Statistics:
         """Return `quality`, the raw output, and `similarity`, both float64 (N,).
 
-        `characters`, bool (N,), is whether the similarity is that of characters, and `threshold`, float64
+        `characters`, bool (N,), says whether characters measure the similarity, and `threshold`, float64
         (N,), the default of the parameter `threshold`.
         """
         runtime = runtime.bound()
@@ -149,7 +149,7 @@ class Impara(GatedMetric):
 def _encoder_similarities(
     encoder: str, sources: Texts, hypotheses: Texts, runtime: Runtime
 ) -> Floats:
-    """Return the cosine of each hypothesis's vector with that of its source, float64 (N,)."""
+    """Return the cosine of the vectors of each hypothesis and its source, float64 (N,)."""
     similarities = np.ones(len(sources))
     # The similarity of an unchanged output is 1, so it need not be encoded.
     rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]

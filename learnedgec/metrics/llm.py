@@ -278,7 +278,7 @@ class LlmS(Metric):
         shown = dict(zip(pairs, self._show(pairs, runtime), strict=True))
         requests = []
         for source, corrections in rows.items():
-            # The order by digest is neither that of the systems nor that of the alphabet.
+            # The order by digest follows neither the systems nor the alphabet.
             order = sorted(corrections, key=lambda text: hashlib.sha256(text.encode()).digest())
             parts = -(-len(order) // self.group_size)
             for group in (order[part::parts] for part in range(parts)):

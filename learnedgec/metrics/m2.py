@@ -29,11 +29,11 @@ class M2(EditOverlap):
     """M²: F over the edits of the system that overlap most with the gold edits (MaxMatch).
 
     For each annotator the hypothesis is cut into the edits that match most of that annotator's gold edits;
-    see `learnedgec.edits.max_match` for the algorithm. F is (1+β²)·tp/(β²·g+e), and 1 if both are 0, where tp
-    is the number of matches, e that of the system's edits and g that of gold edits, summed over the
-    sentences. Each sentence uses the reference that gives the largest F of the sentences up to it; among
-    equals the one with the largest tp, then the smallest e+β²·g, then the first. `m2(level='sentence')`, also
-    named `sentm2`, is the mean of sentence scores.
+    `learnedgec.edits.max_match` has the algorithm. F is (1+β²)·tp/(β²·g+e), and 1 if both are 0. Here tp, e
+    and g are the numbers of matches, of the system's edits and of gold edits, summed over the sentences. Each
+    sentence uses the reference that gives the largest F of the sentences up to it. Among equal references,
+    the largest tp decides, then the smallest e+β²·g, then the order. `m2(level='sentence')`, also named
+    `sentm2`, is the mean of sentence scores.
 
     Equal to the official scorer, version 3.2, on M2 files. An annotator without any line in a
     block that has others is not a reference for that sentence; a block without lines has one annotator

@@ -25,12 +25,12 @@ RESAMPLES_AT_ONCE = 500
 class NgramCounts(NamedTuple):
     """The n-gram counts of P pairs of a sentence and one of its references.
 
-    A count is that of one n-gram in one text: row p of the matrices belongs to pair p, and each column to an
-    n-gram. For texts a and b, `a.minimum(b)` counts the n-grams that both have.
+    Row p of the matrices belongs to pair p, and each column to an n-gram. For texts a and b, `a.minimum(b)`
+    counts the n-grams that both have.
 
     Attributes:
         rows: the sentence of each pair, int (P,).
-        columns: the number of the reference among those of its sentence, int (P,).
+        columns: the number of the reference in its sentence, int (P,).
         orders: for each order, the counts in source, reference and hypothesis, int (P, n-grams) each.
     """
 

@@ -1,4 +1,4 @@
-"""Edit overlap in which an edit weighs as much as it changes a score, such as that of similarity.
+"""Edit overlap in which an edit weighs as much as it changes a score, such as a similarity.
 
 M2 and ERRANT count each edit as 1. Here a pretrained model determines the weight of each edit. For an edit u
 of the hypothesis or of an annotator, with the annotator's text R, the source S, and S[u] the source with u
@@ -8,9 +8,9 @@ alone applied,
     w(u) = |change(u)|                                          with Δ for change(u), `absolute`
     w(u) = 1/|change(u)|                                        `inverse`
 
-and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
-and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
-edits.
+Precision, recall and F are computed as by M2 or ERRANT, from sums of w in place of counts. M2 or ERRANT
+extracts and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and
+weights the edits.
 
 A metric without references can take the place of the similarity, such as the head of a trained evaluator:
 with its score h of a source and a text, change(u) = h(S, S[u]) − h(S, S).
@@ -48,9 +48,8 @@ _ENCODERS = {"bertscore": "bert-base-uncased", "bartscore": "facebook/bart-base"
 class WeightedOverlap(EditOverlap):
     """F over the weights of edits; a subclass names the metric that extracts and matches the edits.
 
-    At the sentence level, if all edits of a sentence and annotator have weight 0, each counts the same; at
-    the corpus level, they add nothing. The reference is chosen by the same keys as for M2, with F from P and
-    R.
+    If all edits of a sentence and annotator have weight 0, each counts the same at the sentence level, and
+    they add nothing at the corpus level. The keys of M2 choose the reference, with F from P and R.
 
     Attributes:
         level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
@@ -98,8 +97,8 @@ class WeightedOverlap(EditOverlap):
     ) -> Statistics:
         """Return the sums of weights, and the sums with equal weights.
 
-        The arrays are those of the unweighted metric, and `alike`, float (N, R, 3). In the records every
-        edit has a `change` and a `weight` too.
+        To the arrays of the unweighted metric, it adds `alike`, float (N, R, 3), and to each edit of the
+        records a `change` and a `weight`.
         """
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         edits = record_edits(counted.records)
@@ -166,7 +165,7 @@ def edit_changes(
 
     Args:
         sources: N sentences.
-        edits: the edits for each sentence and reference, such as those of hypothesis and annotator.
+        edits: the edits for each sentence and reference, such as the hypothesis' and the annotator's.
         references: the texts with which similarity is measured.
         weigher: the similarity of a text to a reference, or a metric without references.
         runtime: how to run it.
@@ -258,8 +257,8 @@ def _weighed(
 class PtM2(WeightedOverlap):
     """PT-M²: M² with each edit weighted by its change of the similarity to the reference.
 
-    The edits are those of MaxMatch (see `m2`); their weights are defined in
-    `learnedgec.metrics.pretrained_overlap`. `pt-m2`, with these defaults, is the configuration that the
+    MaxMatch extracts the edits, as in `m2`, and `learnedgec.metrics.pretrained_overlap` defines their
+    weights. `pt-m2`, with these defaults, is the configuration that the
     authors recommend: the mean of sentence scores, BERTScore's F of bert-base-uncased, layer 9.
 
     Equal to the authors' code. Differences: where that code stops with an error (two insertions at one
@@ -291,9 +290,9 @@ class PtM2(WeightedOverlap):
 class PtErrant(WeightedOverlap):
     """PT-ERRANT: ERRANT with each edit weighted by its change of the similarity to the reference.
 
-    Like `pt-m2`, with the edits of `errant` (the same span and correction). Gold edits in the references are
-    taken as they are; those of plain texts are made by the annotator, as the authors do. Details and
-    differences are those of `pt-m2`.
+    It is `pt-m2` with the edits of `errant` (the same span and correction). Gold edits in the references are
+    taken as they are. For references that are plain texts, the annotator makes the edits, as the authors do.
+    Details and differences are the same as of `pt-m2`.
 
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
 

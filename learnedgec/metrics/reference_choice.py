@@ -161,7 +161,7 @@ class ChoosingMetric(ResampledMetric):
             counts: the counts of N sentences, float (C, N, R).
             real: bool (N, R).
             samples: int (B, M).
-            prefer: as for `best_along`.
+            prefer: see `best_along`.
         """
         signed = counts * np.reshape(self.directions, (-1, 1, 1))
         no_worse = (signed[..., :, None] >= signed[..., None, :]).all(axis=0) | ~real[:, None]
@@ -196,9 +196,9 @@ class ChoosingMetric(ResampledMetric):
 
         Args:
             counts: a function from samples to their counts, as `choose` takes them.
-            real: as for `choose`.
+            real: see `choose`.
             samples: int (B, M), the sentences of each sample.
-            worst: as for `choose`.
+            worst: see `choose`.
         """
         in_order = counts(np.arange(len(real))[None])
         usual = np.zeros(len(real), dtype=np.intp)
@@ -317,8 +317,8 @@ def best_along(
     """Choose references along B samples of M sentences.
 
     Choices are guessed for all sentences and then made again with the resulting sums, until none changes.
-    Each round settles at least one more choice from the left, so the result is the same as that of choosing
-    sentence by sentence. Few choices depend on the sums, so two or three rounds are usual.
+    Each round settles at least one more choice from the left, so the result is the same as if choices
+    were made sentence by sentence. Few choices depend on the sums, so two or three rounds are usual.
 
     Args:
         counts: the counts of each sentence with each reference, float (C, B, M, R).
@@ -326,8 +326,8 @@ def best_along(
         preference: a function from the sums with each reference chosen, float (C, B, M, R), and the counts
             themselves to the ranking keys, the most important first; larger is better, and the first
             reference wins if all are equal.
-        guess: choices to start from, int (B, M), such as those of another order. Better guesses take fewer
-            rounds.
+        guess: choices to start from, int (B, M), such as the choices in another order. Better guesses take
+            fewer rounds.
         others: the sums of other sentences before each, float (C, B, M).
 
     Returns:

@@ -9,10 +9,10 @@ underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`. 
 package that the metric reads, by its name, folder or hub id: `quality[open-mpnet]`, `quality[./mine]`. It
 stands for the metric's parameter that names the package. `head` also names an output: `head[mine.fluency]`.
 
-A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
-file, and given parameters replace those in the file. A name with a colon, such as `mymodule:MyMetric`, is
-that of a class in a module of the current folder or of an installed package. A metric that combines others
-holds their names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
+A name with an `@`, such as `some@jfleg`, denotes a tuned metric (`tuned`). The metric is read from its file,
+and given parameters replace the file's. A name with a colon, such as `mymodule:MyMetric`, denotes a class in
+a module of the current folder or of an installed package. A metric that combines others holds their names as
+texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
 
 `load_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
 the command line, configurations, reports and cache keys. Modules are imported when a name is used,
@@ -140,7 +140,7 @@ def metric_class(name: str) -> type[Metric]:
 
     Raises:
         UnknownNameError: no metric has this name.
-        BadNameError: there is no metric at the import path, or the name is that of one for another task or of
+        BadNameError: there is no metric at the import path, or the name denotes a metric for another task or
             an evaluator.
         PluginError: the metric is from another installed package and cannot be loaded.
     """
@@ -185,7 +185,7 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         name: the name of a metric, with parameters if needed, such as `gleu` or
             `some(weights=(0.5, 0.4, 0.1))`, of a tuned metric, such as `some@jfleg`, or the import path of a
             class, such as `mymodule:MyMetric`; `learnedgec.metrics.registry` describes the grammar.
-        parameters: parameters that replace those of the name.
+        parameters: parameters that replace the name's.
 
     Raises:
         UnknownNameError: no metric has this name; the message suggests the nearest.
@@ -236,7 +236,7 @@ def read_name(name: str, /, **parameters: Any) -> NamedMetric:
 
 
 def alias_parameters(name: str) -> dict[str, Any]:
-    """Return the parameters that a name in the table sets: those of an alias such as `sentm2`."""
+    """Return the parameters that an alias in the table, such as `sentm2`, sets."""
     return {"level": "sentence"} if name.startswith("sent") and name in METRICS else {}
 
 
@@ -259,7 +259,7 @@ def _with_evaluator(
 
 
 def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
-    """Return the metric with other parameters, checked like those of a name.
+    """Return the metric with other parameters, checked like a name's.
 
     Raises:
         ParameterError: a parameter is unknown or has the wrong type.

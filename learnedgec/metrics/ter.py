@@ -54,8 +54,8 @@ class Hter(_EditRate):
     that nothing had to be changed, and 0 that nothing could be used. The corpus score is
     1 − Σ min(edits, length)/Σ lengths. The source is not used.
 
-    The rate is human-targeted if the references are human post-edits of this very output, such as
-    those of `load_benchmark("swedish:post-edits")`; with other references it is the translation edit rate.
+    If the references are human post-edits of this very output, as in `load_benchmark("swedish:post-edits")`,
+    the rate is human-targeted. With other references, it is the translation edit rate.
 
     Deviations: the rate of a sentence is at most 1, as in the quality estimation tasks of WMT, so that an
     output that repeats itself without end does not outweigh a corpus. TER counts the shift of a block of

@@ -29,7 +29,7 @@ from learnedgec.types import Array, Floats, Texts
 
 # A source and edits of it, for which vectors are computed.
 _Target: TypeAlias = tuple[str, tuple[Edit, ...]]
-# The vectors of a hypothesis' edits and those of a reference's edits.
+# The vectors of a hypothesis' edits and of a reference's edits.
 _Problem: TypeAlias = tuple[Floats, Floats]
 
 _MAX_TOKENS = 128
@@ -39,7 +39,7 @@ _MAX_TOKENS = 128
 class UotErrant(TypedOverlap):
     """UOT-ERRANT: F over the mass that optimal transport moves from a hypothesis' edits to a reference's.
 
-    The edits are those of `errant`. With e(·) the mean of an encoder's last states over all tokens
+    `errant` extracts the edits. With e(·) the mean of an encoder's last states over all tokens
     of a text, the vector of edit u is the change that it makes (`vectors`):
 
         ref-remove    e(source with all edits) − e(source with all but u)
@@ -48,9 +48,9 @@ class UotErrant(TypedOverlap):
     The mass of an edit is the length of its vector, or 1 divided by the number of edits (`mass`). To
     transport one unit of mass between two edits costs the distance of their vectors (`cost`). With the plan T
     of unbalanced optimal transport (`unbalanced_plans`), tp = Σ T, e = Σ mass of the hypothesis'
-    edits and g = Σ mass of the reference's; precision, recall and F are those of any edit overlap. The
-    reference is the one with the largest F so far, then the largest tp, then the smallest e−tp, then the
-    smallest g−tp, then the first.
+    edits and g = Σ mass of the reference's; precision, recall and F follow as in `m2`. The
+    reference with the largest F so far is used. Among equal references, the largest tp decides, then the
+    smallest e−tp, then the smallest g−tp, then the order.
 
     A perfect hypothesis does not score 1: one edit of mass m has P = R = m^(1/3), which is above 1
     for m > 1.
