@@ -55,18 +55,11 @@ GROUPS = {
 }
 """The commands that do nothing without one of their own, with what these do."""
 
-# The modules of commands that have none of their own.
-_MODULES = {
-    "data": "inventory",
-    "evaluators": "inventory",
-    "metrics": "inventory",
-}
-
 
 def find_command(name: str) -> Callable[[Sequence[str]], int | None]:
     """Return the function that runs a command, such as `run_robust_attack` of `robust attack`."""
     first = name.partition(" ")[0]
-    module = importlib.import_module(f"learnedgec.cli.{_MODULES.get(first, first)}")
+    module = importlib.import_module(f"learnedgec.cli.{first}")
     command: Callable[[Sequence[str]], int | None] = getattr(
         module, f"run_{name.replace(' ', '_')}"
     )

@@ -9,19 +9,22 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jsonargparse import Namespace
 
 from learnedgec.cli.tables import explain_terms
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import check_no_workbook, write_text
-from learnedgec.errors import InputError, OutputError
+from learnedgec.errors import InputError, OutputError, PluginError
 from learnedgec.metrics.bound import short_labels
 from learnedgec.metrics.tuned import TUNED_MARK
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
+from learnedgec.runtime.plugins import Registry
 from learnedgec.table import Row, Table, plain, wrapped
+
+_Entry = TypeVar("_Entry")
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
@@ -332,3 +335,14 @@ def _wrapped_lines(sentences: Iterable[str], options: Any) -> str:
     """Return each sentence on lines of its own, which fit the width that `_columns` returns."""
     width = min(_columns(options), _WIDTH)
     return "".join(f"{line}\n" for text in sentences for line in wrapped(text, width))
+
+
+def loaded(registry: Registry[_Entry]) -> dict[str, _Entry]:
+    """Return the entries by their names, and print a notice for each plug-in that cannot be loaded."""
+    entries = {}
+    for name, entry in registry.entries():
+        if isinstance(entry, PluginError):
+            notice(str(entry))
+        else:
+            entries[name] = entry
+    return entries

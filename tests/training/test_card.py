@@ -219,7 +219,7 @@ def test_the_licences_of_a_package_are_listed(capsys: pytest.CaptureFixture[str]
 def test_the_licence_of_an_absent_release_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("learnedgec.cli.inventory.list_evaluators", dict)
+    monkeypatch.setattr("learnedgec.cli.evaluators.list_evaluators", dict)
     assert main(["evaluators", "joint-mpnet-3", "--licences"]) == 0
     assert capsys.readouterr().err.startswith(
         "joint-mpnet-3: CC-BY-NC-SA-4.0 AND LicenseRef-jelv AND LicenseRef-none-stated AND "
