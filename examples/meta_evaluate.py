@@ -1,8 +1,6 @@
 """Meta-evaluate metrics: how far they agree with people, beside sentinels that know nothing of grammar."""
 
-from learnedgec import Resampling, load_benchmark
-from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.measures import Protocol
+from learnedgec import Protocol, Resampling, evaluate, load_benchmark
 
 benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
 evaluation = evaluate(["gleu", "green", "m2"], benchmark, Protocol(resampling=Resampling(200)))
