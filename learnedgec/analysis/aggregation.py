@@ -2,7 +2,8 @@
 
 - `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
 - `expected-wins`: the share of sentences on which a system beats an opponent, as the mean over opponents;
-- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025);
+- `trueskill`: a rating from every sentence's pairs of systems, the mean over 20 random orders of these games;
+- `trueskill-as-listed`: one pass in the order of sentences and systems, as published (Goto et al. 2025);
 - `trueskill-ordered`: the same over ordered pairs, so that each pair meets twice (`rate_scores` describes the
   difference).
 
@@ -29,12 +30,25 @@ from learnedgec.stats.resampling import (
     widened,
 )
 from learnedgec.stats.significance import outcomes, sentences_needed, swaps, win_counts
-from learnedgec.stats.skills import Games, rate_resamples, rate_scores
+from learnedgec.stats.skills import ORDERS, Games, rate_orders, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
 
-Aggregation = Literal["mean", "expected-wins", "trueskill", "trueskill-ordered"]
+Aggregation = Literal[
+    "mean", "expected-wins", "trueskill", "trueskill-as-listed", "trueskill-ordered"
+]
 
-_GAMES: Mapping[str, Games] = {"trueskill": "unordered", "trueskill-ordered": "ordered"}
+_GAMES: Mapping[str, Games] = {
+    "trueskill": "unordered",
+    "trueskill-as-listed": "unordered",
+    "trueskill-ordered": "ordered",
+}
+
+ABOUT_ORDER: Mapping[str, str] = {
+    "trueskill": f"orders:{ORDERS}",
+    "trueskill-as-listed": "order:sentences, then pairs of systems as listed",
+    "trueskill-ordered": "order:sentences, then ordered pairs of systems as listed",
+}
+"""In which order the games of each aggregation by TrueSkill are played, for signatures."""
 
 
 def expected_wins(wins: Floats) -> Floats:
@@ -69,7 +83,8 @@ def system_scores(
     Args:
         metric: the metric that computed the statistics.
         statistics: the statistics of the same N sentences, for each system.
-        by: the aggregation; TrueSkill depends on the order of systems and sentences.
+        by: the aggregation; `trueskill-as-listed` and `trueskill-ordered` depend on the order of systems and
+            sentences.
 
     Raises:
         UnknownNameError: there is no such aggregation.
@@ -79,6 +94,8 @@ def system_scores(
     if by == "mean":
         return np.array([metric.aggregate(rows) for rows in statistics])
     scores = sentence_scores(metric, statistics)
+    if by == "trueskill":
+        return rate_orders(scores).mean(axis=0)
     if by in _GAMES:
         return rate_scores(scores, _GAMES[by])[0]
     return expected_wins(win_counts(scores))
@@ -96,7 +113,7 @@ def system_scores_of_resamples(
         metric: the metric that computed the statistics.
         statistics: the statistics of the same N sentences, for each system.
         samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
-        by: the aggregation.
+        by: the aggregation; by TrueSkill, the games of a resample are played once, in the order of its draws.
     """
     check_aggregation(by, len(statistics))
     if by == "mean":

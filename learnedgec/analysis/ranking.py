@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.analysis.aggregation import (
+    ABOUT_ORDER,
     Aggregation,
     differences_after_swaps,
     differing,
@@ -43,7 +44,7 @@ from learnedgec.stats.significance import (
     win_counts,
     win_shares,
 )
-from learnedgec.stats.skills import MODEL
+from learnedgec.stats.skills import MODEL, rate_orders
 from learnedgec.table import Row, Table, plain
 from learnedgec.types import Floats, Indices
 
@@ -130,6 +131,8 @@ class SystemRanking:
         resampling: how intervals and tests were made.
         baseline: the system with which the others are compared; `None` if all pairs are compared.
         signature: everything on which the ranking depends, on one line.
+        spread: float64 (S,), the standard deviation of the scores over orders of TrueSkill's games; `None`
+            with other aggregations.
 
     Example:
         >>> ranking = rank("length", ["a", "b"], {"short": ["a", "b c"], "long": ["a b c", "d e f g"]})
@@ -152,6 +155,7 @@ class SystemRanking:
     resampling: Resampling
     signature: str
     baseline: str | None = None
+    spread: Floats | None = None
 
     @property
     def comparisons(self) -> int:
@@ -409,7 +413,8 @@ def rank_systems(
     differ = np.zeros((count, count), dtype=np.intp)
     for a, b in combinations(range(count), 2):
         differ[a, b] = differ[b, a] = differing(rows[a], rows[b]).sum()
-    scores = system_scores(value, rows, by)
+    orders = rate_orders(sentences) if by == "trueskill" else None
+    scores = system_scores(value, rows, by) if orders is None else orders.mean(axis=0)
     resampled = system_scores_of_resamples(value, rows, resample(size, resampling), by)
     enough = are_enough(resampling, len(pairs))
 
@@ -428,8 +433,10 @@ def rank_systems(
     for (a, b), (_, name) in zip(pairs, tested, strict=True):
         tests[a, b] = tests[b, a] = name
     wins = win_counts(sentences)
-    order = f"|model:{MODEL}|order:sentences, then pairs of {' '.join(systems)}"
-    parts = [signature or str(named), f"by:{by}{order if by == 'trueskill' else ''}"]
+    parts = [signature or str(named), f"by:{by}"]
+    if by in ABOUT_ORDER:
+        listed = "" if by == "trueskill" else f": {' '.join(systems)}"
+        parts.append(f"model:{MODEL}|{ABOUT_ORDER[by]}{listed}")
     parts += [] if baseline is None else [f"baseline:{baseline}"]
     named_tests = "+".join(sorted({name for _, name in tested if name}))
     parts += [f"test:{named_tests}"] if named_tests else []
@@ -452,6 +459,7 @@ def rank_systems(
         resampling=resampling,
         signature="|".join(parts),
         baseline=baseline,
+        spread=None if orders is None else orders.std(axis=0),
     )
 
 

@@ -413,7 +413,7 @@ class Reproduction:
         total, seen = 0.0, set()
         for job, metric in self.pending().items():
             benchmark = _benchmark(job.benchmark)
-            total += _SECONDS["trueskill" if job.aggregation == "trueskill" else "evaluation"]
+            total += _SECONDS["evaluation" if job.aggregation == "mean" else "trueskill"]
             if (key := (job.benchmark, metric.metric.for_statistics)) in seen:
                 continue
             seen.add(key)
@@ -542,7 +542,7 @@ def _job(figure: Figure, metric: BoundMetric) -> _Job:
     # SEEDA's script, and most studies after it, count a metric's tie as a loss of the first system.
     usual: Ties = "official" if figure.benchmark.startswith("seeda") else "symmetric"
     ties: Ties = "excluded" if kind == "excluded" else usual
-    aggregation: Aggregation = "trueskill" if kind == "trueskill" else "mean"
+    aggregation: Aggregation = "trueskill-as-listed" if kind == "trueskill" else "mean"
     return _Job(figure.benchmark, metric.label, figure.human, aggregation, ties)
 
 

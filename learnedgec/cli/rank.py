@@ -26,6 +26,7 @@ from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
 from learnedgec.stats.significance import describe_tests
+from learnedgec.stats.skills import ORDERS
 from learnedgec.table import Bold
 
 
@@ -205,8 +206,15 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
     )
     if ranking.baseline:
         follows = f"difference, p: from and against {ranking.baseline} ({test})."
+    orders = ""
+    if ranking.spread is not None:
+        orders = (
+            f"score: TrueSkill's skill, the mean of {ORDERS} random orders of the games; a single order "
+            f"deviates from it by {ranking.spread.max():.3f} at most (standard deviation; --by "
+            "trueskill-as-listed plays one, that of the files). "
+        )
     return (
-        f"low, high: {100 * options.confidence:g}% interval of the score by bootstrap over sentences "
+        f"{orders}low, high: {100 * options.confidence:g}% interval of the score by bootstrap over sentences "
         f"({options.resamples:,} resamples), for each system alone: the intervals of two systems may overlap "
         f"although their difference is significant. {follows}"
     )

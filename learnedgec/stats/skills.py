@@ -10,7 +10,8 @@ b, with c² = 2β² + σa² + σb², t = (μa − μb)/c and the draw margin ε,
 where v and w are the moments of the normal distribution truncated at the margin. The package builds a graph
 of 11 objects for each game. This is the same arithmetic, and equal to 1e-9 after any number of games:
 
-- `rate_scores` makes one pass over all games of sentence scores (Goto et al. 2025 rank systems by it);
+- `rate_scores` makes one pass over all games of sentence scores (Goto et al. 2025 rank systems by it), and
+  `rate_orders` one in each of several random orders;
 - `rate_resamples` does the same on many resamples of the sentences at once, for intervals;
 - `rate_judgements` makes many runs over sampled human judgements (Sakaguchi et al. 2014), as for the
   published system scores of GJG15 and SEEDA.
@@ -93,6 +94,52 @@ def rate_scores(scores: Floats, comparisons: Games = "unordered") -> tuple[Float
             variance[a] *= 1 - variance[a] / square * w
             variance[b] *= 1 - variance[b] / square * w
     return np.array(mu), np.sqrt(np.array(variance))
+
+
+ORDERS = 20
+"""The number of random orders of the games over which `rate_orders` averages."""
+
+
+def rate_orders(scores: Floats, orders: int = ORDERS) -> Floats:
+    """Return mu float64 (orders, S) after one pass over all games, in each of several random orders.
+
+    An order shuffles the sentences, and the pairs of systems on each of them.
+
+    One pass in the order of the rows depends on that order and on the order of the systems, as far as a later
+    game changes a skill less (`rate_scores`). The mean over the orders hardly does, and their deviation is
+    what an order is worth. The games are drawn from an order that the scores themselves give, so that neither
+    the names of files nor the order of their lines matter, unless systems have the same scores on other
+    sentences.
+
+    Args:
+        scores: (S, N), as for `rate_scores`.
+        orders: the number of orders.
+
+    Example:
+        >>> mu = rate_orders(np.array([[1.0, 0.5], [0.5, 0.25], [0.5, 0.75]]))
+        >>> mu.mean(axis=0).round(2).tolist()
+        [0.29, -0.32, 0.0]
+    """
+    systems = np.lexsort(np.sort(scores, axis=1).T)
+    by_system = scores[systems]
+    pairs = _pairs(len(scores), "unordered")
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    results = _outcomes(by_system[:, np.lexsort(by_system)], pairs)
+    random, run = np.random.default_rng(0), np.arange(orders)
+    sentences = np.array([random.permutation(len(results)) for _ in run])
+    mu = np.zeros((len(scores), orders))
+    variance = np.full(mu.shape, _SIGMA**2)
+    for sentence in sentences.T:
+        for pair in random.random((len(pairs), orders)).argsort(axis=0):
+            a, b = first[pair], second[pair]
+            mu[a, run], mu[b, run], variance[a, run], variance[b, run] = _update(
+                *(mu[a, run], mu[b, run], variance[a, run], variance[b, run]),
+                results[sentence, pair],
+                _BETA,
+            )
+    skills = np.empty(mu.T.shape)
+    skills[:, systems] = mu.T
+    return skills
 
 
 def rate_resamples(scores: Floats, samples: Indices, comparisons: Games = "unordered") -> Floats:

@@ -257,7 +257,8 @@ def test_ranking_of_the_sample(by: str, sample: Sample) -> None:
     assert (np.diag(ranking.p) == 1).all()
     assert ranking.cluster[ranking.order[0]] == 1
     assert ranking.signature.startswith(f"s|by:{by}|")
-    assert ("order:" in ranking.signature) == (by == "trueskill")
+    assert ("orders:20" in ranking.signature) == (by == "trueskill")
+    assert (ranking.spread is not None) == (by == "trueskill")
 
 
 def test_permutation_needs_corpus_scores(sample: Sample) -> None:

@@ -11,7 +11,13 @@ import pytest
 import trueskill
 
 from learnedgec.errors import InputError
-from learnedgec.stats.skills import rate_judgements, rate_resamples, rate_scores
+from learnedgec.stats.skills import (
+    ORDERS,
+    rate_judgements,
+    rate_orders,
+    rate_resamples,
+    rate_scores,
+)
 
 
 def play(environment: trueskill.TrueSkill, ratings: list[Any], a: int, b: int, won: int) -> None:
@@ -91,3 +97,29 @@ def test_a_system_without_judgements_is_refused() -> None:
     wins = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     with pytest.raises(InputError, match="never compared"):
         rate_judgements(wins, np.zeros((3, 3)), runs=2)
+
+
+def test_neither_names_nor_lines_matter_for_the_mean_over_orders() -> None:
+    chance = np.random.default_rng(3)
+    scores = chance.integers(0, 4, (5, 60)) + chance.normal(0, 0.01, (5, 1))
+    systems, sentences = chance.permutation(5), chance.permutation(60)
+    mixed = scores[systems][:, sentences]
+    orders = rate_orders(scores)
+    assert orders.shape == (ORDERS, 5)
+    assert rate_orders(mixed) == pytest.approx(orders[:, systems], rel=0, abs=1e-12)
+    # One order as listed depends on both, as much as single orders differ.
+    listed = rate_scores(scores)[0]
+    assert abs(rate_scores(mixed)[0] - listed[systems]).max() > 0.05
+    assert abs(orders.mean(axis=0) - listed).max() < 4 * orders.std(axis=0).max()
+    assert orders.std(axis=0).min() > 0.01
+
+
+def test_an_order_is_one_pass_over_all_games() -> None:
+    # With one pair on one sentence there is one order.
+    scores = np.array([[0.0], [1.0]])
+    expected = rate_scores(scores)[0]
+    for mu in rate_orders(scores, 3):
+        assert mu == pytest.approx(expected, rel=0, abs=1e-6)
+    # Each system has as many games as in one pass: its variance is the same if all games are alike.
+    equal = np.zeros((3, 7))
+    assert rate_orders(equal, 2) == pytest.approx(np.zeros((2, 3)), abs=1e-9)

@@ -21,7 +21,7 @@ from typing import get_args
 
 import numpy as np
 
-from learnedgec.analysis.aggregation import Aggregation
+from learnedgec.analysis.aggregation import ABOUT_ORDER, Aggregation
 from learnedgec.analysis.meta.agreement import (
     Agreement,
     Grouping,
@@ -167,7 +167,7 @@ class Protocol:
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
         if self.aggregation.startswith("trueskill"):
-            parts.append(f"model:{MODEL}|order:sentences, then pairs of systems as listed")
+            parts.append(f"model:{MODEL}|{ABOUT_ORDER[self.aggregation]}")
         return "|".join([*parts, f"ties:{self.ties}", str(self.resampling)])
 
 
