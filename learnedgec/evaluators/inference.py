@@ -22,7 +22,7 @@ import torch
 
 from learnedgec.errors import InputWarning, warn_of_inputs
 from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
-from learnedgec.evaluators.precision import model_precision
+from learnedgec.evaluators.precision import has_bfloat16, model_precision
 from learnedgec.runtime.runtime import PROFILE, Runtime, track
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats, Texts
@@ -166,6 +166,9 @@ def word_places(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | Non
     return places
 
 
+_FASTER = "--dtype bfloat16 is about twice as fast on this hardware, and changes the third digit of scores."
+
+
 def padded_batches(
     tokenizer: Any,
     encoded: Mapping[str, Sequence[Sequence[int]]],
@@ -187,8 +190,9 @@ def padded_batches(
     groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
     device = torch_device(runtime)
     weights = [len(group) for group in groups]
+    hint = _FASTER if runtime.dtype == "float32" and has_bfloat16(device) else ""
     with PROFILE.timed():
-        for group in track(groups, description, weights=weights, show=runtime.progress):
+        for group in track(groups, description, weights=weights, show=runtime.progress, hint=hint):
             batch = pad(tokenizer, encoded, group)
             tokens = int(batch["attention_mask"].sum())
             PROFILE.encoded += len(group)

@@ -194,6 +194,7 @@ def track(
     total: float | None = None,
     weights: Sequence[float] | None = None,
     show: bool = True,
+    hint: str = "",
 ) -> Iterator[_Item]:
     """Yield the items and show progress with the remaining time on stderr.
 
@@ -203,6 +204,7 @@ def track(
         total: number of items, if `items` has no length.
         weights: amount of work of each item; by default 1 each.
         show: whether to show progress.
+        hint: what would make long work faster; shown once in a process, after half a minute.
     """
     if not show:
         yield from items
@@ -219,10 +221,23 @@ def track(
         advance: Callable[[float], object] = bar.update
     else:
         shown, advance = nullcontext(), ProgressLines(description, total).advance
+    begun = time.monotonic() if hint else 0.0
     with shown:
         for number, item in enumerate(items):
             yield item
             advance(1 if weights is None else weights[number])
+            if hint and hint not in _HINTED and time.monotonic() - begun >= _LONG:
+                _HINTED.add(hint)
+                # A bar is drawn again below it.
+                print(
+                    f"\n{description}: {hint}" if has_bars() else f"{description}: {hint}",
+                    file=sys.stderr,
+                )
+
+
+# The hints that this process has shown, and the seconds after which work is long.
+_HINTED: set[str] = set()
+_LONG = 30
 
 
 def has_bars() -> bool:

@@ -64,3 +64,15 @@ def test_a_log_has_a_line_each_minute(
         "reading: 5 of 6, about 0:00:20 (h:mm:ss) left.",
         "writing: 1.",
     ]
+
+
+def test_long_work_shows_once_what_would_make_it_faster(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter(range(0, 10_000, 6))
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(ProgressLines, "_due", 1e9)
+    for _ in range(2):
+        assert list(track("abcdef", "reading", hint="use another option.")) == list("abcdef")
+    assert list(track("a", "writing", hint="be brief.")) == ["a"]
+    assert capsys.readouterr().err == "reading: use another option.\n"
