@@ -1,9 +1,9 @@
 """A gate for metrics of trained evaluators: texts too different from their source are no corrections.
 
-Metrics that read the hypothesis alone cannot see that its meaning is another, and one fluent sentence can
-score high for every source. Common trigrams of characters tell corrections and even free rewritings from
-unrelated texts, without a model and in any language. The page of results of joint-mpnet-2 has the shares of
-both that the gate rejects.
+A metric that reads the hypothesis alone cannot see another meaning, so one fluent sentence can score high for
+every source. Common trigrams of characters tell corrections, and even free rewritings, from unrelated texts.
+They need no model, and work in any language. The page of results of joint-mpnet-3 has the shares of
+corrections and of unrelated texts that the gate rejects.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class GatedMetric(LearnedMetric):
     def bounded(self, scores: Floats, statistics: Statistics, lowest: float) -> Floats:
         """Return bounded scores, so that no rejected hypothesis scores higher than an accepted one.
 
-        Accepted hypotheses score at least `lowest`, and rejected ones at most that. With a negative threshold
-        there is no gate and no bound.
+        Accepted hypotheses score at least `lowest`, and rejected hypotheses at most `lowest`. With a negative
+        threshold there is no gate and no bound.
 
         Args:
             scores: float64 (N,).

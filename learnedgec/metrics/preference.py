@@ -25,12 +25,12 @@ _LOWEST_PREFERENCE = -5.0
 class Preference(GatedMetric):
     """The preference of human raters for the hypothesis over the unchanged source, as a logit.
 
-    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
+    `h(source, hypothesis) − h(source, source)`. Here h is a head that reads the pair and was trained on
     ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
-    (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
-    the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
-    characters in common with its source (`character_similarities`) is not a correction and scores at most
-    −5; every other one scores at least −5. The system score is the mean over sentences.
+    (`model.sums`). σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
+    the first (Bradley and Terry 1952). The source itself scores 0. If a hypothesis has too few trigrams of
+    characters in common with its source (`character_similarities`), it is not a correction and scores at most
+    −5. Every other hypothesis scores at least −5. The system score is the mean over sentences.
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;

@@ -31,30 +31,32 @@ _RATINGS = (1.0, 4.0)
 class Some(GatedMetric):
     """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
 
-    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
-    pair (source, hypothesis), each by a regression on human ratings from 1 to 4; a head of a package that
-    learned from ratings from a to b counts as (x − a)/(b − a). The system score is the mean over sentences.
-    With an evaluator package, a hypothesis that has too few trigrams of characters in common
-    with its source is not a correction and scores at most 0, the lowest rating;
-    every other one scores at least 0. The paper has no such gate, nor have three sequence classifiers such as
-    the official ones, nor packages that were trained as in the paper (`model.gate: none`).
+    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`. Regressions on human ratings from 1 to 4 predict g and f from the
+    hypothesis alone, and m from the pair (source, hypothesis). If a package's head learned from ratings from
+    a to b, it counts as (x − a)/(b − a). The system score is the mean over sentences.
 
-    The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
-    three models given separately, each a package or a directory (or hub id) with a sequence
-    classifier of one label. The official release is three such folders:
-    `some(grammaticality='gfm-models/grammer', fluency='gfm-models/fluency', meaning='gfm-models/meaning')`;
-    if they hold only pickles, `Runtime(allow_pickle=True)` loads these. Inputs are truncated to the package's
+    With an evaluator package, a hypothesis that has too few trigrams of characters in common with its source
+    is not a correction, and scores at most 0, the lowest rating. Every other hypothesis scores at least 0.
+    The paper has no such gate. There is none either with three sequence classifiers, such as the official
+    ones, and with packages that were trained as in the paper (`model.gate: none`).
+
+    The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or three
+    models. Each of these is a package, or a directory (or hub id) with a sequence classifier of one label.
+    The official release has three such folders:
+    `some(grammaticality='gfm-models/grammer', fluency='gfm-models/fluency', meaning='gfm-models/meaning')`.
+    If they hold only pickles, `Runtime(allow_pickle=True)` loads these. Inputs are truncated to the package's
     maximum length, 128 tokens in the official release. To use an output with another name, or a sum of
-    several, name it as a metric: `some(meaning="head[mine.adequacy]")`.
+    several outputs, name it as a metric: `some(meaning="head[mine.adequacy]")`.
 
     Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
     Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned at the sentence
     level on GJG15; at the system level, on JFLEG, the paper found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-3`, for
-            research only (`learnedgec evaluators fetch joint-mpnet-3`), differs from the paper's evaluator
-            (BERT-base, three models).
+        model: name, directory or hub id of an evaluator package with the three heads. By default, it is
+            `joint-mpnet-3`, because no other released evaluator learned these three from human ratings. It is
+            for research only (`learnedgec evaluators fetch joint-mpnet-3`), and differs from the paper's
+            evaluator (BERT-base, three models).
         grammaticality: a model, or the output of one, that predicts this dimension instead of the package.
         fluency: the same for fluency.
         meaning: the same for meaning.
