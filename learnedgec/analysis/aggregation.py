@@ -27,6 +27,7 @@ from learnedgec.stats.resampling import (
     intervals,
     intervals_of_shares,
     multiplicities,
+    resample_blocks,
     widened,
 )
 from learnedgec.stats.significance import outcomes, sentences_needed, swaps, win_counts
@@ -122,10 +123,46 @@ def system_scores_of_resamples(
     scores = sentence_scores(metric, statistics)
     if by in _GAMES:
         return rate_resamples(scores, samples, _GAMES[by])
-    # The number of draws of each sentence times the wins on it: (B, N) · (N, S·S).
-    wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     draws = multiplicities(samples, scores.shape[1])
-    return expected_wins(np.tensordot(draws, wins, axes=1))
+    return np.stack([_expected_wins_of_one(draws, row, scores) for row in scores], axis=1)
+
+
+def resampled_system_scores(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    resampling: Resampling,
+    by: Aggregation = "mean",
+) -> Floats:
+    """Return the score of each system on each resample of the sentences, float64 (B, S).
+
+    All systems share each block of draws (`resample_blocks`), so that memory does not grow with the number of
+    resamples times the number of sentences.
+
+    Args:
+        metric: the metric that computed the statistics.
+        statistics: the statistics of the same N sentences, for each system.
+        resampling: the number of resamples, and their seed.
+        by: the aggregation.
+    """
+    blocks = resample_blocks(len(statistics[0]), resampling)
+    return np.concatenate(
+        [system_scores_of_resamples(metric, statistics, block, by) for block in blocks]
+    )
+
+
+def _expected_wins_of_one(draws: Floats, own: Floats, scores: Floats) -> Floats:
+    """Return the expected wins of one system on each resample, float64 (B,).
+
+    Args:
+        draws: (B, N), the number of draws of each sentence.
+        own: (N,), the system's scores.
+        scores: (S, N), the scores of all systems.
+    """
+    results = outcomes(own, scores).T
+    won, lost = draws @ (results > 0), draws @ (results < 0)
+    shares = np.divide(won, won + lost, out=np.zeros_like(won), where=won + lost > 0)
+    means: Floats = shares.sum(axis=1) / max(len(scores) - 1, 1)
+    return means
 
 
 def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:

@@ -19,19 +19,19 @@ from learnedgec.analysis.aggregation import (
     Aggregation,
     differences_after_swaps,
     differing,
+    resampled_system_scores,
     sentence_intervals,
     sentence_scores,
     system_scores,
-    system_scores_of_resamples,
 )
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.bound import NamedMetric
+from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Statistics, warn_of_doubts
-from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, as_named, bind_one, corpus_for
-from learnedgec.stats.resampling import FEW, Resampling, resample
+from learnedgec.stats.resampling import FEW, Resampling
 from learnedgec.stats.significance import (
     are_enough,
     bootstrap_test,
@@ -415,8 +415,10 @@ def rank_systems(
         differ[a, b] = differ[b, a] = differing(rows[a], rows[b]).sum()
     orders = rate_orders(sentences) if by == "trueskill" else None
     scores = system_scores(value, rows, by) if orders is None else orders.mean(axis=0)
-    resampled = system_scores_of_resamples(value, rows, resample(size, resampling), by)
+    resampled = resampled_system_scores(value, rows, resampling, by)
     enough = are_enough(resampling, len(pairs))
+
+    shown = isinstance(metric, BoundMetric) and metric.runtime.progress
 
     def test(a: int, b: int) -> tuple[float, str]:
         if size < 2 or np.isnan(scores[a] - scores[b]):
@@ -427,7 +429,8 @@ def rank_systems(
         swapped = differences_after_swaps(value, rows, (a, b), by, resampling)
         return permutation_test(swapped, int(differ[a, b]), enough=enough)
 
-    tested = [test(*pair) for pair in pairs]
+    # Most of the time is that of pairs that are tested by permutation.
+    tested = [test(*pair) for pair in track(pairs, f"{named.label}: pairs of systems", show=shown)]
     p_values = np.array([p for p, _ in tested])
     tests = np.full((count, count), "", dtype="U32")
     for (a, b), (_, name) in zip(pairs, tested, strict=True):

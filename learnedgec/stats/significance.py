@@ -54,8 +54,7 @@ def win_counts(scores: Floats) -> Floats:
         >>> win_counts(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])).tolist()
         [[0.0, 1.0], [1.0, 0.0]]
     """
-    wins: Floats = (outcomes(scores[:, None], scores[None]) > 0).sum(axis=2, dtype=np.float64)
-    return wins
+    return np.array([(outcomes(row, scores) > 0).sum(axis=1) for row in scores], dtype=np.float64)
 
 
 def win_shares(wins: Floats, ties: Floats) -> Floats:

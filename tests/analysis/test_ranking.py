@@ -13,6 +13,7 @@ from learnedgec import Resampling
 from learnedgec.analysis.aggregation import (
     differences_after_swaps,
     expected_wins,
+    resampled_system_scores,
     system_scores,
     system_scores_of_resamples,
 )
@@ -69,6 +70,19 @@ def test_unknown_aggregation_and_single_system_are_refused(sample: Sample) -> No
         system_scores(metric, statistics, "median")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="only 1 was given"):
         system_scores(metric, statistics[:1], "trueskill")
+
+
+@pytest.mark.parametrize("by", ["mean", "expected-wins"])
+def test_blocks_of_resamples_change_nothing(
+    by: str, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = load_metric("gleu")
+    rows, resampling = list(of_sample(metric, sample).values()), Resampling(40, seed=2)
+    whole = resampled_system_scores(metric, rows, resampling, by)  # type: ignore[arg-type]
+    samples = resample(72, resampling)
+    assert (whole == system_scores_of_resamples(metric, rows, samples, by)).all()  # type: ignore[arg-type]
+    monkeypatch.setattr("learnedgec.stats.resampling._DRAWS", 7 * 72)
+    assert (whole == resampled_system_scores(metric, rows, resampling, by)).all()  # type: ignore[arg-type]
 
 
 def test_paired_bootstrap_by_hand() -> None:

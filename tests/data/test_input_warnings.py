@@ -33,6 +33,19 @@ def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
     assert notice.endswith("(lines 1, 2, 3, 4, 5, …).")
 
 
+@pytest.mark.parametrize(("words", "found"), [(5, True), (4, False)])
+def test_a_line_is_of_a_neighbour_if_it_shares_less_than_half_of_its_words(
+    words: int, found: bool
+) -> None:
+    # Each hypothesis has four words: two are in all sources, and two in the next source alone.
+    sources = [f"the man a{n} b{n} c{n}".split()[:words] for n in range(8)]
+    shifted = [" ".join(source[:4]) for source in [*sources[1:], sources[0]]]
+    notices = alignment_notices([" ".join(source) for source in sources], {"ours": shifted})
+    assert [notice[:56] for notice in notices] == (
+        ["ours: 7 of 8 hypotheses correct the source of a line nea"] if found else []
+    )
+
+
 def test_references_that_correct_nothing_are_noticed() -> None:
     sources = ["He go ."] * 10
     unmarked = References.from_annotated([AnnotatedSentence("He go .", {0: ()})] * 10)

@@ -14,7 +14,7 @@ from optuna.pruners import NopPruner
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from learnedgec.errors import ConfigError, FormatError, OutputError
-from learnedgec.tuning.search import quiet
+from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Number, Space
 from learnedgec.tuning.sweep import next_trial, open_study
 
@@ -116,6 +116,14 @@ def test_a_stopped_study_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
     assert points(work(journal, 10)) == points(whole)[:10]
     assert points(work(journal, 14)) == points(whole)
     assert len(work(journal, 14)) == 14
+
+
+def test_parameters_are_drawn_together(tmp_path: Path) -> None:
+    study = opened(tmp_path / "study.journal")
+    work(tmp_path / "study.journal", 14)
+    trial = ended(study)[-1]
+    together = sampler_of(0, 14).infer_relative_search_space(study, trial)
+    assert set(together) == {"x", "y"}
 
 
 def test_trials_come_near_the_best(tmp_path: Path) -> None:
