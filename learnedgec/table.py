@@ -166,7 +166,7 @@ class Table:
         shown = {}
         for column in self.columns:
             cells = [column.cell(row) for row in self.rows]
-            alike = column.varying and len(set(cells)) < 2
+            alike = column.varying and len({*cells} - {None}) < 2
             if audience & column.audience and not alike and any(c is not None for c in cells):
                 shown[column.heading or column.key] = cells
         return [dict(zip(shown, cells, strict=True)) for cells in zip(*shown.values(), strict=True)]

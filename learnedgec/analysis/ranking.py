@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -29,6 +29,7 @@ from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Statistics, warn_of_doubts
+from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, as_named, bind_one, corpus_for
 from learnedgec.stats.resampling import FEW, Resampling
@@ -36,6 +37,7 @@ from learnedgec.stats.significance import (
     are_enough,
     bootstrap_test,
     describe_correction,
+    describe_tests,
     format_p_value,
     holm,
     permutation_test,
@@ -45,7 +47,7 @@ from learnedgec.stats.significance import (
     win_shares,
 )
 from learnedgec.stats.skills import MODEL, rate_orders
-from learnedgec.table import Row, Table, plain
+from learnedgec.table import Bold, Column, For, Row, Table, plain
 from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
@@ -212,11 +214,6 @@ class SystemRanking:
         """The cluster of each system, int (S,), 1 for the best (`clusters`)."""
         return clusters(self.scores, self.better)
 
-    def ranks_of(self, number: int) -> str:
-        """Return the ranks that the system with this number may have, such as `2` or `1–3`."""
-        best, worst = self.ranges[number].tolist()
-        return f"{best}" if best == worst else f"{best}–{worst}"
-
     def beaten(self, number: int) -> list[str]:
         """Return the systems that are significantly worse than the one with this number, best first."""
         worse = self.better[number]
@@ -233,38 +230,82 @@ class SystemRanking:
         names = [self.systems[number] for number in self.order]
         return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, best_first={names})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for JSON; systems, and rows and columns of matrices, run from best to worst.
+    def table(self) -> Table:
+        """Return a row for each system, best first: its place, or its difference from the baseline.
 
-        It is what `learnedgec rank --format json` prints for each metric.
+        Readers see in bold the scores that no other is significantly better than or, with a baseline, those
+        significantly above its score. A sentinel has none, since its highest score is not the best.
         """
-        order, cluster, ranges = self.order, self.cluster, self.ranges
-        names = [self.systems[number] for number in order]
+        base = self.systems.index(self.baseline) if self.baseline else None
+        leading = self.best if base is None else np.flatnonzero(self.better[:, base])
+        cluster, ranges, beats = self.cluster, self.ranges, self.better.sum(axis=1)
+        rows: list[Row] = []
+        for number in self.order:
+            low, high = self.intervals[number].tolist()
+            row: dict[str, Any] = {"metric": self.metric, "system": self.systems[number]}
+            row |= {"score": float(self.scores[number]), "low": low, "high": high}
+            if base is None:
+                best_rank, worst_rank = ranges[number].tolist()
+                row |= {"cluster": int(cluster[number]), "beats": int(beats[number])}
+                row |= {"best_rank": best_rank, "worst_rank": worst_rank}
+            elif number == base:
+                row |= dict.fromkeys(("difference", "p", "p_adjusted", "test"))
+            else:
+                row["difference"] = float(self.scores[number] - self.scores[base])
+                row["p"], row["p_adjusted"] = self.p[number, base], self.p_adjusted[number, base]
+                row["test"] = str(self.tests[number, base])
+            row["leading"] = number in leading and not is_sentinel(self.metric)
+            rows.append({**row, "signature": self.signature})
+
+        def in_words(key: str) -> Callable[[Row], str | None]:
+            def show(row: Row) -> str | None:
+                if row.get("p") is None:
+                    return "–" if "p" in row else None
+                words = describe_p_value(row["p"], row[key], row["test"], self.resampling)
+                return words.removeprefix("p ").removeprefix("= ")
+
+            return show
+
+        interval = f"{100 * self.resampling.level:g}% interval"
+        several = For.ALL if self.comparisons > 1 else For.DATA
+        columns = [
+            Column("metric", varying=True),
+            Column("system"),
+            Column("cluster"),
+            Column("best_rank", audience=For.DATA),
+            Column("worst_rank", audience=For.DATA),
+            Column("ranks", show=_ranks_cell, audience=For.READERS),
+            Column("score", show=_score_cell),
+            Column("low", audience=For.DATA | For.TEXT | For.WIDE),
+            Column("high", audience=For.DATA | For.TEXT | For.WIDE),
+            Column(interval, show=_interval_cell, audience=For.PAPER),
+            Column("beats"),
+            Column("difference"),
+            Column("p", show=in_words("p")),
+            Column("p_adjusted", show=in_words("p_adjusted"), audience=several),
+            Column("test", show=_test_cell, varying=True),
+            Column("signature", audience=For.DATA),
+        ]
+        caption = f"{self.metric} by {self.by}"
+        return Table(columns, rows, caption=caption, groups=("metric",), note=self.signature)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary for JSON: the rows of `table`, and matrices from best to worst."""
+        names = [self.systems[number] for number in self.order]
 
         def by_name(matrix: npt.NDArray[Any]) -> dict[str, dict[str, Any]]:
             return {
-                row: dict(zip(names, matrix[number, order], strict=True))
-                for row, number in zip(names, order, strict=True)
+                row: dict(zip(names, matrix[number, self.order], strict=True))
+                for row, number in zip(names, self.order, strict=True)
             }
 
         record: dict[str, Any] = plain(
             {
+                "rows": self.table().records(),
                 "metric": self.metric,
                 "by": self.by,
                 "baseline": self.baseline,
                 "signature": self.signature,
-                "systems": [
-                    {
-                        "system": self.systems[number],
-                        "score": self.scores[number],
-                        "interval": self.intervals[number],
-                        "cluster": cluster[number],
-                        "best_rank": ranges[number, 0],
-                        "worst_rank": ranges[number, 1],
-                        "beats": self.beaten(number),
-                    }
-                    for number in order
-                ],
                 "wins": by_name(self.wins),
                 "p": by_name(self.p),
                 "p_adjusted": by_name(self.p_adjusted),
@@ -274,35 +315,36 @@ class SystemRanking:
         return record
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a data frame with a row for each system, best first.
-
-        Its columns are the system, its cluster, its best and worst rank, its score, the ends of the score's
-        interval, and the number of systems that it beats significantly.
+        """Return the rows of `table` as a data frame.
 
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return Table.of(self._rows()).to_frame()
-
-    def _rows(self) -> list[Row]:
-        cluster, ranges, beats = self.cluster, self.ranges, self.better.sum(axis=1)
-        return [
-            {
-                "system": self.systems[number],
-                "cluster": int(cluster[number]),
-                "best": int(ranges[number, 0]),
-                "worst": int(ranges[number, 1]),
-                "score": float(self.scores[number]),
-                "low": float(self.intervals[number, 0]),
-                "high": float(self.intervals[number, 1]),
-                "beats": int(beats[number]),
-            }
-            for number in self.order
-        ]
+        return self.table().to_frame()
 
     def _repr_html_(self) -> str:
-        caption = f"{self.metric} by {self.by}"
-        return Table.of(self._rows(), caption=caption, note=self.signature).html()
+        return self.table().html()
+
+
+def ranks_in_words(best: int, worst: int) -> str:
+    """Return the ranks that a system may have, such as `2` or `1–3`."""
+    return f"{best}" if best == worst else f"{best}–{worst}"
+
+
+def _score_cell(row: Row) -> float:
+    return Bold(row["score"]) if row["leading"] else float(row["score"])
+
+
+def _interval_cell(row: Row) -> str:
+    return "–" if np.isnan(row["low"]) else f"[{row['low']:.4f}, {row['high']:.4f}]"
+
+
+def _ranks_cell(row: Row) -> str | None:
+    return ranks_in_words(row["best_rank"], row["worst_rank"]) if "best_rank" in row else None
+
+
+def _test_cell(row: Row) -> str | None:
+    return describe_tests([row["test"]]) if row.get("test") else None
 
 
 def rank(

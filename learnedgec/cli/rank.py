@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jsonargparse import Namespace
@@ -17,17 +16,14 @@ from learnedgec.analysis.ranking import (
     Significance,
     SystemRanking,
     check_ranking,
-    describe_p_value,
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.metrics.bound import BoundMetric, short_labels
-from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
-from learnedgec.stats.significance import describe_tests
 from learnedgec.stats.skills import ORDERS
-from learnedgec.table import Bold
+from learnedgec.table import Table
 
 
 @dataclass
@@ -75,16 +71,17 @@ def run_rank(arguments: Sequence[str]) -> None:
         for ranking in rankings:
             output.tell_written(plot_ranking(ranking, options.plot), options)
     advice = _guidance(task, {m: r for m, r in by_metric.items() if m.label not in undecided})
-    for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
-    output.emit(
-        [row | {"signature": ranking.signature} for ranking in rankings for row in _rows(ranking)],
+    table = Table.join([ranking.table() for ranking in rankings])
+    output.emit_table(
+        replace(table, caption=_caption(rankings, options), short=short_labels(task.labels)),
         options,
-        payload={"rankings": [ranking.to_dict() for ranking in rankings], "guidance": advice},
-        caption=_caption(rankings, options),
-        table_rows=for_readers,
-        latex_rows=[_row_for_paper(row, options) for row in for_readers],
-        groups=("metric",),
-        metrics=task.labels,
+        details={
+            "rankings": [
+                {key: value for key, value in ranking.to_dict().items() if key != "rows"}
+                for ranking in rankings
+            ],
+            "guidance": advice,
+        },
         # The finding in each piece of advice is a conclusion, and its consequence belongs to the notes.
         conclusions=list(
             filter(
@@ -108,78 +105,6 @@ def _guidance(task: inputs.Task, rankings: Mapping[BoundMetric, SystemRanking]) 
     counts = count.compute(task.corpus).values()
     edits = np.array([count.metric.aggregate(rows) for rows in counts])
     return guidance(rankings, edits)
-
-
-def _rows(ranking: SystemRanking) -> list[dict[str, Any]]:
-    """Return a row for each system, best first: its place, or its difference from the baseline."""
-    rows = []
-    for number in ranking.order:
-        low, high = ranking.intervals[number].tolist()
-        name = {"metric": ranking.metric, "system": ranking.systems[number]}
-        score = {"score": float(ranking.scores[number]), "low": low, "high": high}
-        if ranking.baseline is None:
-            cluster = int(ranking.cluster[number])
-            place = {"cluster": cluster, "ranks": ranking.ranks_of(number)}
-            rows.append({**name, **place, **score, "beats": len(ranking.beaten(number))})
-            continue
-        base = ranking.systems.index(ranking.baseline)
-        difference = float(ranking.scores[number] - ranking.scores[base])
-        tested = {
-            "difference": difference,
-            "p": float(ranking.p[number, base]),
-            "p_adjusted": float(ranking.p_adjusted[number, base]),
-            "test": str(ranking.tests[number, base]),
-        }
-        rows.append({**name, **score, **(dict.fromkeys(tested) if number == base else tested)})
-    return rows
-
-
-def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[str, Any]]:
-    """Return the rows with p-values as papers write them, and the best scores in bold.
-
-    These are the scores that no other is significantly better than or, with a baseline, those significantly
-    above its score. A sentinel has none: its highest score is not the best. A metric that is alone is not
-    named.
-    """
-    rows = _rows(ranking)
-    base = ranking.systems.index(ranking.baseline) if ranking.baseline else None
-    best = ranking.best if base is None else np.flatnonzero(ranking.better[:, base])
-    for number, row in zip(ranking.order, rows, strict=True):
-        if number in best and not is_sentinel(ranking.metric):
-            row["score"] = Bold(row["score"])
-        if base is not None:
-            for name in ("p", "p_adjusted", "test"):
-                del row[name]
-            row.update(_tested(ranking, number, base))
-        if len(options.metric) == 1:
-            del row["metric"]
-    return rows
-
-
-def _tested(ranking: SystemRanking, number: int, base: int) -> dict[str, str]:
-    """Return the p-values of a system against the baseline as papers write them, and the test."""
-    test = str(ranking.tests[number, base])
-    cells = {"p": "–", "p_adjusted": "–", "test": describe_tests([test]) if test else "–"}
-    if number != base:
-        p, p_adjusted = ranking.p[number, base], ranking.p_adjusted[number, base]
-        for name, value in (("p", p), ("p_adjusted", p_adjusted)):
-            words = describe_p_value(p, value, test, ranking.resampling)
-            cells[name] = words.removeprefix("p ").removeprefix("= ")
-    left_out = {
-        *(["p_adjusted"] if ranking.comparisons == 1 else []),
-        *(["test"] if len({*ranking.tests_run}) == 1 else []),
-    }
-    return {name: cell for name, cell in cells.items() if name not in left_out}
-
-
-def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
-    """Return the row with the interval in one cell."""
-    interval = f"{100 * options.confidence:g}% interval"
-    bounds = f"[{row['low']:.4f}, {row['high']:.4f}]"
-    row = {**row, interval: "–" if np.isnan(row["low"]) else bounds}
-    order = ("metric", "system", "score", interval, "cluster", "ranks", "beats", "difference")
-    tested = ("p", "p_adjusted", "test")
-    return {column: row[column] for column in (*order, *tested) if column in row}
 
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from learnedgec.analysis.meta.measures import measure_name
+from learnedgec.analysis.ranking import ranks_in_words
 from learnedgec.plotting import (
     COLOURS,
     COLUMN,
@@ -73,7 +74,13 @@ def _intervals(ranking: SystemRanking) -> Any:
         axis.plot(ranking.scores[number], row, "o", color=colour, markersize=4)
         if row and ranking.cluster[number] != ranking.cluster[order[row - 1]]:
             axis.axhline(row - 0.5, color=GREY, linewidth=0.6, linestyle=":")
-    label_rows(axis, [f"{ranking.systems[number]}  {ranking.ranks_of(number)}" for number in order])
+    label_rows(
+        axis,
+        [
+            f"{ranking.systems[number]}  {ranks_in_words(*ranking.ranges[number])}"
+            for number in order
+        ],
+    )
     by = "" if ranking.by == "mean" else f" ({ranking.by})"
     axis.set_xlabel(f"{shorten(ranking.metric, 40)}{by}")
     return figure
