@@ -37,6 +37,7 @@ from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.training.examples import Example, stored
 from learnedgec.training.fit import train
 from learnedgec.training.objectives import Targets, find_objective
+from learnedgec.training.settings import read_settings
 
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
@@ -434,7 +435,8 @@ def test_an_objective_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     sys.path.insert(0, str(tmp_path))
     words = [*shlex.split(other)[2:], *shlex.split(short)[:-1]]
-    result = train(words, progress=False, module=importlib.import_module("decay").Decay)
+    decay = importlib.import_module("decay").Decay
+    result = train(read_settings(words, module=decay), progress=False)
     assert result is not None
     assert "penalty: 0.5" in (result.package / "training.yaml").read_text(encoding="utf-8")
 
@@ -470,7 +472,7 @@ def test_an_objective_for_several_raters(tiny_encoder: Path) -> None:
     short = ["--config", "few.yaml", "--trainer.accelerator", "cpu", "--trainer.max_epochs"]
     cuts = []
     for words in (["1"], ["2", "--resume"]):
-        assert train([*short, *words], progress=False) is not None
+        assert train(read_settings([*short, *words]), progress=False) is not None
         state = torch.load("runs/few/last.ckpt", weights_only=True)["state_dict"]
         cuts.append(state["goals.fluency.cuts"].tolist())
     assert cuts[0] != pytest.approx([0.5, 1.5], abs=1e-3)

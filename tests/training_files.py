@@ -13,10 +13,11 @@ import numpy as np
 
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, stored
-from learnedgec.training.fit import new_run, train
+from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
-from learnedgec.training.run import TrainingResult, quiet_lightning
+from learnedgec.training.run import Run, TrainingResult, quiet_lightning
+from learnedgec.training.settings import read_settings
 
 WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "house", "dog"]
 WORDS += ["cat", "big", "small"]
@@ -46,7 +47,7 @@ def arguments(
 
 def trained(words: Sequence[str]) -> TrainingResult:
     """Train with these arguments."""
-    result = train(words, progress=False)
+    result = train(read_settings(words), progress=False)
     assert result is not None
     return result
 
@@ -54,7 +55,7 @@ def trained(words: Sequence[str]) -> TrainingResult:
 def training_data(words: Sequence[str]) -> TrainingData:
     """Return the data of a run with these arguments."""
     with quiet_lightning():
-        return new_run(words, progress=False).data
+        return Run(read_settings(words), progress=False).data
 
 
 def batch_of(module: EvaluatorModule, examples: Iterable[Example]) -> dict[str, Any]:

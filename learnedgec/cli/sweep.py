@@ -51,21 +51,20 @@ def run_sweep(arguments: Sequence[str]) -> None:
     """Run `sweep`."""
     check_help(arguments, ["--data.columns"])
     from learnedgec.plotting.figures import plot_sweep
+    from learnedgec.training.settings import read_settings
     from learnedgec.tuning.sweep import SweepPlan, sweep
 
     parser = build_sweep_parser()
     flags.give_parser(parser, arguments)
     if "--help-all" in arguments:
-        from learnedgec.training.fit import new_run
-
         write_text("-", f"{parser.format_help()}\n")
-        new_run(["--help-all"], progress=False)  # which ends with the help of `train`
+        read_settings(["--help-all"])  # which ends with the help of `train`
     known, words = parser.parse_known_args(list(arguments))
     options = output.with_format(Namespace(**vars(known)))  # type: ignore[no-untyped-call]
     flags.require(options, space="model.dropout=uniform(0,0.3)")
     space = dict(entry.partition("=")[::2] for entry in options.space)
     result = sweep(
-        words,
+        read_settings(words),
         space,
         flags.read_fields(SweepPlan, options),
         progress=not options.quiet,

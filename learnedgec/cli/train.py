@@ -26,7 +26,7 @@ _STARTS = ("ratings", "pairs", "parallel")
 
 
 def run_train(arguments: Sequence[str]) -> None:
-    """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
+    """Run the command; its options are the settings of a training, and `--init`."""
     check_help(arguments, ["--data.columns"])
     words = [word for word in arguments if word != "--quiet"]
     options = Namespace(format="table", out="-", quiet=len(words) < len(arguments))  # type: ignore[no-untyped-call]
@@ -46,9 +46,12 @@ def run_train(arguments: Sequence[str]) -> None:
     from learnedgec.report.page import write_training_report
     from learnedgec.training.evaluate import baseline_in_words
     from learnedgec.training.fit import train
+    from learnedgec.training.settings import read_settings
 
     result = train(
-        words, progress=not options.quiet, notify=lambda message: output.remark(message, options)
+        read_settings(words),
+        progress=not options.quiet,
+        notify=lambda message: output.remark(message, options),
     )
     if result is None:
         return

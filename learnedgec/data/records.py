@@ -87,12 +87,22 @@ def read_records(
     if isinstance(table, str | os.PathLike):
         records = _records(table, needed, known)
     else:
-        kind = type(table).__name__
+        kind = name_of(table)
         rows = enumerate(rows_of(table, kind), 1)
         records = ((f"{kind}, row {number}", row) for number, row in rows)
     for place, record in records:
         check_required(place, record, needed)
         yield place, renamed(record, columns)
+
+
+def name_of(table: PathLike | Rows) -> str:
+    """Return the name of a table in messages: its path, or the type of a table in memory.
+
+    Example:
+        >>> name_of("ratings.csv"), name_of([{"hypothesis": "He goes ."}])
+        ('ratings.csv', 'list')
+    """
+    return os.fspath(table) if isinstance(table, str | os.PathLike) else type(table).__name__
 
 
 def renamed(record: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

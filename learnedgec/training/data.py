@@ -69,7 +69,7 @@ class PairFileName:
 
     def __post_init__(self) -> None:
         file = re.fullmatch(
-            r"[^{[\s].*\.(jsonl|csv|tsv|parquet|xlsx?|ods)(\.gz)?|hf:\S+", self.name
+            r"[^{[\s].*\.(jsonl|csv|tsv|parquet|xlsx?|ods)(\.gz)?|(hf|table):\S+", self.name
         )
         if not file and not is_saved_dataset(self.name):
             raise ValueError("a file of pairs or judgements, or hf:OWNER/NAME, was expected")
@@ -119,9 +119,11 @@ class TrainingData(lightning.LightningDataModule):
             long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.
         check_leakage: refuse evaluation text of SEEDA, GJG15 and CoNLL-14.
-        folder: folder in which pairs are kept, because making them may take long. The command sets it to
-            `runs`, so that runs share them.
+        folder: folder in which pairs are kept, because making them may take long; for a run it is `runs`, so
+            that runs share them.
         jobs: number of processes that extract edits for pairs; 0 means one per core.
+        tables: name -> ratings or ranked pairs in memory, for names above that are no files.
+        progress: whether progress is shown on stderr.
     """
 
     def __init__(
@@ -141,6 +143,8 @@ class TrainingData(lightning.LightningDataModule):
         check_leakage: bool = True,
         folder: str | None = None,
         jobs: int = 1,
+        tables: Mapping[str, Sequence[Any]] | None = None,
+        progress: bool = False,
     ) -> None:
         super().__init__()
         if not ratings and not pairs:
@@ -153,9 +157,10 @@ class TrainingData(lightning.LightningDataModule):
         )
         self.raters, self.tokenise = raters, tokenise
         judged, self.rating_columns = divided_columns(columns or {})
+        self.tables, self.progress = dict(tables or {}), progress
         self.pairs = {
             head: [
-                PairFile(each.name, columns=judged) if isinstance(each, PairFileName) else each
+                self._pair_file(each.name, judged) if isinstance(each, PairFileName) else each
                 for each in sources
             ]
             for head, sources in (pairs or {}).items()
@@ -167,7 +172,6 @@ class TrainingData(lightning.LightningDataModule):
         self.batch_size, self.batch_tokens = batch_size, batch_tokens
         self.check_leakage = check_leakage
         self.folder, self.jobs = folder, jobs
-        self.progress = False
         self.parts: dict[str, Examples] = {}
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
@@ -175,6 +179,12 @@ class TrainingData(lightning.LightningDataModule):
         self.learned: dict[str, Examples] = {}
         self._sampler: LengthBatchSampler | None = None  # of the training part
         self._skipped = 0
+
+    def _pair_file(self, name: str, columns: dict[str, Any]) -> PairFile:
+        """Return the source of the pairs of a file or a table in memory."""
+        source = PairFile(name, columns=columns)
+        source.in_memory = self.tables.get(name)
+        return source
 
     # -- reading and splitting -----------------------------------------------------------------
 
@@ -187,9 +197,8 @@ class TrainingData(lightning.LightningDataModule):
         rated = {}
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
-            examples = rating_examples(
-                iterate_rated(name, self.rating_columns), zeros=name not in RATINGS
-            )
+            ratings = self.tables.get(name) or iterate_rated(name, self.rating_columns)
+            examples = rating_examples(ratings, zeros=name not in RATINGS)
             rated[name] = self._stored(examples, name)
         cases = {
             head: chain.from_iterable(map(load_cases, names)) for head, names in self.cases.items()

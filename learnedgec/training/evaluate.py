@@ -21,7 +21,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import pearson, spearman
 from learnedgec.stats.resampling import (
     interval,
-    interval_over_groups,
     resample_groups,
     share_over_groups,
     widened,
@@ -33,6 +32,12 @@ Figures = dict[str, float | int | None]
 
 # The value of each main figure by chance.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
+<<<<<<< HEAD
+=======
+_RESAMPLES = 1000
+# The number of ratings or pairs of all resamples that are taken at once.
+_AT_ONCE = 1_000_000
+>>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
 # With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
 # The number of training examples that the ridge regression learns from at most.
@@ -84,7 +89,7 @@ class HeadTest:
         """Return the results of the values of the texts."""
         counts: Figures = {"n": self.size, "sources": self.groups}
         statistic = self.statistic(values)
-        value = statistic(np.arange(self.size))
+        value = float(statistic(np.arange(self.size)))
         if self.ratings is None:
             low, high = share_over_groups(self._right(values), self.sources)
             return {"accuracy": value, "accuracy_low": low, "accuracy_high": high, **counts}
@@ -92,10 +97,13 @@ class HeadTest:
             return {"pearson": None, "spearman": None, **counts}
         low, high = -1.0, 1.0
         if self.groups >= MIN_TESTED:
+<<<<<<< HEAD
             drawn = resample_groups(self.sources)
             correlations = np.array([statistic(rows) for rows in drawn])
+=======
+>>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
             level = widened(0.95, self.groups)
-            low, high = interval(correlations, level, possible=(low, high))
+            low, high = interval(self.resampled(statistic), level, possible=(low, high))
         return {
             "pearson": value,
             "pearson_low": low,
@@ -104,12 +112,28 @@ class HeadTest:
             **counts,
         }
 
-    def statistic(self, values: Floats) -> Callable[[Indices], float]:
-        """Return the main figure as a function of the ratings or pairs that it is computed on."""
+    def statistic(self, values: Floats) -> Callable[[Indices], Floats]:
+        """Return the main figure as a function of the ratings or pairs that it is computed on.
+
+        The function takes their places, int (…, L), and returns an array, float64 (…).
+        """
         if (ratings := self.ratings) is not None:
-            return lambda rows: float(pearson(values[rows], ratings[rows]))
+            return lambda rows: pearson(values[rows], ratings[rows])
         right = self._right(values)
-        return lambda rows: float(right[rows].mean())
+        return lambda rows: np.asarray(right[rows].mean(axis=-1))
+
+    def resampled(self, statistic: Callable[[Indices], Floats]) -> Floats:
+        """Return a statistic on each resample of sources, float64 (R,); those of one length at once."""
+        drawn = list(resample_groups(self.sources, _RESAMPLES))
+        of_length: dict[int, list[int]] = {}
+        for number, rows in enumerate(drawn):
+            of_length.setdefault(len(rows), []).append(number)
+        values = np.empty(len(drawn))
+        for length, numbers in of_length.items():
+            size = max(_AT_ONCE // length, 1)
+            for part in (numbers[start : start + size] for start in range(0, len(numbers), size)):
+                values[part] = statistic(np.stack([drawn[number] for number in part]))
+        return values
 
     def _right(self, values: Floats) -> Floats:
         right: Floats = np.greater(*values[self.pairs].T).astype(float)
@@ -458,8 +482,8 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     whole = np.arange(test.size)
     statistic = test.statistic(trained)
 
-    def figure(scores: Floats, rows: Indices = whole) -> float:
-        return float(np.nan_to_num(test.statistic(scores)(rows), nan=chance))
+    def figure(scores: Floats) -> float:
+        return float(np.nan_to_num(test.statistic(scores)(whole), nan=chance))
 
     # A count of words may be right in the opposite direction.
     rivals = {name: max(scores, -scores, key=figure) for name, scores in values.items()}
@@ -467,10 +491,16 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
     best = min(gains, key=gains.__getitem__)
     rival_statistic = test.statistic(rivals[best])
+<<<<<<< HEAD
     least, most = interval_over_groups(
         lambda rows: round(statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance), 9),
         test.sources,
+=======
+    drawn = test.resampled(
+        lambda rows: statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance)
+>>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
     )
+    least, most = interval(np.round(drawn, 9), widened(0.95, test.groups))
     name = "r" if measure == "pearson" else "accuracy"
     rival = baseline_in_words(best)
     if rivals[best] is not values[best]:

@@ -18,12 +18,12 @@ from typing import Any
 import datasets
 import pytorch_lightning as lightning
 import torch
+from jsonargparse import Namespace
 from lightning_fabric.plugins import TorchCheckpointIO
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.rank_zero import rank_zero_only
 from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar, WeightAveraging
-from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.data.catalog.registry import check_permissive
@@ -54,8 +54,9 @@ from learnedgec.training.evaluate import (
     predictions,
     warnings_about,
 )
-from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.package import package_path, write_package
+from learnedgec.training.settings import CALLBACKS, Settings
+from learnedgec.training.start import check_start
 
 _NOT_EVALUATED = (
     "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
@@ -150,34 +151,58 @@ def read_history(folder: Path) -> list[dict[str, float]]:
     return logged
 
 
-def run_folder(runs: str, name: str, part: str) -> str:
-    """Return the folder of a run's logs and checkpoints.
-
-    Args:
-        runs: the folder of all runs.
-        name: the evaluator's name.
-        part: the name of one of several runs, such as `seed-2`; empty if there is only one.
-    """
-    return str(Path(runs, name, part))
+def _trainer(
+    options: Namespace, callbacks: Sequence[lightning.Callback], progress: bool
+) -> lightning.Trainer:
+    """Return a Trainer with a run's callbacks beside those of its options."""
+    own = options.callbacks or []
+    own = own if isinstance(own, list) else [own]
+    more: dict[str, Any] = {"callbacks": [*own, *callbacks]}
+    if options.enable_progress_bar is None:
+        more["enable_progress_bar"] = progress
+    return lightning.Trainer(**{**vars(options), **more})
 
 
 class Run:
-    """A training run: its settings, its folder and its package."""
+    """A training run: its settings, what they name, its folder and its package.
 
-    def __init__(self, parsed: LightningCLI) -> None:
-        self.config: Any = parsed.config
-        self.module: EvaluatorModule = parsed.model
-        self.data: TrainingData = parsed.datamodule
-        self.trainer: lightning.Trainer = parsed.trainer
-        self.parser = parsed.parser
+    Args:
+        settings: the settings.
+        progress: whether progress is shown on stderr.
+
+    Raises:
+        ConfigError: a setting cannot be used.
+        ModelError: the encoder cannot be loaded.
+    """
+
+    def __init__(self, settings: Settings, *, progress: bool) -> None:
+        self.settings = settings
+        self.config: Any = settings.values
         config = self.config
-        self.folder = Path(run_folder(config.runs, config.name, config.part))
+        self.folder = Path(config.runs, config.name, config.part)
+        if config.licence_policy == "permissive":
+            check_start(config.model.encoder)  # loading the model takes long
+        with settings.clear_errors():
+            lightning.seed_everything(config.seed_everything, workers=True, verbose=False)
+            built = settings.built()
+            callbacks: dict[str, Any] = {
+                group: kind(dirpath=self.folder, **vars(built[group]))
+                if issubclass(kind, ModelCheckpoint)
+                else kind(**vars(built[group]))
+                for group, kind in CALLBACKS.items()
+            }
+            self.module = settings.module(**vars(built.model))
+            # Pairs are cached by what they depend on, so that runs with the same pairs share them.
+            self.data = TrainingData(
+                **vars(built.data), folder=config.runs, tables=settings.tables, progress=progress
+            )
+            self.trainer = _trainer(built.trainer, list(callbacks.values()), progress)
         output = self.folder if config.part else Path(config.output)
         self.package = package_path(output, config.name)
         self.last = self.folder / "last.ckpt"
         self.finished = self.folder / _FINISHED
-        self.best_checkpoint: ModelCheckpoint = parsed.config_init["best"]
-        self.last_checkpoint: LastCheckpoint = parsed.config_init["last"]
+        self.best_checkpoint: ModelCheckpoint = callbacks["best"]
+        self.last_checkpoint: LastCheckpoint = callbacks["last"]
         self.last_checkpoint.digest = self.digest
         self.last_checkpoint.on_first = lambda: self.finished.unlink(missing_ok=True)
         self.diverged = ""  # where training ended because it diverged, in words
@@ -202,11 +227,7 @@ class Run:
         # Training does not depend on sums, which are computed from trained heads, on processes, nor on where
         # pairs are stored.
         model, data = (
-            {
-                key: value
-                for key, value in vars(group).items()
-                if key not in ("sums", "jobs", "folder")
-            }
+            {key: value for key, value in vars(group).items() if key not in ("sums", "jobs")}
             for group in (self.config.model, self.config.data)
         )
         settings = {"seed": self.config.seed_everything, "model": model, "data": data}
@@ -450,14 +471,11 @@ class Run:
 
     def _configuration(self, *, average: bool) -> str:
         """Return the configuration to record; training again with it overwrites no evaluator by default."""
-        recorded = self.config.clone()
-        recorded.overwrite = recorded.resume = False
-        recorded.part, recorded.average = "", average
-        if recorded.trainer.precision is not None:
+        changes = {"overwrite": False, "resume": False, "part": "", "average": average}
+        if self.config.trainer.precision is not None:
             # A processor that has no arithmetic in float16 computes in bfloat16 instead.
-            recorded.trainer.precision = self.trainer.precision
-        configuration: str = self.parser.dump(recorded, skip_none=False)
-        return configuration
+            changes["trainer.precision"] = self.trainer.precision
+        return self.settings.but(**changes).as_yaml()
 
     def _notices(self) -> tuple[str, ...]:
         """Return a notice if the run stopped early."""
@@ -525,8 +543,7 @@ class Run:
 def quiet_lightning() -> Iterator[None]:
     """Silence Lightning's announcements and its advice that does not apply here.
 
-    It advises loader workers, which tokenised data in memory does not need, and arguments from the command
-    line, which learnedgec passes itself.
+    It advises loader workers, which tokenised data in memory does not need.
     """
     for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -535,8 +552,7 @@ def quiet_lightning() -> Iterator[None]:
         # Warnings that, as Lightning says itself, may be none.
         warnings.filterwarnings("ignore", category=PossibleUserWarning)
         for pattern in (
-            ".*LightningCLI's args parameter is intended.*",
-            # This warning is about LightningCLI's own use of jsonargparse.
+            # This warning is about Lightning's own use of jsonargparse.
             r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
             ".*Checkpoint directory .* exists and is not empty.*",
             ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",

@@ -1,18 +1,12 @@
-"""Train from Python: on tables in memory, with the keys of a configuration as arguments.
-
-Tables become files in the folder of all runs. So a run from Python is one that the command could have begun:
-the same parser checks it, its configuration is in its package, and it can be continued.
-"""
+"""Train from Python: on tables in memory, with the keys of a configuration as arguments."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import os
-import re
-from argparse import ArgumentError
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
@@ -21,9 +15,8 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from learnedgec.data.configuration import OTHER_KEYS
-from learnedgec.data.records import Columns, Rows, is_row, rows_of
-from learnedgec.data.text import write_lines
-from learnedgec.errors import ConfigError, InputError, LearnedgecError, UnknownNameError
+from learnedgec.data.records import Columns, Rows, is_row, name_of, rows_of
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.table import plain
@@ -32,6 +25,7 @@ from learnedgec.training.data import TrainingData, divided_columns
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs.judged import iterate_rated, read_ranked_pairs
 from learnedgec.training.run import TrainingResult
+from learnedgec.training.settings import settings_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,8 +73,8 @@ def train(
     """Train an evaluator on tables of human judgements, and return after its package is written.
 
     What `learnedgec train` checks is checked, and the groups of its configuration are arguments:
-    `trainer={"max_epochs": 3}` is what `trainer: {max_epochs: 3}` is there. A table in memory is kept in
-    `runs/tables`, under a name that depends on its content.
+    `trainer={"max_epochs": 3}` is what `trainer: {max_epochs: 3}` is there. A table in memory has a name that
+    depends on its content, such as `table:DataFrame-0c4e1b2a9d3f`, in the package and its card.
 
     A table is a data frame of pandas or Polars, a `datasets.Dataset`, a list of its rows, the name of a file
     or dataset, or a list of such tables.
@@ -113,43 +107,45 @@ def train(
     `hypothesis` and `fluency`.
     """
     _check_settings(settings)
-    runs = os.fspath(settings.get("runs", "runs"))
-    folder = Path(runs, "tables")
-    model: dict[str, Any] = {} if encoder is None else {"encoder": os.fspath(encoder)}
-    if heads is not None:
-        model["heads"] = _options_of(heads)
+    given: dict[str, Any] = {
+        **settings,
+        "name": Path(output).name,
+        "output": str(Path(output).parent),
+    }
+    tables: dict[str, Rows] = {}
+    if encoder is not None or heads is not None:
+        model = {} if encoder is None else {"encoder": os.fspath(encoder)}
+        model |= {} if heads is None else {"heads": _options_of(heads)}
+        given["model"] = model | dict(settings.get("model", {}))
     data: dict[str, Any] = {} if columns is None else {"columns": columns}
-    in_memory: dict[str, str] = {}
-    path = Path(output)
-    try:
-        if ratings is not None:
-            data["ratings"] = _named(ratings, folder, "ratings", in_memory)
-        if pairs is not None:
-            data["pairs"] = {
-                head: _named(tables, folder, "pairs", in_memory)
-                for head, tables in _mapping("pairs", pairs).items()
-            }
-        if config is None or columns is not None:
-            # The tables are read before the encoder, which may have to be downloaded.
-            _check_tables(in_memory, columns or {})
-        given = {
-            **settings,
-            "model": model | dict(settings.get("model", {})),
-            "data": data | dict(settings.get("data", {})),
-            "name": path.name,
-            "output": str(path.parent),
-            "runs": runs,
+    if ratings is not None:
+        data["ratings"] = _named(ratings, "ratings", tables)
+    if pairs is not None:
+        data["pairs"] = {
+            head: _named(several, "pairs", tables)
+            for head, several in _mapping("pairs", pairs).items()
         }
-        words = [] if config is None else ["--config", os.fspath(config)]
-        words += ["--config", json.dumps(plain(given), default=str)]
-        result = fit.train(words, progress=progress, notify=notify, alone=True)
-    except ArgumentError as error:
-        raise ConfigError(str(error)) from None
-    except LearnedgecError as error:
-        error.args = (_about_tables(str(error), in_memory),)
-        raise
+    given["data"] = data | dict(settings.get("data", {}))
+    read = settings_of(_plain(given), config)
+    judged, rated = divided_columns(read.values.data.columns or {})
+    rows: dict[str, Sequence[Any]] = {
+        name: list(iterate_rated(table, rated))
+        if name in data.get("ratings", ())
+        else read_ranked_pairs(table, judged)
+        for name, table in tables.items()
+    }
+    result = fit.train(replace(read, tables=rows), progress=progress, notify=notify, alone=True)
     assert result is not None
     return result
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a configuration has it: lists and mappings of numbers and texts."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
 _GROUPS = {
@@ -184,14 +180,6 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             _mapping(name, value)
 
 
-def _about_tables(message: str, in_memory: Mapping[str, str]) -> str:
-    """Return a message that names tables in memory in place of their files, which the user does not know."""
-    for file, table in in_memory.items():
-        message = re.sub(rf"{re.escape(file)}:(\d+)", rf"{table}, row \1", message)
-        message = message.replace(file, table)
-    return message
-
-
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     """Return an argument that must be a mapping, or raise `ConfigError`."""
     if isinstance(value, Mapping):
@@ -217,24 +205,16 @@ def _options_of(heads: Any) -> Any:
     return {name: {} for name in ([heads] if isinstance(heads, str) else heads)}
 
 
-def _check_tables(in_memory: Mapping[str, str], columns: Columns) -> None:
-    """Raise what reading the tables in memory raises."""
-    judged, rated = divided_columns(columns)
-    for file, table in in_memory.items():
-        if table.startswith("pairs"):
-            read_ranked_pairs(file, judged)
-        else:
-            deque(iterate_rated(file, rated), 0)
-
-
-def _named(tables: Tables, folder: Path, kind: str, in_memory: dict[str, str]) -> list[str]:
-    """Return the names of tables; those in memory become files in the folder.
+def _named(tables: Tables, kind: str, in_memory: dict[str, Rows]) -> list[str]:
+    """Return the names of tables; a name of a table in memory depends on its content.
 
     Args:
         tables: one or more tables, or their names.
-        folder: the folder.
         kind: the argument that holds the tables.
-        in_memory: file -> the table that it holds, for messages; the files of these tables are added.
+        in_memory: name -> table in memory; these tables are added.
+
+    Raises:
+        InputError: a table has no rows, or is none.
     """
     several: Any = tables
     if not isinstance(tables, list | tuple) or not tables or any(map(is_row, tables)):
@@ -244,14 +224,11 @@ def _named(tables: Tables, folder: Path, kind: str, in_memory: dict[str, str]) -
         if isinstance(table, str | os.PathLike):
             named.append(os.fspath(table))
             continue
-        about = f"{kind} ({type(table).__name__})"
+        about = f"{kind} ({name_of(table)})"
         lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows_of(table, about)]
         if not lines:
             raise InputError(f"{about} is empty; give a table with rows.")
-        path = folder / f"{kind}-{key_of(lines)[:12]}.jsonl"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            write_lines(path, lines)
-        in_memory[str(path)] = about
-        named.append(str(path))
+        name = f"table:{name_of(table)}-{key_of(lines)[:12]}"
+        in_memory[name] = table
+        named.append(name)
     return named

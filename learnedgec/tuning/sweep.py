@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,9 +23,9 @@ from learnedgec.errors import ConfigError, DivergedError, FormatError, UnknownNa
 from learnedgec.evaluators.package import check_package
 from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
-from learnedgec.training.fit import new_run
 from learnedgec.training.objectives import measurable_heads
 from learnedgec.training.run import Run, quiet_lightning
+from learnedgec.training.settings import Settings
 from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Range, Space, parse_range
 
@@ -101,7 +101,7 @@ class Sweep:
 
 
 def sweep(
-    arguments: Sequence[str],
+    settings: Settings,
     space: Mapping[str, str],
     plan: SweepPlan = SweepPlan(),
     *,
@@ -114,7 +114,7 @@ def sweep(
     trial from its last checkpoint.
 
     Args:
-        arguments: as for `train`.
+        settings: the settings of the first trial.
         space: key of the configuration -> its range, as `parse_range` reads it. A key of `model`, `data` or
             `trainer` may be named without its group.
         plan: the settings of the sweep.
@@ -126,16 +126,16 @@ def sweep(
         LearnedgecError: as for `train`.
     """
     with quiet_lightning(), quiet():
-        run = new_run(arguments, progress=False)
+        run = Run(settings, progress=False)
         _check(run)
         check_measurable(run)
-        settings = _read_space(space, run.config)
+        searched = _read_space(space, run.config)
         work = _Work(
-            arguments=tuple(arguments),
-            space=settings,
+            settings=settings,
+            space=searched,
             plan=plan,
             folder=run.folder,
-            task=_task(run, settings, plan),
+            task=_task(settings, searched, plan),
             epochs=max(run.trainer.max_epochs or 0, 0),
             notify=notify,
             progress=progress and plan.jobs == 1,
@@ -158,7 +158,7 @@ def sweep(
             )
         with atomic_folder(run.package) as folder:
             shutil.copytree(work.package(best), folder, dirs_exist_ok=True)
-        swept = [_swept(trial, settings) for trial in study.get_trials(False, _ENDED)]
+        swept = [_swept(trial, searched) for trial in study.get_trials(False, _ENDED)]
         pruned = [trial for trial in swept if trial.state == "pruned"]
         return Sweep(
             tuple(swept),
@@ -216,11 +216,11 @@ def _read_space(space: Mapping[str, str], config: Any) -> Space:
     return Space(ranges, {key: config.get(key) for key in ranges})
 
 
-def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
+def _task(settings: Settings, space: Space, plan: SweepPlan) -> dict[str, Any]:
     """Return everything on which the trials depend."""
-    settings = yaml.safe_load(run.parser.dump(run.config, skip_none=False))
+    values = yaml.safe_load(settings.as_yaml())
     parts = ("seed_everything", "model", "data", "trainer", "early_stopping")
-    configuration = json.dumps({part: settings[part] for part in parts}, sort_keys=True)
+    configuration = json.dumps({part: values[part] for part in parts}, sort_keys=True)
     task = {"configuration": key_of(configuration), "space": str(space)}
     return task | {"pruner": plan.pruner, "seed": plan.seed}
 
@@ -229,7 +229,7 @@ def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
 class _Work:
     """The work on one trial after another; `epochs` is 0 if their number has no limit."""
 
-    arguments: tuple[str, ...]
+    settings: Settings
     space: Space
     plan: SweepPlan
     folder: Path
@@ -266,19 +266,15 @@ class _Work:
 
     def train(self, study: optuna.Study, trial: optuna.Trial) -> None:
         """Train a trial to its end, or until it is pruned."""
-        settings = self.space.suggest(trial)
+        tried = self.space.suggest(trial)
         if self.notify:
-            shown = ", ".join(f"{key} {value}" for key, value in settings.items())
+            shown = ", ".join(f"{key} {value}" for key, value in tried.items())
             self.notify(f"Trial {trial.number + 1} of {self.plan.trials}: {shown}.")
-        words = [
-            f"--{key}={value if isinstance(value, str) else json.dumps(value)}"
-            for key, value in settings.items()
-        ]
         # A trial with a checkpoint continues, and a trial without one starts again.
-        words += ["--part", f"trial-{trial.number}", "--resume", "--overwrite"]
+        part = {"part": f"trial-{trial.number}", "resume": True, "overwrite": True}
         state, value = TrialState.COMPLETE, None
         try:
-            run = new_run([*self.arguments, *words], progress=self.progress)
+            run = Run(self.settings.but(**tried, **part), progress=self.progress)
             pruning = _Pruning(trial, self.epochs)
             run.trainer.callbacks.append(pruning)  # type: ignore[attr-defined]
             run.complete(None)

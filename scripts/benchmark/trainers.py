@@ -96,7 +96,8 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
     """Train with learnedgec."""
     import pytorch_lightning as lightning
 
-    from learnedgec.training.fit import new_run
+    from learnedgec.training.run import Run
+    from learnedgec.training.settings import read_settings
 
     class Metered(lightning.Callback):
         meter: Meter
@@ -125,7 +126,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         if job.get("batch_tokens"):
             settings["data.batch_tokens"] = str(job["batch_tokens"])
         arguments = [word for key, value in settings.items() for word in (f"--{key}", value)]
-        run = new_run(arguments, progress=False)
+        run = Run(read_settings(arguments), progress=False)
         trainer: Any = run.trainer
         trainer.limit_val_batches = 0
         metered = Metered()

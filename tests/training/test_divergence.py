@@ -15,6 +15,7 @@ from learnedgec.errors import ConfigError, DivergedError
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.objectives import find_objective, measurable_heads
 from learnedgec.training.run import read_history
+from learnedgec.training.settings import read_settings
 from learnedgec.tuning.sweep import SweepPlan, sweep
 
 
@@ -86,10 +87,9 @@ def test_a_measure_without_a_result_is_not_zero(tmp_path: Path, words: list[str]
     assert result.warnings[0].startswith("fluency has no result on the dev part")
     assert result.folder is not None
     assert not any("dev/score" in row for row in read_history(result.folder))
+    settings = read_settings([*words, "--name=swept"])
     with pytest.raises(ConfigError, match="the dev part can measure none of the heads fluency"):
-        sweep(
-            [*words, "--name=swept"], {"learning_rate": "1e-3,2e-3"}, SweepPlan(2), progress=False
-        )
+        sweep(settings, {"learning_rate": "1e-3,2e-3"}, SweepPlan(2), progress=False)
 
 
 def test_a_head_that_the_dev_part_cannot_measure_leaves_the_score_to_others(
@@ -110,13 +110,13 @@ def test_a_sweep_goes_on_without_the_trial_that_diverges(tmp_path: Path, words: 
     words += ["--trainer.gradient_clip_val=null", "--trainer.max_epochs=1"]
     space = {"learning_rate": "1e30,2e-3"}
     plan = SweepPlan(3, pruner="none")
-    result = sweep(words, space, plan, progress=False)
+    result = sweep(read_settings(words), space, plan, progress=False)
     states = {
         float(trial.parameters["model.learning_rate"]): trial.state for trial in result.trials
     }
     assert states[1e30] == "failed"
     assert float(result.best.parameters["model.learning_rate"]) == 2e-3
-    again = sweep([*words, "--resume"], space, plan, progress=False)
+    again = sweep(read_settings([*words, "--resume"]), space, plan, progress=False)
     assert again.best == result.best
 
 

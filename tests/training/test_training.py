@@ -31,6 +31,7 @@ from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.run import TrainingResult
+from learnedgec.training.settings import read_settings
 from learnedgec.training.start import Lora
 
 
@@ -92,7 +93,9 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
     learned = {"fluency": {}, "quality": {}}
     words = arguments(tmp_path, {"ratings": [ratings]}, encoder=first, heads=learned)
     notices: list[str] = []
-    result = train([*words, "--name", "second"], progress=False, notify=notices.append)
+    result = train(
+        read_settings([*words, "--name", "second"]), progress=False, notify=notices.append
+    )
     assert notices[0] == (
         "Continuing first; heads that continue: fluency; heads that start untrained: quality."
     )
@@ -199,7 +202,7 @@ def test_checkpoints_leave_frozen_weights_out_and_continue_with_them(
     def low_rank_run(name: str, *words: str) -> TrainingResult:
         steps = ("--trainer.max_steps", "4", "--last.every_n_train_steps", "2", "--name", name)
         words = (*low_rank(tmp_path, start, {"rank": 2}), *steps, *words)
-        result = train(words, progress=False, notify=notices.append)
+        result = train(read_settings(words), progress=False, notify=notices.append)
         assert result is not None
         return result
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.records import Columns, Rows, is_saved_dataset, read_records
+from learnedgec.data.records import Columns, Rows, is_saved_dataset, name_of, read_records
 from learnedgec.data.tables import RowCounts, number_in, rank_in, read_table, whole_number
 from learnedgec.data.text import check_lengths, check_sentence, read_json, read_lines
 from learnedgec.errors import FormatError
@@ -49,8 +49,8 @@ class Rating:
     raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of a file, of a dataset on the hub, or of a folder in the layout of a benchmark.
+def read_ratings(table: PathLike | Rows, columns: Columns | None = None) -> Iterator[Rating]:
+    """Yield the ratings of a table, of a dataset on the hub, or of a folder in the layout of a benchmark.
 
     Ratings are read one by one, so a file need not fit into memory.
 
@@ -65,22 +65,28 @@ def read_ratings(path: PathLike, columns: Columns | None = None) -> Iterator[Rat
     0), `system` (`NAME`, or `source` for the source itself) and one per dimension.
 
     Args:
-        path: the file, the dataset or the folder.
-        columns: our name of a column -> its name in the file. If it names a dimension, only the dimensions
+        table: the file, the dataset, the folder, or a table in memory.
+        columns: our name of a column -> its name in the table. If it names a dimension, only the dimensions
             that it names are read; several columns of one dimension are the ratings of its raters.
 
     Raises:
         FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
             rating them; or no row has a rating.
     """
-    is_benchmark = Path(path).is_dir() and not is_saved_dataset(path)
+    ratings: Iterator[Rating] = read_rows(table, columns)
+    if (
+        isinstance(table, str | os.PathLike)
+        and Path(table).is_dir()
+        and not is_saved_dataset(table)
+    ):
+        ratings = _read_folder(Path(table))
     is_rated = False
-    for rating in _read_folder(Path(path)) if is_benchmark else read_rows(path, columns):
+    for rating in ratings:
         if rating.values:
             is_rated = True
             yield rating
     if not is_rated:
-        raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
+        raise FormatError(f"{name_of(table)}: no row has a rating; numbers were expected.")
 
 
 RATINGS: Kind[list[Rating]] = Kind(
@@ -165,7 +171,7 @@ def read_rows(
         rating = _rating_of(record, place, columns or {})
         counts.add(rating.values)
         yield rating
-    counts.check(os.fspath(table) if isinstance(table, str | os.PathLike) else type(table).__name__)
+    counts.check(name_of(table))
 
 
 def _rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:

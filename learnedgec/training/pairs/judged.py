@@ -23,8 +23,8 @@ from learnedgec.data.catalog.outputs import (
     load_rankings,
 )
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
-from learnedgec.data.records import Columns, read_records
+from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings, read_ratings
+from learnedgec.data.records import Columns, Rows, name_of, read_records
 from learnedgec.data.tables import number_in
 from learnedgec.errors import ConfigError, FormatError, InputWarning, warn_of_inputs
 from learnedgec.runtime.files import PathLike
@@ -40,8 +40,8 @@ from learnedgec.training.pairs.base import (
 )
 
 
-def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[RankedPair]:
-    """Return the pairs in a file of judgements of outputs for one source.
+def read_ranked_pairs(table: PathLike | Rows, columns: Columns | None = None) -> list[RankedPair]:
+    """Return the pairs in a table of judgements of outputs for one source.
 
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset (see `read_records`), has the column `source`,
     and
@@ -56,8 +56,8 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     Further columns are `group`, `origin` and `correct`. Pairs without a group are grouped by source.
 
     Args:
-        path: the file.
-        columns: our name of a column -> its name in the file.
+        table: the file, or a table in memory.
+        columns: our name of a column -> its name in the table.
 
     Raises:
         FormatError: a row lacks a text or has an invalid value; the message names row and column.
@@ -66,7 +66,7 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     # Users who name columns know that the others are not read.
     known = None if columns else (*JUDGEMENTS, "group")
     rows = tied = 0
-    for place, record in read_records(path, ("source",), columns, known):
+    for place, record in read_records(table, ("source",), columns, known):
         row = JudgementRow(record, place, columns or {})
         source = row.text("source")
         group, origin, correct = map(row.optional, ("group", "origin", "correct"))
@@ -79,7 +79,7 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
         tied += not row_pairs
     if tied:
         left_out = "judgements prefer no output, so no pair comes from them."
-        warn_of_inputs(InputWarning(f"{path}: {tied:,} of {rows:,} {left_out}"))
+        warn_of_inputs(InputWarning(f"{name_of(table)}: {tied:,} of {rows:,} {left_out}"))
     return pairs
 
 
@@ -120,9 +120,13 @@ class PairFile(PairSource):
     seed: int = 0
     columns: dict[str, str | list[str]] | None = None
 
+    def __post_init__(self) -> None:
+        # The pairs of a table in memory, of which the path is the name.
+        self.in_memory: Sequence[RankedPair] | None = None
+
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs of the file."""
-        pairs = read_ranked_pairs(self.path, self.columns)
+        pairs = list(self.in_memory or read_ranked_pairs(self.path, self.columns))
         return draw_some(pairs, self.number, random.Random(self.seed))
 
     def datasets(self) -> list[str]:
@@ -254,11 +258,11 @@ class RankingPairs(PairSource):
         return draw_balanced(pairs, self.balance, self.number, self.seed)
 
 
-def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of a rated dataset, a file, or a benchmark's outputs.
+def iterate_rated(name: str | Rows, columns: Columns | None = None) -> Iterator[Rating]:
+    """Yield the ratings of a rated dataset, a file, a table in memory, or a benchmark's outputs.
 
     Args:
-        name: as for `load_ratings`, or a rated benchmark (`load_benchmark`).
+        name: as for `load_ratings`, or a rated benchmark (`load_benchmark`), or a table in memory.
         columns: our name of a column -> its name in a file (`read_ratings`).
 
     Raises:
@@ -266,15 +270,20 @@ def iterate_rated(name: str, columns: Columns | None = None) -> Iterator[Rating]
         FormatError: a row of a file has neither source nor group, so that no split could keep together the
             outputs of one source.
     """
-    if name in RATINGS or not (
-        name.partition(":")[0] in REGISTRY or name.endswith((":dev", ":test"))
+    if (
+        not isinstance(name, str)
+        or name in RATINGS
+        or not (name.partition(":")[0] in REGISTRY or name.endswith((":dev", ":test")))
     ):
-        for rating in iterate_ratings(name, columns):
+        ratings = (
+            iterate_ratings(name, columns) if isinstance(name, str) else read_ratings(name, columns)
+        )
+        for rating in ratings:
             if not rating.group:
                 raise FormatError(
-                    f"{name}: {rating.hypothesis[:60]!r} has no source, so outputs of one source could be in "
-                    "the training and in the test part; give the column 'source' (data.columns says what "
-                    "it is called), or 'group', a text that outputs of one source share."
+                    f"{name_of(name)}: {rating.hypothesis[:60]!r} has no source, so outputs of one source "
+                    "could be in the training and in the test part; give the column 'source' (data.columns "
+                    "says what it is called), or 'group', a text that outputs of one source share."
                 )
             yield rating
         return
