@@ -32,12 +32,8 @@ Figures = dict[str, float | int | None]
 
 # The value of each main figure by chance.
 _CHANCE = {"pearson": 0.0, "accuracy": 0.5}
-<<<<<<< HEAD
-=======
-_RESAMPLES = 1000
 # The number of ratings or pairs of all resamples that are taken at once.
 _AT_ONCE = 1_000_000
->>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
 # With fewer examples, intervals are as wide as the distance between a good and a poor evaluator.
 _FEW = 100
 # The number of training examples that the ridge regression learns from at most.
@@ -97,11 +93,6 @@ class HeadTest:
             return {"pearson": None, "spearman": None, **counts}
         low, high = -1.0, 1.0
         if self.groups >= MIN_TESTED:
-<<<<<<< HEAD
-            drawn = resample_groups(self.sources)
-            correlations = np.array([statistic(rows) for rows in drawn])
-=======
->>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
             level = widened(0.95, self.groups)
             low, high = interval(self.resampled(statistic), level, possible=(low, high))
         return {
@@ -124,7 +115,7 @@ class HeadTest:
 
     def resampled(self, statistic: Callable[[Indices], Floats]) -> Floats:
         """Return a statistic on each resample of sources, float64 (R,); those of one length at once."""
-        drawn = list(resample_groups(self.sources, _RESAMPLES))
+        drawn = list(resample_groups(self.sources))
         of_length: dict[int, list[int]] = {}
         for number, rows in enumerate(drawn):
             of_length.setdefault(len(rows), []).append(number)
@@ -491,14 +482,8 @@ def _verdict(head: str, result: HeadResult, values: Mapping[str, Floats]) -> Ver
     gains = {name: round(value - figure(scores), 9) for name, scores in rivals.items()}
     best = min(gains, key=gains.__getitem__)
     rival_statistic = test.statistic(rivals[best])
-<<<<<<< HEAD
-    least, most = interval_over_groups(
-        lambda rows: round(statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance), 9),
-        test.sources,
-=======
     drawn = test.resampled(
         lambda rows: statistic(rows) - np.nan_to_num(rival_statistic(rows), nan=chance)
->>>>>>> ca3593a4 (training: take resamples of one length at once in the verdict)
     )
     least, most = interval(np.round(drawn, 9), widened(0.95, test.groups))
     name = "r" if measure == "pearson" else "accuracy"
