@@ -11,6 +11,7 @@ from scipy import stats
 
 from learnedgec import Resampling
 from learnedgec.stats.correlation import (
+    _mean_ranks,
     among_best,
     correlate,
     kendall,
@@ -44,6 +45,17 @@ def test_equal_scipy_for_many_at_once(ties: bool) -> None:
         expected = [oracle(a, b).statistic for a, b in zip(x, y, strict=True)]
         assert ours(x, y) == pytest.approx(expected, abs=1e-12)
         assert ours(x[0], y) == pytest.approx([oracle(x[0], b).statistic for b in y], abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (9,), (7, 4), (3, 2, 9)])
+def test_ranks_are_those_of_scipy(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(0, 4, shape).astype(float)
+    assert _mean_ranks(values) == pytest.approx(stats.rankdata(values, axis=-1), abs=0)
+    if values.size > 1:
+        values.flat[0] = np.nan
+        values.flat[1] = np.inf
+        expected = stats.rankdata(values, axis=-1)
+        np.testing.assert_array_equal(_mean_ranks(values), expected)
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
