@@ -119,8 +119,9 @@ def run_meta(arguments: Sequence[str]) -> None:
     options = output.with_format(parser.parse_args(arguments))
     flags.require(options, benchmark="seeda")
     resampling = flags.read_resampling(options)
+    tests = options.tests or options.show == "tests"
     protocols = [
-        Protocol(aggregation, options.ties, options.window, resampling)
+        Protocol(aggregation, options.ties, options.window, resampling, tests)
         for aggregation in options.aggregation or ["mean"]
     ]
     benchmarks = {
@@ -175,11 +176,10 @@ def _evaluate(
     runtime: Runtime,
 ) -> list[Evaluation]:
     """Return an evaluation for each benchmark, human score and aggregation; print each notice once."""
-    tests = options.tests or options.show == "tests"
     evaluations = []
     for name, benchmark in benchmarks.items():
         results = [
-            evaluate(metrics, benchmark, protocol, human=human, tests=tests, runtime=runtime)
+            evaluate(metrics, benchmark, protocol, human=human, runtime=runtime)
             for human in options.human or default_human(benchmark)
             for protocol in protocols
         ]

@@ -209,7 +209,6 @@ def evaluate(
     *,
     human: str | None = None,
     sentinels: bool = True,
-    tests: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Evaluation:
     """Meta-evaluate metrics on a benchmark.
@@ -223,7 +222,6 @@ def evaluate(
             `default_human`.
         sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds, and its
             intervals are those of a single seed, such as `random(seed=7)`.
-        tests: whether to test each pair of metrics, including the edit count, for a difference.
         runtime: how to run.
 
     Raises:
@@ -260,7 +258,7 @@ def evaluate(
         for each, rows in statistics
     ]
     tested = [entry for entry in entries if not entry.sentinel or entry.metric == "edit-count"]
-    pairs = len(tested) * (len(tested) - 1) // 2 if tests else 0
+    pairs = len(tested) * (len(tested) - 1) // 2 if protocol.tests else 0
     return Evaluation(
         benchmark=benchmark.name,
         human=shared.human.name,
@@ -272,7 +270,7 @@ def evaluate(
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
         leaders=_leaders(shared, entries),
-        tests=tuple(compare_metrics(shared, tested)) if tests else (),
+        tests=tuple(compare_metrics(shared, tested)) if protocol.tests else (),
         protocol=protocol,
         notices=(
             *_notices(benchmark, metrics, entries),

@@ -153,12 +153,14 @@ class Protocol:
         ties: the treatment of a metric's ties between two outputs of a sentence.
         window: number of neighbouring systems in a window; with fewer systems there is no window analysis.
         resampling: how sentences and systems are drawn for intervals, and swapped for tests.
+        tests: whether to test each pair of metrics, including the edit count, for a difference.
     """
 
     aggregation: Aggregation = "mean"
     ties: Ties = "symmetric"
     window: int = 8
     resampling: Resampling = field(default_factory=Resampling)
+    tests: bool = False
 
     def __post_init__(self) -> None:
         if self.window < 2:

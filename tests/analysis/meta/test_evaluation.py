@@ -44,7 +44,10 @@ def benchmark_() -> Benchmark:
 @pytest.fixture(scope="module")
 def rated(benchmark_: Benchmark) -> Evaluation:
     return evaluate(
-        [load_metric("gleu(iterations=1)")], benchmark_, QUICK, human="fluency", tests=True
+        [load_metric("gleu(iterations=1)")],
+        benchmark_,
+        dataclasses.replace(QUICK, tests=True),
+        human="fluency",
     )
 
 
@@ -432,3 +435,15 @@ def test_systems_that_were_rated_on_different_sentences_are_shown_on_common_ones
     assert evaluation.human_common is None
     assert not [text for text in evaluation.notices if "different sentences" in text]
     assert "human_common" not in evaluation.to_dict()
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["seeda-s", "seeda-e:+fluency", "gjg15:12"])
+def test_runs_on_public_judgements_are_shipped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learnedgec.analysis.meta.agreement.rate_judgements", None)
+    benchmark = judged(load_benchmark(name), "TS")
+    size = len(benchmark.sources)
+    human = human_scores(benchmark, "TS", multiplicities(resample(size, Resampling()), size))
+    # A run for each resample, around the published means.
+    assert human.resampled.shape == (1000, len(benchmark.systems))
+    assert human.resampled.mean(axis=0) == pytest.approx(human.scores, abs=0.03)
