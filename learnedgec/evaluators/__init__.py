@@ -48,11 +48,11 @@ RELEASES = {
         products=False,
     ),
     RELEASED: Release(
-        "eb085b2b1871fe5ad20c99c663f056f7fee19f58be9cf7d29b10baa502c29bbf",
+        "933c9a4358d55b12427dd7c6ff6e9b2c7b9d23fa0e74eb727dbbaea69f770083",
         "",
         57,
-        "Apache-2.0 AND CC-BY-SA-4.0 AND MIT",
-        products=True,
+        "Apache-2.0 AND CC-BY-SA-4.0 AND LicenseRef-robustgec AND MIT",
+        products=False,
     ),
 }
 

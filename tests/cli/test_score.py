@@ -169,8 +169,9 @@ def test_the_released_evaluator_introduces_itself_once(
     assert "own evaluator" not in run(other, code=2).err
     first, *_ = run(command, code=2).err.splitlines()
     assert first == (
-        "open-mpnet is learnedgec's own evaluator, so write quality[open-mpnet] in a paper. You read "
-        "this once."
+        "open-mpnet is learnedgec's own evaluator, so write quality[open-mpnet] in a paper. It is for "
+        "research only: its licence is Apache-2.0 AND CC-BY-SA-4.0 AND LicenseRef-robustgec AND MIT "
+        "(learnedgec evaluators open-mpnet). You read this once."
     )
     assert "own evaluator" not in run(command, code=2).err
     first, *_ = run("score --src src.txt --metric quality some", code=2).err.splitlines()

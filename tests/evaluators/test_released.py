@@ -26,7 +26,7 @@ METRICS = ("some", "quality", "preference", f"quality[{RATED}]", f"preference[{R
 SENTENCES = 24
 SCORES = {
     "some": {"careful": 0.788875, "eager": 0.844479, "strong": 0.853206, "weak": 0.686588},
-    "quality": {"careful": 0.668535, "eager": 0.728888, "strong": 0.736106, "weak": 0.537823},
+    "quality": {"careful": 0.668432, "eager": 0.714485, "strong": 0.735743, "weak": 0.536803},
     "preference": {"careful": 0.48535, "eager": 0.607954, "strong": 0.772604, "weak": -0.092021},
     f"quality[{RATED}]": {
         "careful": 0.752098,
@@ -154,12 +154,12 @@ def test_downloads_stay_small(folders: tuple[str, ...], most: float) -> None:
     assert sum(file.stat().st_size for file in files if file.is_file()) < most
 
 
-# -- the evaluator in the wheel, which may be used in products ---------------------------------------
+# -- the evaluator in the wheel ---------------------------------------
 
 
-def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
+def test_one_dataset_that_it_is_made_of_may_not_be_used_commercially() -> None:
     manifest = check_package(CHECKPOINTS / RELEASED)
-    assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
+    assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND LicenseRef-robustgec AND MIT"
     assert not manifest["data"]["ratings"]
     tools = manifest_tools(manifest)
     assert tools == ("en-ewt-sm", "HuggingFaceTB/SmolLM2-135M-Instruct")
