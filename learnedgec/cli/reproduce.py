@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -123,26 +123,53 @@ def _difference_cell(answer: Answer) -> str:
 def page(paper: str, answers: Sequence[Answer], command: str) -> str:
     """Return a paper's page, by the template `reproduce.md`.
 
+    Figures that have no answer are a line for each table and reason. Reasons are notes below the table.
+
     Args:
         paper: its name.
         answers: its figures with ours.
         command: the command that writes the page.
     """
-    summary = [{key: row[key] for key in row if key != "paper"} for row in counts(answers)]
-    tables = groupby(answers, key=lambda answer: answer.figure.table)
-    rows = [
-        (table, [{k: row[k] for k in row if k != "table"} for row in rows_of(group)])
-        for table, group in tables
-    ]
     template = Path(__file__).with_name("reproduce.md").read_text(encoding="utf-8")
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(template).render(
         paper=paper,
         command=command,
-        summary=summary,
+        summary=[_summary(row) for row in counts(answers)],
         sources=dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source),
-        tables=rows,
+        tables=_tables_of_page(rows_of(answers)),
     )
+
+
+def _tables_of_page(rows: Iterable[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield each table: its name, rows with numbers of notes, the notes, and sentences on what is missing."""
+    for table, group in groupby(rows, key=lambda row: row["table"]):
+        lines: list[list[str]] = []
+        notes: dict[str, int] = {}
+        missing: dict[tuple[str, str], list[str]] = {}
+        for row in group:
+            if row["ours"] == "–":
+                missing.setdefault((row["state"], row["differs"]), []).append(row["row"])
+                continue
+            reason = row["differs"]
+            note = "" if reason == "–" else str(notes.setdefault(reason, len(notes) + 1))
+            columns = ("row", "column", "published", "ours", "difference", "state")
+            lines.append([*(row[column] for column in columns), note])
+        lacks = [_lack(reason, names) for reason, names in missing.items()]
+        yield {"name": table, "rows": lines, "notes": list(notes), "missing": lacks}
+
+
+def _lack(reason: tuple[str, str], names: Sequence[str]) -> str:
+    """Return what figures without an answer lack, in a sentence with the rows they are in."""
+    state, what = reason
+    one = len(names) == 1
+    kind, _, what = what.partition(": ")
+    if state.startswith("needs"):
+        lack = f"{'needs' if one else 'need'} {'a model' if kind == 'MODEL' else 'data'}"
+    else:
+        lack = f"{'was' if one else 'were'} {state}"
+    figures = "1 figure" if one else f"{len(names)} figures"
+    return f"{figures} {lack}{f': {what}' if what else ''} ({'; '.join(dict.fromkeys(names))})."
 
 
 # Package -> the ratings that its heads learn from, as in SOME's paper. Its ratings of fluency, of Lau et al.

@@ -85,9 +85,15 @@ def test_every_state(papers: Callable[..., None]) -> None:
         {"paper": "mine", "kind": "unanswered", "figures": 4, **none}
         | {"needs MODEL": 2, "needs data": 1, "not at hand": 1},
     ]
-    assert "| GPT-4 | f | 0.5 | – | – | needs MODEL | MODEL: GPT-4 |" in page(
-        "mine", answers, "reproduce mine"
+    text = page("mine", answers, "reproduce mine")
+    assert (
+        "- 4 results of metrics by the paper's own models or by none: 2 met, 2 not met.\n" in text
     )
+    # A figure of ours has a row; what is missing is a line for each table and reason.
+    assert "| GLEU | d | – |" in text
+    assert "| BART |" not in text
+    assert "- 1 figure needs a model: facebook/bart-base (BART).\n" in text
+    assert "- 1 figure needs a model: GPT-4 (GPT-4).\n" in text
     # A second run has nothing to compute.
     again = Reproduction(figures, runtime=Runtime(cache_dir="cache"), resampling=Resampling(9))
     assert not again.pending()
