@@ -144,8 +144,8 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny.save_evaluator(folder / "impara-mini", heads={"impara": HeadConfig("hypothesis")})
     heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
     tiny.save_evaluator(folder / "mine", heads=heads)
-    tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
-    write_tuned(folder, "some@seeda-s-dev+sentence-accuracy", tuned)
+    tuned = TunedMetric("ensemble(gleu=0.5, length=0.5)", tuned_on_test=False, study={})
+    write_tuned(folder, "ensemble@seeda-s-dev+sentence-accuracy", tuned)
     return folder
 
 
