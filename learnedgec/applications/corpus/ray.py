@@ -15,6 +15,7 @@ import os
 import re
 import socket
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class RayBlocks:
         settings: dict[str, Any] = {}
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address:
-            _check_answers(address)
+            _check_answers(_current() if address == "auto" else address)
         else:
             settings = {
                 "num_cpus": max(self.workers * self.cpus, 1),
@@ -72,7 +73,7 @@ class RayBlocks:
                 )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(
-                f"no Ray cluster can be used at {address or 'this machine'}: {error}"
+                f"no Ray cluster can be used at {address or 'this machine'}: {_plain(error)}"
                 + ("; if it demands a token, set RAY_AUTH_MODE=token." if address else "")
             ) from None
         if lack := _lack(ray.nodes(), self):
@@ -90,8 +91,34 @@ class RayBlocks:
     def __call__(self, scorer: BlockScorer, blocks: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Score each block and yield its number, and the reason if it failed, in the order of their ends.
 
-        A block on which every actor died is not yielded.
+        The blocks of a machine that is lost go to the others. A block on which every actor died is not
+        yielded.
+
+        Raises:
+            ConfigError: the cluster cannot be reached any longer.
         """
+        import ray.exceptions
+
+        left, machines = set(blocks), _machines()
+        while left:
+            reason = ""
+            try:
+                for block, error in self._score(scorer, sorted(left)):
+                    left.discard(block)
+                    yield block, error
+            except ray.exceptions.RayError as error:
+                reason = _plain(error)
+            known, machines = machines, _machines()
+            if not known - machines or _room(ray.nodes(), self) < 1:
+                if reason:
+                    raise ConfigError(
+                        f"the Ray cluster fails ({reason}); run the same command again for the "
+                        "blocks that are left."
+                    )
+                return
+
+    def _score(self, scorer: BlockScorer, blocks: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Send each block to the actors once, and yield the results."""
         import ray.data
 
         context = ray.data.DataContext.get_current()
@@ -134,6 +161,17 @@ class _Worker:
         return {"block": batch["block"], "error": [error for _, error in results]}
 
 
+def _current() -> str:
+    """Return the address of the cluster of this machine, or raise `ConfigError` if none was started."""
+    place = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()), "ray", "ray_current_cluster")
+    try:
+        return place.read_text(encoding="utf-8").strip()
+    except OSError:
+        raise ConfigError(
+            "no Ray cluster runs on this machine; start one with `ray start`, or give its address."
+        ) from None
+
+
 def _check_answers(address: str) -> None:
     """Raise `ConfigError` if no cluster answers at an address, for which Ray would wait minutes."""
     match = re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", address)
@@ -152,9 +190,34 @@ def _check_answers(address: str) -> None:
             ) from None
 
 
+def _machines() -> set[str]:
+    """Return the machines of the cluster that work."""
+    import ray
+
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
+def _plain(error: Exception) -> str:
+    """Return the first line of an error of Ray, without codes of colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().partition("\n")[0].removesuffix(".")
+
+
 def _lack(nodes: Sequence[Mapping[str, Any]], asked: RayBlocks) -> str:
     """Return why machines cannot hold all workers that are asked for; empty if they can."""
-    room, cpus, gpus = 0.0, 0.0, 0.0
+    room = _room(nodes, asked)
+    if room >= asked.workers:
+        return ""
+    there = [node["Resources"] for node in nodes if node["Alive"]]
+    cpus, gpus = (sum(float(one.get(kind, 0)) for one in there) for kind in ("CPU", "GPU"))
+    return (
+        f"Ray has room for {room:g} of {asked.workers} workers (each {asked.cpus:g} CPU and {asked.gpus:g} "
+        f"GPU): its machines have {cpus:g} CPU and {gpus:g} GPU"
+    )
+
+
+def _room(nodes: Sequence[Mapping[str, Any]], asked: RayBlocks) -> float:
+    """Return how many workers machines can hold."""
+    room = 0.0
     for node in nodes:
         if node["Alive"]:
             cpu, gpu = (float(node["Resources"].get(kind, 0)) for kind in ("CPU", "GPU"))
@@ -163,13 +226,7 @@ def _lack(nodes: Sequence[Mapping[str, Any]], asked: RayBlocks) -> str:
                 gpu * _quotient(1, asked.gpus) if 0 < asked.gpus < 1 else _quotient(gpu, asked.gpus)
             )
             room += min(_quotient(cpu, asked.cpus), by_gpu, asked.workers)
-            cpus, gpus = cpus + cpu, gpus + gpu
-    if room >= asked.workers:
-        return ""
-    return (
-        f"Ray has room for {room:g} of {asked.workers} workers (each {asked.cpus:g} CPU and {asked.gpus:g} "
-        f"GPU): its machines have {cpus:g} CPU and {gpus:g} GPU"
-    )
+    return room
 
 
 def _quotient(there: float, each: float) -> float:

@@ -10,6 +10,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
 import pyarrow
 import pyarrow.parquet
@@ -73,6 +75,46 @@ def test_a_block_that_kills_every_worker_is_given_up(
     )
     with pytest.raises(InputError, match=expected):
         score_corpus([metric], corpus, tmp_path / "run", Blocks(runner=runner, retries=0))
+
+
+def test_the_blocks_of_a_lost_machine_go_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray stands in for itself here: two machines, of which one is lost in the first round."""
+    ray, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
+    exceptions.RayError = type("RayError", (Exception,), {})  # type: ignore[attr-defined]
+    ray.exceptions = exceptions  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
+    alive = {"a", "b"}
+    ray.nodes = lambda: [  # type: ignore[attr-defined]
+        {"NodeID": name, "Alive": name in alive, "Resources": {"CPU": 1.0}} for name in "ab"
+    ]
+    rounds: list[list[int]] = []
+
+    def score_once(_: RayBlocks, scorer: Any, blocks: list[int]) -> Iterator[tuple[int, str]]:
+        rounds.append(blocks)
+        if len(rounds) == 1:
+            yield 0, ""
+            alive.discard("b")
+            raise exceptions.RayError("\x1b[36mthe node died.\x1b[39m\nmore")
+        yield from ((block, "") for block in blocks if block != 3)
+
+    monkeypatch.setattr(RayBlocks, "_score", score_once)
+    done = list(RayBlocks(workers=2)(cast(Any, None), range(4)))
+    # Block 3 kills its workers, and no further machine is lost, so it is given up.
+    assert done == [(0, ""), (1, ""), (2, "")]
+    assert rounds == [[0, 1, 2, 3], [1, 2, 3]]
+    rounds.clear()
+    with pytest.raises(ConfigError, match=r"the Ray cluster fails \(the node died\); run the same"):
+        list(RayBlocks()(cast(Any, None), range(2)))
+
+
+def test_auto_without_a_cluster_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with pytest.raises(ConfigError, match="no Ray cluster runs on this machine; start one with"):
+        RayBlocks(address="auto").__enter__()
 
 
 @pytest.fixture
