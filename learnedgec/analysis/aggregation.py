@@ -96,7 +96,8 @@ def system_scores(
         return np.array([metric.aggregate(rows) for rows in statistics])
     scores = sentence_scores(metric, statistics)
     if by == "trueskill":
-        return rate_orders(scores).mean(axis=0)
+        means: Floats = rate_orders(scores).mean(axis=0)
+        return means
     if by in _GAMES:
         return rate_scores(scores, _GAMES[by])[0]
     return expected_wins(win_counts(scores))

@@ -22,4 +22,4 @@ for name in ("seeda-s", "seeda-e", "gjg15"):
     wins, ties = (np.tensordot(draws, counts, axes=1) for counts in judged)
     key = runs_key(wins, ties, HOW.resamples, HOW.seed)
     made[key] = rate_judgements(wins, ties, runs=HOW.resamples, seed=HOW.seed, progress=True)
-np.savez_compressed(SHIPPED, **made)
+np.savez_compressed(SHIPPED, **made)  # type: ignore[arg-type]

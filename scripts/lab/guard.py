@@ -30,6 +30,7 @@ SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 def references_of(name: str, number: int) -> list[tuple[str, str]]:
     """Return the changed references of some sentences, each beside its source."""
     data = load_benchmark(name) if name.startswith("gmeg") else load_parallel(name)
+    assert data.references is not None
     rows = list(zip(data.sources, data.references, strict=True))
     chosen = random.Random(0).sample(rows, min(number, len(rows)))
     pairs = [(source, each.text) for source, row in chosen for each in row]
@@ -64,7 +65,8 @@ def main() -> None:
     def values(sources: list[str], texts: list[str]) -> tuple[Floats, Floats]:
         """Return `quality` without a guard, and `meaning`."""
         heads = evaluator.predict(sources, texts, [*plain, "meaning"], runtime=runtime)
-        return sum(term.of(heads[head]) for head, term in plain.items()), heads["meaning"]
+        total: Floats = np.sum([term.of(heads[head]) for head, term in plain.items()], axis=0)
+        return total, heads["meaning"]
 
     pairs = references_of("eracond", options.number)
     sources, texts = (list(side) for side in zip(*pairs, strict=True))
@@ -95,15 +97,16 @@ def main() -> None:
     best = max(allowed.values())
     least = best - np.sqrt(best * (1 - best) / len(rows))
     share = min(k for k, right in allowed.items() if right >= least)
-    guard = Term(round(share * unit, 3), round(floor, 3))
-    print(f"{len(rows)} changed: w = {guard.weight:g} ({share:g}), t = {guard.below:g}", flush=True)
+    floor = round(floor, 3)
+    guard = Term(round(share * unit, 3), floor)
+    print(f"{len(rows)} changed: w = {guard.weight:g} ({share:g}), t = {floor:g}", flush=True)
 
     for name in ("jfleg:dev", "gmeg:wiki", "gmeg:fce"):
         pairs = references_of(name, options.number // 5)
         sources, texts = (list(side) for side in zip(*pairs, strict=True))
         quality, meaning = values(sources, texts)
         before, same = values(sources, sources)
-        below = meaning < guard.below
+        below = meaning < floor
         gain, charge = quality - before, guard.of(meaning) - guard.of(same)
         print(
             f"| {name} | {len(pairs)} | {below.mean():.3f} | {np.median(charge[below]):.3f} | "
