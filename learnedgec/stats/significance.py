@@ -414,8 +414,9 @@ def describe_tests(tests: Sequence[str]) -> str:
     counts = [(_IN_WORDS[test], tests.count(test)) for test in _IN_WORDS if test in tests]
     if len(counts) < 2:
         return counts[0][0] if counts else "no test"
-    first, *others = [f"{words} of {count:,}" for words, count in counts]
-    return " and ".join([f"{first} pair{'s' if counts[0][1] > 1 else ''}", *others])
+    first, *others, last = [f"{words} of {count:,}" for words, count in counts]
+    first += f" pair{'s' if counts[0][1] > 1 else ''}"
+    return f"{', '.join([first, *others])} and {last}"
 
 
 def describe_correction(comparisons: int, baseline: str | None = None) -> str:

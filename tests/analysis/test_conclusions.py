@@ -192,6 +192,7 @@ def test_comparisons_are_joined_by_their_result() -> None:
     low = next(row for row in rows if row.system == "low")
     assert low.failure("gleu", margin=3.0).endswith("; the margin is 3).")
     assert low.failure("gleu", margin=5.0) == ""
+    assert replace(low, difference=-3.0).failure("gleu", margin=3.0) == ""
 
 
 def test_failures_are_joined_by_their_kind() -> None:

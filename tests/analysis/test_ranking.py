@@ -14,16 +14,17 @@ from learnedgec.analysis.aggregation import (
     differences_after_swaps,
     expected_wins,
     resampled_system_scores,
+    sentence_intervals,
     system_scores,
     system_scores_of_resamples,
 )
 from learnedgec.analysis.conclusions import used_tests
-from learnedgec.analysis.ranking import SystemRanking, clusters, rank_systems
+from learnedgec.analysis.ranking import SystemRanking, clusters, describe_p_value, rank_systems
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.scoring import bind_one
-from learnedgec.stats.resampling import resample
+from learnedgec.stats.resampling import intervals, resample, widened
 from learnedgec.stats.significance import (
     far_p_value,
     paired_bootstrap,
@@ -201,6 +202,8 @@ def test_clusters_ranks_and_beats_follow_from_the_same_tests() -> None:
     scores = {f"s{n}": Statistics({"score": n / 6 + noise[n]}) for n in range(8)}
     ranking = rank_systems(load_metric("length"), scores)
     assert 1 < ranking.cluster.max() < 8
+    assert ranking.ranges[ranking.order[0], 0] == 1
+    assert ranking.ranges[ranking.order[-1], 1] == 8
     for first, other in itertools.permutations(range(8), 2):
         beaten = ranking.systems[other] in ranking.beaten(first)
         assert beaten or ranking.cluster[first] >= ranking.cluster[other]
@@ -250,6 +253,27 @@ def test_the_tail_of_few_sentences_is_no_lower_than_all_swaps(size: int) -> None
         if test == "paired-permutation-tail":
             assert 0.7 * exact < p < 10 * exact + 0.005
     assert test == "paired-permutation-tail"
+
+
+def test_no_p_value_of_swaps_is_below_that_of_two_swaps() -> None:
+    # Nothing is as far out as no swap of 11 equal differences, except for the swap of all of them.
+    never = np.append(11.0, np.full(1000, 11**0.5))
+    assert far_p_value(11.0, never[1:]) < 2**-10
+    assert permutation_test(never, 11, enough=False) == (2**-10, "paired-permutation-tail")
+    assert sign_flips(np.append(12.0, np.zeros(5000)), 12) == 2**-11
+
+
+def test_intervals_of_few_sentences_are_widened() -> None:
+    drawn = np.random.default_rng(0).normal(size=(500, 2))
+    assert (sentence_intervals(drawn, 20, 0.95) == intervals(drawn, widened(0.95, 20))).all()
+    assert (sentence_intervals(drawn, 31, 0.95) == intervals(drawn, 0.95)).all()
+
+
+def test_only_the_lowest_share_of_draws_is_a_bound() -> None:
+    draws = Resampling(1000)
+    assert describe_p_value(1 / 1001, 1 / 1001, "paired-bootstrap", draws) == "p ≤ .001"
+    assert describe_p_value(2 / 1001, 2 / 1001, "paired-bootstrap", draws) == "p = .002"
+    assert describe_p_value(1 / 1001, 1 / 1001, "paired-bootstrap-tail", draws) == "p = .001"
 
 
 def test_a_difference_that_all_sentences_share_has_a_tail() -> None:
