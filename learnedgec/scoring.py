@@ -114,7 +114,7 @@ def shared_statistics(
 
     Args:
         metrics: the metrics.
-        compute: a function from a metric to its statistics, such as those of several systems.
+        compute: a function from a metric to its statistics, such as of several systems.
     """
     keys = [metric.metric.for_statistics for metric in metrics]
     left = Counter(keys)

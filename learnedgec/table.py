@@ -354,7 +354,7 @@ def align(
     Args:
         lines: the cells of each line.
         left: for each column, whether its cells are left-aligned.
-        widths: the width of each column; by default, that of its widest cell.
+        widths: the width of each column; by default, the width of its widest cell.
         gap: number of spaces between columns.
         above: number of lines above a horizontal rule; 0 for no rule.
 

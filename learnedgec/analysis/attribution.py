@@ -9,7 +9,7 @@ hypothesis:
     Shapley value    Σ_T |T|! (|E|−|T|−1)! / |E|! · (v(T∪{e}) − v(T)),   T ⊆ E∖{e}
 
 The Shapley values share out exactly what the hypothesis gains: they sum to v(E) − v(∅), the score of the
-hypothesis minus that of the source. The other two need not.
+hypothesis minus the score of the source. The other two need not.
 
 Source: Goto, Vasselli and Watanabe, "Improving Explainability of Sentence-level Metrics via Edit-level
 Attribution for Grammatical Error Correction" (2024), who scale the first two to the sum of the third; here

@@ -74,7 +74,7 @@ def undecided_rankings(
     Args:
         rankings: metric -> its ranking of the systems.
         corpus: the texts.
-        settings: those of the rankings (`rank_systems`).
+        settings: the settings of the rankings (`rank_systems`).
     """
     undecided = {}
     for metric, ranking in rankings.items():
@@ -273,7 +273,7 @@ def verdict(
 def _by_metrics(
     comparisons: Sequence[BaselineComparison], names: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Return the systems by the metrics of their comparisons, those of most metrics first."""
+    """Return the systems by the metrics of their comparisons, the systems of most metrics first."""
     metrics_of: dict[str, list[str]] = {}
     for row in comparisons:
         metrics_of.setdefault(row.system, []).append(names[row.metric])

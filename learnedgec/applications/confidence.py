@@ -401,7 +401,7 @@ def edit_traits(sources: Texts, edits: Sequence[Sequence[Edit]]) -> Floats:
 
 @cache
 def _weights() -> Mapping[str, Any]:
-    """Return the fitted weights: `intercept`, and those of `heads`, `types` and `traits`."""
+    """Return the fitted weights: `intercept`, and the weights of `heads`, `types` and `traits`."""
     content = (files("learnedgec.applications") / WEIGHTS).read_text(encoding="utf-8")
     weights: Mapping[str, Any] = json.loads(content)
     return weights

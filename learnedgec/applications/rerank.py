@@ -117,7 +117,7 @@ class Reranking:
         texts: the chosen corrections.
         chosen: the index of the chosen candidate, int (N,); -1 if the source was kept.
         scores: each candidate's score, one float64 array per source.
-        margins: the score of the chosen text minus that of the best other text, float64 (N,). It is below 0
+        margins: the chosen text's score minus the best other text's, float64 (N,). It is below 0
             if a guard rejected a better text, and NaN if there is no other text.
 
     Example: `rerank`.
@@ -237,8 +237,8 @@ def _candidate_scores(
 ) -> tuple[Floats, ...]:
     """Return the score of every candidate, one float64 array per source.
 
-    All candidates are scored in one call. With `with_sources`, each source's own score follows those of its
-    candidates; in a minimum Bayes risk it is not a reference.
+    All candidates are scored in one call. With `with_sources`, each source's own score follows its
+    candidates' scores; in a minimum Bayes risk it is not a reference.
     """
     bound = bind_one(by.utility if isinstance(by, MinimumBayesRisk) else by, runtime)
     metric = bound.metric

@@ -6,7 +6,7 @@
     GET  /ready      whether it takes requests
     GET  /docs       this, as OpenAPI (/openapi.json)
 
-Requests that wait are scored together, in one call of each metric; scores equal those of the library. Errors
+Requests that wait are scored together, in one call of each metric; scores equal the library's. Errors
 are `{"detail": "one sentence"}`. The service has no users and no secrets: it listens on loopback unless told
 otherwise, and its abilities are fixed when it starts.
 """

@@ -233,7 +233,7 @@ class References(Sequence[tuple[Reference, ...]]):
         return all(reference.edits is not None for row in self.rows for reference in row)
 
     def corrects(self, sources: Texts) -> bool:
-        """Return whether any reference has a gold edit, or a text other than that of its source.
+        """Return whether any reference has a gold edit, or a text other than its source.
 
         Example:
             >>> References.from_texts(["He goes ."]).corrects(["He goes ."])

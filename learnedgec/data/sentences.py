@@ -122,7 +122,7 @@ def as_systems(systems: Systems) -> dict[str, list[str]]:
 
 
 def are_systems(texts: object) -> TypeIs[Systems]:
-    """Return whether an argument holds the outputs of systems by name, and not those of one system."""
+    """Return whether an argument holds the outputs of systems by name, and not of one system."""
     return isinstance(texts, Mapping) or hasattr(texts, "columns")
 
 
@@ -236,7 +236,7 @@ def shared_words(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:
-    r"""Return for each of N sentences whether its tokens differ from those of its source.
+    r"""Return for each of N sentences whether its tokens differ from its source's.
 
     White space around and between tokens, such as a carriage return, makes no difference.
 

@@ -20,7 +20,7 @@ class Release(NamedTuple):
     """A released evaluator.
 
     Attributes:
-        sha256: of its manifest, which has those of its files.
+        sha256: of its manifest, which has the digests of its files.
         commit: one in which the repository has these files; empty if they are part of every installation.
         megabytes: its size.
         licence: its licence.

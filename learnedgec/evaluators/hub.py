@@ -34,7 +34,7 @@ _SECONDS = 5.0
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether a name is that of a repository and not that of a local file or folder.
+    """Return whether a name is a repository's and not a local file's or folder's.
 
     Example:
         >>> is_hub_name("org/name@main"), is_hub_name("open-mpnet"), is_hub_name("./org/name")

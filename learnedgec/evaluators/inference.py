@@ -448,7 +448,7 @@ def sentence_vectors(
 
 
 def cosines(first: Floats, second: Floats) -> Floats:
-    """Return the cosine of each row of one matrix with that of another, both (N, H), as (N,)."""
+    """Return the cosine of each row of one matrix with the same row of another, both (N, H), as (N,)."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     cosine: Floats = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
     return cosine

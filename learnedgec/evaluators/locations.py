@@ -75,7 +75,7 @@ def find_evaluator(name: str) -> Path:
 
 
 def is_evaluator(name: str) -> bool:
-    """Return whether a model's name is that of an evaluator package: a directory, a name or a hub ID."""
+    """Return whether a model's name is an evaluator package's: a directory, a name or a hub ID."""
     return _local_package(name) is not None or _is_hub_package(name)
 
 
@@ -136,7 +136,7 @@ def _places(name: str) -> Iterator[Path]:
 
 
 def _is_hub_package(name: str) -> bool:
-    """Return whether a name is that of a package on the hub; `False` if the hub cannot be reached."""
+    """Return whether a name is a package's on the hub; `False` if the hub cannot be reached."""
     if not is_hub_name(name):
         return False
     try:
@@ -228,7 +228,7 @@ def fetch_released(name: str) -> Path:
 
     Raises:
         UnknownNameError: no released evaluator has this name.
-        DataError: a file cannot be downloaded, or is not that of the release.
+        DataError: a file cannot be downloaded, or differs from the file of the release.
     """
     from learnedgec.data.catalog.files import cache_folder, fetch_file
     from learnedgec.data.catalog.registry import File
@@ -261,7 +261,7 @@ def copy_package(package: Path, target: PathLike) -> Path:
 
 
 def _check_name(repository: str) -> None:
-    """Raise `BadNameError` unless a name is that of a repository on a hub."""
+    """Raise `BadNameError` unless a name is a repository's on a hub."""
     if not is_hub_name(repository):
         raise BadNameError(
             f"{repository[:200]!r} is not the name of a repository on a hub; a name such as "

@@ -231,5 +231,5 @@ def _frozen(weights: torch.Tensor) -> torch.nn.Parameter:
 
 
 def is_lora(name: str) -> bool:
-    """Return whether a name in a model's state is that of a low-rank matrix."""
+    """Return whether a name in a model's state is a low-rank matrix's."""
     return name.endswith((_DOWN, _UP))

@@ -250,7 +250,7 @@ class Package:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Its training data, including those of evaluators that it continues."""
+        """Its training data, including the data of evaluators that it continues."""
         return manifest_datasets(self.manifest)
 
     @property
@@ -363,7 +363,7 @@ def was_checked(manifest: Mapping[str, Any]) -> bool:
 
 
 def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the training data that a manifest names, including those of evaluators that were continued."""
+    """Return the training data that a manifest names, with the data of continued evaluators."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 
@@ -392,7 +392,7 @@ def manifest_tools(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def manifest_licence(manifest: Mapping[str, Any]) -> str:
-    """Return an evaluator's licence; a package that names none has those of its data and encoder."""
+    """Return an evaluator's licence; a package that names none has the licences of its data and encoder."""
     # The catalog takes time to import, and few commands need licences.
     from learnedgec.data.catalog.registry import weights_licence
 

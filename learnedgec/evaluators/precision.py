@@ -1,7 +1,7 @@
 """The bits of numbers: the precision of a model's computation, and the weights of a package in 16 or 4 bits.
 
 The precision is as requested, or by the hardware. `auto` applies only to evaluators, whose scores in bfloat16
-were compared with those in float32 (docs/lab/performance.md). Other models are those of official tools, and
+were compared with scores in float32 (docs/lab/performance.md). Other models belong to official tools, and
 compute in float32 like these tools unless bfloat16 is requested.
 
 The environment variable `LEARNEDGEC_BFLOAT16` overrides what is detected: `1` says that the hardware
@@ -9,10 +9,10 @@ multiplies in bfloat16, `0` that it does not. With `0`, `auto` is float32 on eve
 
 Scores of a package come from the weights that it stores, so trained weights are rounded (`round_weights`)
 before they are evaluated: to 16 bits, or the encoder's matrices to 4 bits with a scale per group. 4 bits
-preserve the order of systems and almost that of sentences, but not the third digit of a score. The package is
-a quarter of the size that it has with 16 bits.
+preserve the order of systems and almost the order of sentences, but not the third digit of a score. The
+package is a quarter of the size that it has with 16 bits.
 
-The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles
+The sixteen numbers are from NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles
 of a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each group
 of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest magnitude;
 here it is one of nine multiples of that, 1 to 0.6, namely the one with the least squared error. Rounding is

@@ -27,7 +27,7 @@ class Question:
     Attributes:
         sentence: number of the sentence.
         groups: the systems that wrote each text.
-        edits: with the task `edits`, those of the only text.
+        edits: with the task `edits`, the edits of the only text.
         weight: the weight of a judgement in the study's own ranking (`Cells.draw`).
     """
 
@@ -43,7 +43,7 @@ class Questions:
     Args:
         settings: the settings of the study.
         sources: N sentences.
-        systems: system -> N outputs, those of the candidate `source` too.
+        systems: system -> N outputs, also of the candidate `source`.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ class Item:
         number: number of the item in the study.
         source: the sentence.
         texts: outputs in the order shown; equal outputs are one text.
-        edits: with the task `edits`, those of the only text.
+        edits: with the task `edits`, the edits of the only text.
         position: the number of items that the rater has before this one.
         total: the number of items that the rater has in all.
         version: the number of times that the item was answered.
@@ -294,7 +294,7 @@ def read_settings(folder: Path) -> StudySettings:
     """Read the settings of a study.
 
     Raises:
-        InputError: the folder is not that of a study.
+        InputError: the folder has no study.
         ConfigError: the file cannot be used; the message names the key.
         UnknownNameError: a key is unknown.
     """

@@ -9,7 +9,7 @@ The informative order draws a cell with probability
 
 where n(a,b) is the number of open cells that compare the systems a and b, and p(a,b) ∝ v·exp(−d²/2v) grows
 with the variance v of the difference of their skills and with its closeness to 0 (d is its mean), as
-TrueSkill's choice of opponents does. The skills are those of `bradley_terry`. The first term keeps every
+TrueSkill's choice of opponents does. `bradley_terry` gives the skills. The first term keeps every
 sentence possible, so that no kind of sentence disappears from the comparison of two systems. A judgement's
 weight in the study's own ranking is the square root of the cell's probability in a plain sample over that
 with which it was drawn. It takes out most of the draw's preference for sentences on which many systems

@@ -104,7 +104,7 @@ class Study:
         folder: the folder of a study; `create` makes one.
 
     Raises:
-        InputError: the folder is not that of a study, or a file is missing.
+        InputError: the folder has no study, or a file is missing.
         ConfigError: the settings cannot be used.
 
     Example:

@@ -1,6 +1,6 @@
 """The style of all figures, which fit a paper's column and suit colour-blind readers, and their files.
 
-Colours are those of Okabe and Ito, always together with a distinct marker or line style. Each figure
+Colours are by Okabe and Ito, always together with a distinct marker or line style. Each figure
 is written twice, as PDF and PNG.
 """
 

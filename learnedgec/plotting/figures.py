@@ -335,7 +335,7 @@ def plot_sweep(sweep: Sweep, folder: str | Path, stem: str) -> list[Path]:
         folder: the folder of the files; it is created if it does not exist.
         stem: the start of the files' names.
 
-    Returns and errors are those of `plot_tuning`.
+    Returns and errors are as in `plot_tuning`.
     """
     with style():
         figure, axis = new_figure(COLUMN, 2.4)
@@ -400,7 +400,7 @@ def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path
     """Write the metrics' CRS, P-CRS and accuracy, in all and by kind of variant, for each set of cases.
 
     The metrics are in their given order, so that packages trained with a growing weight α of consistency
-    make a curve. Returns and errors are those of `plot_systems`.
+    make a curve. Returns and errors are as in `plot_systems`.
     """
     figures = {}
     with style():

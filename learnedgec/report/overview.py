@@ -61,7 +61,7 @@ class PreferenceBin:
 class ScoreReference:
     """A metric's scores for the outputs of a benchmark, with human preferences between output and source.
 
-    Only outputs that change their source count. The gain of an output is its score minus that of its source.
+    Only outputs that change their source count. The gain of an output is its score minus its source's.
     The probability that human raters put an output above its source is interpolated from its gain. It is
     calibrated on the systems of the benchmark, most of whose changes are improvements. It is too high for a
     system whose changes are mostly not improvements.
@@ -99,7 +99,7 @@ class ScoreReference:
         """Return the probability that human raters put an output above its source, float64 (…,).
 
         Args:
-            gains: the score of an output minus that of its source.
+            gains: the score of an output minus the score of its source.
         """
         return np.interp(gains, self.gains, self.probabilities)
 

@@ -95,7 +95,7 @@ def describe_changes(case: Case) -> tuple[ContextChange, ...]:
 def case_statistics(cases: Sequence[Case]) -> dict[str, float]:
     """Return statistics of a set of cases: of originals and variants, of their edits, and of the changes.
 
-    Edits and changes are those of `describe_changes`; a sentence without edits has 0 edits. A kind of change
+    `describe_changes` finds edits and changes; a sentence without edits has 0 edits. A kind of change
     has its share of all variants.
 
     Example:

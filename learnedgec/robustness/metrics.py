@@ -259,7 +259,7 @@ def evaluate_attacks(
     resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[AttackResult]:
-    """Compare metrics' scores of attacks with those of honest systems, sentence by sentence.
+    """Compare metrics' scores of attacks and of honest systems, sentence by sentence.
 
     Args:
         metric: a metric, its name, or a list of them.

@@ -15,7 +15,7 @@ A variant is consistent with its original by one of two rules:
 CRS is the share of cases that are robust. P-CRS is the share of consistent variants.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
-(EMNLP 2023). With the same annotator, results equal those of the official `errant_robustgec` on sentences
+(EMNLP 2023). With the same annotator, results equal the official `errant_robustgec`'s on sentences
 that are tokenised in the same way (the official conversion tokenises everything with spaCy first).
 """
 

@@ -79,7 +79,7 @@ class Plugin:
 
 @dataclass(eq=False)
 class Registry(Generic[T]):
-    """A table with learnedgec's own entries and those of installed packages.
+    """A table with the entries of learnedgec and of installed packages.
 
     An entry of learnedgec takes precedence over a plug-in of the same name. Iteration yields all names,
     learnedgec's own first.

@@ -219,7 +219,7 @@ def far_p_value(observed: float, differences: Floats, sentences: int | None = No
     Args:
         observed: the difference of the two systems' scores.
         differences: (B,), the difference after each swap, or on each resample.
-        sentences: N, if the differences are those of resamples.
+        sentences: N, if the differences are of resamples.
 
     Example:
         >>> resampled = 0.1 + 0.02 * np.random.default_rng(0).normal(size=1000)

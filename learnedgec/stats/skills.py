@@ -52,7 +52,7 @@ def rate_scores(scores: Floats, comparisons: Games = "unordered") -> tuple[Float
 
     The order matters. Goto et al. write of N(N − 1) comparisons of N systems, which are the ordered pairs,
     but their published figures have each pair i < j once. Ordered pairs count every outcome twice, so sigma
-    is smaller and later sentences change mu less. The skills equal those of `trueskill.TrueSkill(…).rate`
+    is smaller and later sentences change mu less. The skills equal what `trueskill.TrueSkill(…).rate` gives
     with its default backend, game by game.
 
     Source: Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025).
@@ -186,7 +186,7 @@ def rate_judgements(
 
     Args:
         wins: (S, S), how often the row's system was judged better than the column's; or (runs, S, S)
-            with counts for each run, such as those of resampled sentences.
+            with counts for each run, such as counts of resampled sentences.
         ties: (S, S) or (runs, S, S), symmetric, how often the two were judged equal.
         runs: number of runs.
         seed: seed of the random generator.

@@ -82,7 +82,7 @@ register_type(PairFileName)
 
 
 def divided_columns(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns of files of judgements, and those of files of ratings; both kinds have texts."""
+    """Return the columns of files of judgements, and of files of ratings; both kinds have texts."""
     texts = ("source", "group")
     judged = {key: name for key, name in columns.items() if key in (*JUDGEMENTS, *texts)}
     return judged, {key: name for key, name in columns.items() if key not in JUDGEMENTS}

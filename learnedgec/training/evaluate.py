@@ -114,7 +114,7 @@ class HeadTest:
         return lambda rows: np.asarray(right[rows].mean(axis=-1))
 
     def resampled(self, statistic: Callable[[Indices], Floats]) -> Floats:
-        """Return a statistic on each resample of sources, float64 (R,); those of one length at once."""
+        """Return a statistic on each resample of sources, float64 (R,); resamples of one length at once."""
         drawn = list(resample_groups(self.sources))
         of_length: dict[int, list[int]] = {}
         for number, rows in enumerate(drawn):

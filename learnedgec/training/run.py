@@ -154,7 +154,7 @@ def read_history(folder: Path) -> list[dict[str, float]]:
 def _trainer(
     options: Namespace, callbacks: Sequence[lightning.Callback], progress: bool
 ) -> lightning.Trainer:
-    """Return a Trainer with a run's callbacks beside those of its options."""
+    """Return a Trainer with a run's callbacks beside the callbacks of its options."""
     own = options.callbacks or []
     own = own if isinstance(own, list) else [own]
     more: dict[str, Any] = {"callbacks": [*own, *callbacks]}

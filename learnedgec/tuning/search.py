@@ -57,7 +57,7 @@ class SearchPlan:
         trials: number of trials.
         seed: the seed of the trials, the folds and every resample.
         validation: the judgements to hold out when the search is repeated for evaluation: `k-fold` for those
-            of a fold of the sentences, `systems` for those of each system in turn, or `none`.
+            of a fold of the sentences, `systems` for the judgements of each system in turn, or `none`.
         folds: number of folds over sentences.
     """
 
@@ -150,11 +150,11 @@ def check_tuning(
         plan: the settings of the search.
         typed: the name of the tuning data as the user wrote it; by default, the benchmarks' own names.
         others: name -> benchmark to compare on.
-        space: see `tune`, as for the following.
-        name: see there.
-        output: see there.
-        overwrite: see there.
-        tuned_on_test: see there.
+        space: parameter -> range, as `read_space` reads it.
+        name: the name of the tuned metric.
+        output: the folder or file for the tuned metric.
+        overwrite: whether an existing file is replaced.
+        tuned_on_test: whether test data may be tuned on.
 
     Raises:
         OutputError: the tuned metric's file exists or cannot be written.
@@ -343,7 +343,7 @@ class Fold:
         value: the objective on the judgements that the search used.
         held_out: the objective on the other judgements; NaN if it does not exist there.
         given: the objective of the given metric on the other judgements.
-        system: the system whose judgements were held out; empty if those of sentences were.
+        system: the system whose judgements were held out; empty if judgements of sentences were.
     """
 
     parameters: Mapping[str, Any]

@@ -217,7 +217,7 @@ def _count_by_sentence(
 
 
 def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
-    """Return, per comparison, the score of the first output minus that of the second; 0 where they tie."""
+    """Return, per comparison, the first output's score minus the second's; 0 where they tie."""
     first, second = _compared(scores, comparisons)
     return np.where(outcomes(first, second) == 0, 0.0, first - second)
 

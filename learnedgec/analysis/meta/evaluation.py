@@ -412,7 +412,7 @@ def _evaluate_random(
 
     An interval shows where single seeds lie, by the mean and the deviation of their values
     (`means_and_intervals`). A metric within it is not clearly better than chance. Scores of systems and of
-    sentences are those of seed 0.
+    sentences are of seed 0.
     """
     without_intervals = shared.with_one_resample()
     seeds = [_evaluate_metric(without_intervals, bound, statistics)]

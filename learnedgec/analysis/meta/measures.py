@@ -4,7 +4,7 @@ Intervals are computed in two ways, which answer two questions. An interval over
 systems might reach on as many other sentences. Sentences are resampled together with the metric's scores and
 the human judgements for them; a correlation of systems has the interval of `interval_of_correlation`. An
 interval over *systems* shows what the correlation might be among other systems of this kind. Correlations
-have Fisher's interval, and the soft pairwise accuracy has that of a bootstrap over systems. With twelve
+have Fisher's interval, and the soft pairwise accuracy has a bootstrap's over systems. With twelve
 systems, it is wide. A resample on which a measure does not exist says nothing about it. With two systems,
 this holds for every other resample, so the interval has all possible values.
 """
@@ -91,7 +91,7 @@ _NAMES = {
 
 
 MIN_SYSTEMS = 3
-"""The smallest number of systems for a correlation; that of two scores is always 1 or -1."""
+"""The smallest number of systems for a correlation; a correlation of two scores is always 1 or -1."""
 
 # What a measure needs -> the measures.
 _MEASURES = {
@@ -309,7 +309,7 @@ def _of_systems(
 
 
 def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
-    """Return the soft pairwise accuracy, whose p-values are always those of sentence scores."""
+    """Return the soft pairwise accuracy, whose p-values are always of sentence scores."""
     assert shared.human.p_values is not None
     size = len(sentences)
     first, second = np.triu_indices(size, 1)

@@ -247,7 +247,7 @@ def score_corpus(
 ) -> CorpusScores:
     """Score a corpus with metrics in blocks, and continue an interrupted run.
 
-    Corpus scores equal those of scoring all sentences at once: exactly for metrics that count, and to 1e-6
+    Corpus scores equal the scores of all sentences at once: exactly for metrics that count, and to 1e-6
     for models, whose results depend slightly on the batch.
 
     Args:

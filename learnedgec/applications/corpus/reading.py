@@ -282,7 +282,7 @@ def open_records(
 
 
 def _seekable(path: str, folder: PathLike, copies: ExitStack) -> str:
-    """Return a path with random access: the given path, or that of a copy that lasts until `copies` ends."""
+    """Return a path with random access: the given path, or a copy's, which lasts until `copies` ends."""
     check_no_workbook(path)
     if path != "-" and not path.endswith((".gz", ".zst")):
         return path

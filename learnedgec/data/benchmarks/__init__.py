@@ -94,7 +94,7 @@ REGISTRY: Registry[BenchmarkEntry] = Registry(
 
 
 def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmark:
-    """Return a benchmark by name, or that of a table in memory (`of_table`).
+    """Return a benchmark by name, or of a table in memory (`of_table`).
 
     Args:
         name: one of

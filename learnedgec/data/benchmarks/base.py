@@ -375,7 +375,7 @@ def write_texts(
         references: references of the N sentences, if there are any.
 
     Raises:
-        InputError: a system's name cannot be that of a file.
+        InputError: a system's name cannot be the name of a file.
     """
     write_lines(folder / "source.txt", sources)
     for name, lines in systems.items():

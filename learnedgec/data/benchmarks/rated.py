@@ -144,7 +144,7 @@ def of_ratings(name: str, ratings: Iterable[Rating], *, several: bool = False) -
     Args:
         name: the name of the benchmark.
         ratings: the rated outputs, each with its systems, joined by commas.
-        several: whether an output may have several ratings, such as those of judges, whose mean counts.
+        several: whether an output may have several ratings, such as the ratings of judges, whose mean counts.
 
     Raises:
         InputError: a rating names no source or system, no source has an output of each system, or no output
@@ -259,7 +259,7 @@ def swedish(references: str = "corpus") -> Benchmark:
             system the annotator's corrections of *its* outputs, and no other reference, as a targeted edit
             rate (`hter`) requires. The annotator who wrote them also gave the ratings.
 
-    The ratings, 1 to 4, are those of the annotator who rated everything, as in the paper. A notice reports
+    The ratings, 1 to 4, are by the annotator who rated everything, as in the paper. A notice reports
     the agreement with a second annotator.
     """
     parallel, systems = load_parallel("swedish"), load_outputs("swedish")

@@ -93,7 +93,7 @@ def check_leakage(rows: Iterable[str] | Iterable[Sequence[str]], name: str) -> N
 
     Args:
         rows: sources, hypotheses and references to train, select or tune on: single texts, or rows of texts
-            such as those of a table.
+            such as the sentences of a table.
         name: their name in the message.
 
     Raises:

@@ -132,7 +132,7 @@ def load_parallel(name: str) -> Parallel:
 
 
 def _of_m2(path: PathLike, part: str = "") -> Parallel:
-    """Read all sentences and gold edits of an M2 file, or those of a part of BEA-19 dev."""
+    """Read all sentences and gold edits of an M2 file, or of a part of BEA-19 dev."""
     return Parallel.from_annotated(of_part(read_m2(path), part))
 
 
@@ -282,7 +282,7 @@ _TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:-\w+)*|[^\w
 def read_fce(part: str) -> Iterator[AnnotatedSentence]:
     """Yield the sentences of FCE's essays with their edits.
 
-    Sentences and tokens are those of MultiGED-2023, which has the essays in the same order. Edits of
+    Sentences and tokens are from MultiGED-2023, which has the essays in the same order. Edits of
     characters become edits of whole tokens. Edits without a correction and edits across sentences are left
     out.
 

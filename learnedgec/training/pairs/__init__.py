@@ -59,7 +59,7 @@ PAIR_SOURCES: Mapping[str, type[PairSource]] = {
 
 
 def _plugged(plugin: Plugin) -> type[PairSource]:
-    """Return the class of a plug-in, whose name must be that of the entry point."""
+    """Return the class of a plug-in, which must have the name of the entry point."""
     kind = plugin.load_class(PairSource)  # type: ignore[type-abstract]
     if kind.__name__ != plugin.name:
         raise plugin.error(f"{plugin.point.value} is named {kind.__name__!r}")

@@ -129,7 +129,7 @@ class ImpactPairs(PairSource):
         number: number of pairs, drawn from all candidates; by default, all. The paper uses 4,096.
         encoder: pretrained encoder whose states measure the impact; it is not fine-tuned.
         edits: `errant` to extract edits with the annotator, `m2` to take the dataset's gold edits.
-        annotator: spaCy pipeline for `errant`; by default, that of the metric `errant`.
+        annotator: spaCy pipeline for `errant`; by default, the pipeline of the metric `errant`.
         seed: seed of all draws.
     """
 

@@ -124,7 +124,7 @@ class CorruptedPairs(PairSource):
         labelled_share: share of the pairs that are made from such a sentence, which is the better side as it
             is. Its right words are changed on the worse side, so only `added` pairs can be made from it, and
             their correct text is unknown.
-        annotator: spaCy pipeline; by default, that of the metric `errant`.
+        annotator: spaCy pipeline; by default, the pipeline of the metric `errant`.
         seed: seed of all draws.
     """
 

@@ -141,7 +141,7 @@ class EditPairs(PairSource):
     Args:
         outputs: datasets with outputs of systems, such as `pillars:train/single`.
         references: datasets with references for the same sources; all references of a source are pooled.
-        annotator: spaCy pipeline that finds the edits; by default, that of the metric `errant`.
+        annotator: spaCy pipeline that finds the edits; by default, the pipeline of the metric `errant`.
         number: number of pairs, drawn at random; by default, all.
         seed: seed of the draw.
     """
@@ -262,7 +262,7 @@ def outputs_with_references(name: str, references: Container[str]) -> Iterator[t
 class DistilledPairs(PairSource):
     """The pairs of other pair sources, with the margin that a metric gives them.
 
-    The margin is the teacher's score of the better text minus that of the worse one. A teacher that needs
+    The margin is the teacher's score of the better text, minus its score of the worse. A teacher that needs
     references can teach an evaluator that needs none; pairs without a reference are left out.
 
     The text with the higher score is the better one, whatever the other source says; pairs with equal scores
