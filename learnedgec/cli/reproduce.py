@@ -153,7 +153,7 @@ def _tables_of_page(rows: Iterable[Mapping[str, str]]) -> Iterator[dict[str, Any
                 continue
             reason = row["differs"]
             note = "" if reason == "–" else str(notes.setdefault(reason, len(notes) + 1))
-            columns = ("row", "column", "published", "ours", "difference", "state")
+            columns = ("row", "column", "published", "ours", "state")
             lines.append([*(row[column] for column in columns), note])
         lacks = [_lack(reason, names) for reason, names in missing.items()]
         yield {"name": table, "rows": lines, "notes": list(notes), "missing": lacks}
