@@ -39,29 +39,18 @@ _ABOUT_READING = (
 )
 
 
-def about_gold(metric: str, results: str) -> str:
+def about_gold(metric: str, given: str, own: str) -> str:
     """Return in one sentence that a verdict depends on who marked the edits of the references.
 
     Args:
         metric: the name of the metric in the sentence.
-        results: what follows from the given gold edits, and from those that the metric extracts.
+        given: what follows from the given gold edits.
+        own: what follows from those that the metric extracts from the same texts.
     """
     return (
-        f"By {metric}, the verdict depends on who marked the edits of the references; {results}; give "
-        "--reannotate to decide by the latter."
+        f"By {metric}, the verdict depends on the gold edits: {given} by the given ones, but {own} by "
+        f"{metric}'s own; give --reannotate to decide by the latter."
     )
-
-
-def by_both(metric: str, given: str, own: str) -> str:
-    """Return `about_gold` with two results in words.
-
-    Args:
-        metric: the name of the metric in the sentence.
-        given: what follows from the given gold edits.
-        own: what follows from those that the metric extracts.
-    """
-    same = f"by those that {metric} extracts from the same texts"
-    return about_gold(metric, f"by the given gold edits, {given}, and {same}, {own}")
 
 
 def undecided_rankings(
@@ -104,7 +93,7 @@ def leaders(
     sentences = []
     for ranking in judges:
         if own := (undecided or {}).get(ranking.metric):
-            sentences.append(by_both(names[ranking.metric], _leading(ranking), _leading(own)))
+            sentences.append(about_gold(names[ranking.metric], _leading(ranking), _leading(own)))
             continue
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]

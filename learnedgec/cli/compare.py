@@ -11,7 +11,7 @@ from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat
 
 from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
-from learnedgec.analysis.conclusions import about_gold, compared, verdict
+from learnedgec.analysis.conclusions import about_gold, compared, listed, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned, style_notices
@@ -97,17 +97,11 @@ class _Comparisons:
 
     def about_gold(self, rows: Sequence[BaselineComparison]) -> str:
         """Return in one sentence why the metric decides nothing about some systems."""
-        differences = (
-            f"{row.system} {row.difference:+.4f} ({row.p_in_words}) and "
-            f"{other.difference:+.4f} ({other.p_in_words})"
-            for row in rows
-            for other in [self.own[row.system]]
+        given, own = (
+            listed([f"{each.system} {each.difference:+.4f} ({each.p_in_words})" for each in side])
+            for side in (rows, [self.own[row.system] for row in rows])
         )
-        return about_gold(
-            self.name,
-            f"differences from {rows[0].baseline} by the given gold edits, and by those that {self.name} "
-            f"extracts from the same texts: {'; '.join(differences)}",
-        )
+        return about_gold(self.name, f"differences from {rows[0].baseline} are {given}", own)
 
 
 def _read_options(arguments: Sequence[str]) -> Namespace:

@@ -14,7 +14,7 @@ from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.analysis.conclusions import by_both
+from learnedgec.analysis.conclusions import about_gold
 from learnedgec.applications.corpus import Blocks, CorpusScore, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
@@ -220,7 +220,7 @@ def _conclusions(
     for label, systems in scores.items():
         verdict = "" if is_sentinel(label) else _highest(systems)
         if label in own and (other := _highest(own[label])) != verdict:
-            undecided.append(by_both(short[label], verdict, other))
+            undecided.append(about_gold(short[label], verdict, other))
         elif verdict:
             by_verdict.setdefault(verdict, []).append(short[label])
     verdicts = "; ".join(f"{text} by {', '.join(names)}" for text, names in by_verdict.items())
