@@ -39,7 +39,8 @@ def run_filter(arguments: Sequence[str]) -> None:
         "filter",
         "Undo the edits of a correction that a careful annotator would probably not accept, by the evaluator "
         "open-mpnet, and write the text with the others. Edits that need each other stay or go together. "
-        "Changed meaning is not seen.",
+        "Changed meaning is not seen. This is for outputs of systems: of text at human level, it undoes good "
+        "edits too.",
         common="src hyp keep annotator out",
     )
     flags.add_fields(parser, _Filter, title="input", description=inputs.LINES)
