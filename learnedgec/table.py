@@ -203,7 +203,14 @@ class Table:
         if not _fits(lines, room):
             lines = []
             for heading, part in groupby(rows, heading_of):
-                ungrouped = [{k: row[k] for k in row if k not in groups} for row in part]
+                of_group = list(part)
+                # A column may have no value in a group.
+                shown = [
+                    column
+                    for column in of_group[0]
+                    if column not in groups and any(row[column] is not None for row in of_group)
+                ]
+                ungrouped = [{column: row[column] for column in shown} for row in of_group]
                 lines += [heading, *_narrowed(ungrouped, room)]
         lines = [
             *filter(str.strip, lines),

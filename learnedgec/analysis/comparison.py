@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +24,7 @@ from learnedgec.stats.significance import (
     is_significant,
     sentences_needed,
 )
-from learnedgec.table import Table
+from learnedgec.table import Bold, Column, For, Row, Table
 from learnedgec.types import Floats
 
 
@@ -82,19 +85,12 @@ class BaselineComparison:
             f"{self.baseline_score:.4f}, {self.difference:+.4f}{interval}, {self.p_in_words})"
         )
 
+    def table(self) -> Table:
+        """Return a row for the baseline and one for the system (`table_of`)."""
+        return table_of([self])
+
     def _repr_html_(self) -> str:
-        row = {
-            "metric": self.metric,
-            "system": self.system,
-            "score": self.score,
-            self.baseline: self.baseline_score,
-            "difference": self.difference,
-            "low": self.difference_bounds[0],
-            "high": self.difference_bounds[1],
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-        }
-        return Table.of([row], note=self.sentence).html()
+        return self.table().html()
 
     @property
     def significant(self) -> bool:
@@ -194,6 +190,121 @@ class BaselineComparison:
             test = f"{describe_tests([self.test])} over {self._sentences}{draws}"
             parts += [f"{self.p_in_words}{self.correction}", test]
         return ", ".join(parts)
+
+
+def table_of(
+    comparisons: Sequence[BaselineComparison],
+    conclusions: Sequence[str] = (),
+    signatures: Mapping[str, str] | None = None,
+) -> Table:
+    """Return a row for each system, after the baseline's by the same metric, whose difference is empty.
+
+    Readers see in bold the scores that are significantly above the baseline's, except those of sentinels.
+
+    Args:
+        comparisons: comparisons with one baseline, those by one metric beside each other.
+        conclusions: a sentence about each comparison, for programs; by default, `sentence`.
+        signatures: metric -> the signature of its scores, to which each row adds its test.
+    """
+    sentences = conclusions or [each.sentence for each in comparisons]
+    rows: list[dict[str, Any]] = []
+    for each, sentence in zip(comparisons, sentences, strict=True):
+        named = {"metric": each.metric, "baseline": each.baseline}
+        if not rows or rows[-1]["metric"] != each.metric:
+            low, high = each.baseline_bounds
+            row = {"system": each.baseline, "score": each.baseline_score, "low": low, "high": high}
+            rows.append({**named, **row})
+        (low, high), (difference_low, difference_high) = each.bounds, each.difference_bounds
+        rows.append(
+            {
+                **named,
+                "system": each.system,
+                "score": each.score,
+                "low": low,
+                "high": high,
+                "difference": each.difference,
+                "difference_low": difference_low,
+                "difference_high": difference_high,
+                "p": each.p,
+                "p_adjusted": each.p_adjusted,
+                "test": each.test or None,
+                "wins": each.wins,
+                "ties": each.ties,
+                "losses": each.losses,
+                "differing": each.differing,
+                "comparisons": each.comparisons,
+                "significant": each.significant,
+                "sentence": sentence,
+            }
+        )
+        if signatures:
+            test = f"|test:{each.test}" if each.test else ""
+            rows[-1]["signature"] = f"{signatures[each.metric]}{test}|{each.resampling}"
+    resampling = comparisons[0].resampling
+
+    def in_words(key: str) -> Callable[[Row], str]:
+        def show(row: Row) -> str:
+            if "p" not in row:
+                return "–"
+            words = describe_p_value(row["p"], row[key], row["test"] or "", resampling)
+            return words.removeprefix("p ").removeprefix("= ")
+
+        return show
+
+    columns = [
+        Column("metric", varying=True),
+        Column("baseline", audience=For.DATA),
+        Column("system"),
+        Column("score", show=_score_cell),
+        Column("low", audience=For.DATA),
+        Column("high", audience=For.DATA),
+        Column("difference", "Δ", show=_difference_cell),
+        Column("difference_low", audience=For.DATA),
+        Column("difference_high", audience=For.DATA),
+        Column("interval", show=_interval_cell, audience=For.READERS),
+        Column("p", show=in_words("p")),
+        Column(
+            "p_adjusted",
+            show=in_words("p_adjusted"),
+            audience=For.ALL if comparisons[0].comparisons > 1 else For.DATA,
+        ),
+        Column("test", show=_test_cell, varying=True),
+        Column("win/tie/loss", show=_wins_cell, audience=For.READERS),
+        *(
+            Column(key, audience=For.DATA)
+            for key in (
+                *("wins", "ties", "losses", "differing", "comparisons"),
+                *("significant", "sentence", "signature"),
+            )
+        ),
+    ]
+    title = (
+        f"Differences from {comparisons[0].baseline}, with {100 * resampling.level:g}% intervals"
+    )
+    return Table(columns, rows, title=title, groups=("metric",), note=" ".join(sentences))
+
+
+def _score_cell(row: Row) -> float:
+    better = row.get("significant") and row["difference"] > 0 and not is_sentinel(row["metric"])
+    return Bold(row["score"]) if better else float(row["score"])
+
+
+def _difference_cell(row: Row) -> str:
+    difference = row.get("difference", math.nan)
+    return "–" if math.isnan(difference) else f"{difference:+.4f}"
+
+
+def _interval_cell(row: Row) -> str:
+    low = row.get("difference_low", math.nan)
+    return "–" if math.isnan(low) else f"[{low:+.4f}, {row['difference_high']:+.4f}]"
+
+
+def _test_cell(row: Row) -> str | None:
+    return describe_tests([row["test"]]) if row.get("test") else None
+
+
+def _wins_cell(row: Row) -> str:
+    return f"{row['wins']}/{row['ties']}/{row['losses']}" if "wins" in row else "–"
 
 
 def compare(

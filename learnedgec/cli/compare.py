@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat
 
-from learnedgec.analysis.comparison import BaselineComparison, comparisons_with
+from learnedgec.analysis.comparison import BaselineComparison, comparisons_with, table_of
 from learnedgec.analysis.conclusions import about_gold, compared, listed, verdict
 from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
@@ -24,7 +23,6 @@ from learnedgec.stats.significance import (
     sentences_needed,
     too_few_sentences,
 )
-from learnedgec.table import Bold
 
 
 @dataclass
@@ -132,25 +130,21 @@ def run_compare(arguments: Sequence[str]) -> int:
         # The gate reports what it leaves undecided, so the conclusions do not repeat it.
         by_gate = [row for each in results for row in each.undecided(_fails(options.margin))]
     first = results[0].rows[0]
-    records = [
-        _record(row, task.signatures[row.metric], *each.conclusions([row]))
-        for each in results
-        for row in each.rows
-    ]
+    comparisons = [row for each in results for row in each.rows]
+    table = table_of(
+        comparisons,
+        [text for each in results for row in each.rows for text in each.conclusions([row])],
+        task.signatures,
+    )
     sentences = len(task.corpus.sources)
     output.notice(*too_few_sentences(first.comparisons, sentences, options.confidence))
-    output.emit(
-        records,
+    output.emit_table(
+        replace(table, caption=_caption(results), short=short_labels(task.labels)),
         options,
-        payload={"comparisons": records, **fields},
-        title=f"Differences from {first.baseline}, with {100 * options.confidence:g}% intervals",
-        caption=_caption(results),
-        table_rows=_table_rows(results),
-        groups=("metric",),
-        metrics=task.labels,
+        details=fields,
         conclusions=[text for c in results for text in c.conclusions(c.rows, by_gate)] + verdicts,
         notes=[f"Wins, ties and losses count sentences; {_about_p(results)}"],
-        signatures=dict.fromkeys(record["signature"] for record in records),
+        signatures=dict.fromkeys(row["signature"] for row in table.rows if "signature" in row),
     )
     if options.out != "-" or options.format != "table":
         output.notice(*verdicts)
@@ -288,21 +282,6 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
 # -- the table ---------------------------------------------------------------------------------------
 
 
-def _record(row: BaselineComparison, signature: str, sentence: str) -> dict[str, Any]:
-    """Return all fields of a comparison as a flat record, for programs."""
-    record = asdict(row)
-    record |= record.pop("resampling")
-    for field in ("", "difference_", "baseline_"):
-        record[f"{field}low"], record[f"{field}high"] = record.pop(f"{field}bounds")
-    test = f"|test:{row.test}" if row.test else ""
-    return {
-        **record,
-        "significant": row.significant,
-        "sentence": sentence,
-        "signature": f"{signature}{test}|{row.resampling}",
-    }
-
-
 def _about_p(results: Sequence[_Comparisons]) -> str:
     """Return which tests the p-values are from, and what they are corrected for."""
     rows = [row for each in results for row in each.rows]
@@ -327,42 +306,3 @@ def _caption(results: Sequence[_Comparisons]) -> str:
         f"{100 * first.resampling.level:g}% intervals; win/tie/loss counts sentences; {_about_p(results)}"
         f"{tables.explain_bold(bold, labels)} All with {first.resampling.resamples:,} resamples."
     )
-
-
-def _table_rows(results: Sequence[_Comparisons]) -> list[dict[str, Any]]:
-    """Return the rows for readers: for each metric, the baseline's, and one for each other system.
-
-    Scores significantly above the baseline's are in bold, except those of sentinels. A metric that is alone
-    is not named, nor is a test, and p-values of a single comparison are not corrected.
-    """
-    rows = [row for each in results for row in each.rows]
-    left_out = {
-        *(["metric"] if len(results) == 1 else []),
-        *(["p_adjusted"] if rows[0].comparisons == 1 else []),
-        *(["test"] if len({row.test for row in rows}) == 1 else []),
-    }
-    table: list[dict[str, Any]] = []
-    for first in (each.rows[0] for each in results):
-        named = {"metric": first.metric, "system": first.baseline, "score": first.baseline_score}
-        others = ("Δ", "interval", "p", "p_adjusted", "test", "win/tie/loss")
-        table.append({**named, **dict.fromkeys(others, "–")})
-        table += [_table_row(row) for row in rows if row.metric == first.metric]
-    return [{key: cell for key, cell in row.items() if key not in left_out} for row in table]
-
-
-def _table_row(row: BaselineComparison) -> dict[str, Any]:
-    """Return the cells of one comparison."""
-    better = row.significant and row.difference > 0 and not is_sentinel(row.metric)
-    bounded = not np.isnan(row.difference_bounds[0])
-    uncorrected = replace(row, p_adjusted=row.p)
-    return {
-        "metric": row.metric,
-        "system": row.system,
-        "score": Bold(row.score) if better else row.score,
-        "Δ": "–" if np.isnan(row.difference) else f"{row.difference:+.4f}",
-        "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds) if bounded else "–",
-        "p": uncorrected.p_in_words.removeprefix("p ").removeprefix("= "),
-        "p_adjusted": row.p_in_words.removeprefix("p ").removeprefix("= "),
-        "test": describe_tests([row.test]) if row.test else "–",
-        "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-    }

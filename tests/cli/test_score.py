@@ -119,7 +119,7 @@ def test_a_table_scores_as_its_texts_do(run: Any, form: str) -> None:
     assert run(f"compare --table {table} --columns '{called}' {rest}").out == texts.out
     one = called.replace("[strong, weak]", "weak")
     (row,) = run(f"score --table {table} --columns '{one}' --metric gleu --format csv").rows
-    assert (row["system"], row["score"]) == ("weak", texts.rows[0]["baseline_score"])
+    assert (row["system"], row["score"]) == ("weak", texts.rows[0]["score"])
 
 
 def test_an_output_may_come_from_standard_input(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

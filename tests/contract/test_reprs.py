@@ -82,4 +82,4 @@ def test_notebooks_show_tables(sample: Sample) -> None:
     assert '<td style="text-align: left">goes</td>' in judged()._repr_html_()
     assert "R:VERB:SVA" in judged()._repr_html_()
     assert "<th>0</th><th>1</th>" in sample.references._repr_html_()
-    assert comparison()._repr_html_().count("<td") == 8
+    assert comparison()._repr_html_().count("<td") == 12
