@@ -134,7 +134,9 @@ def _answers(completion: str, source: str) -> list[_Part]:
         if names and not paired and (word := re.match(r"(\w+)[ \t]*\n", part)):
             names.append(word[1])  # a speaker, or the name of a channel, on a line of its own
             part = part[word.end() :].strip()
-        if names and mark and text[beyond:].strip() and re.fullmatch(r"\w+", part):
+        # A word between two marks, of which the second ends nothing, is the name of what follows.
+        opens = bool(mark) and not _END.match(mark) and bool(text[beyond:].strip())
+        if names and opens and re.fullmatch(r"\w+", part):
             names.append(part)
         elif part:
             thought = any(_THOUGHT.search(name) and not _END.match(name) for name in names)
@@ -143,6 +145,7 @@ def _answers(completion: str, source: str) -> list[_Part]:
             names = []
         if _END.match(mark) and _THOUGHT.search(mark):
             found.clear()
+            names = []
         names.append(mark)
     found.sort(key=lambda each: each[:2])
     return [_Part(_without_style(part, source), announced) for announced, _, part in found]

@@ -257,3 +257,14 @@ def test_what_the_source_has_stays(source: str, text: str) -> None:
 def test_long_completions_are_read_at_once() -> None:
     for part in ("here is corrected ", "\n", "(changed ", '{"a":', "**"):
         assert len(extract_correction(part * 20_000, SOURCE)) <= 20_000 * len(part)
+
+
+def test_a_thought_of_one_word_is_a_thought() -> None:
+    source, text = "She have went to school .", "She went to school ."
+    for completion in (
+        f"<think>went</think> Corrected sentence: {text}",
+        f"<think>\nwent\n</think>\n{text}",
+        f"<|channel|>analysis<|message|>went<|end|><|channel|>final<|message|>{text}<|return|>",
+    ):
+        assert extract_correction(completion, source) == text
+    assert extract_correction("<answer>Stop!</answer> is what I suggest", "Stops !") == "Stop!"
