@@ -302,14 +302,17 @@ class TrainingData(lightning.LightningDataModule):
         """Return sentences on scales of ratings, ratings outside of them, and text that is not tokenised."""
         notices = []
         examples = self.load()["train"]
-        for head, goal in self._objectives().items():
-            if goal.measure != "pearson" or head in self.ranges:
-                continue
-            if ends := self.ratings_range(head):
-                notices.append(
-                    f"The scale of {head} is taken from the training ratings: {ends[0]:g} to {ends[1]:g}. If "
-                    f"others were possible, name both ends: data.ranges.{head}: [LOW, HIGH]."
-                )
+        scales = {
+            head: f"{head} ({ends[0]:g} to {ends[1]:g})"
+            for head, goal in self._objectives().items()
+            if goal.measure == "pearson" and head not in self.ranges
+            if (ends := self.ratings_range(head))
+        }
+        if scales:
+            notices.append(
+                f"Scales from the training ratings: {', '.join(scales.values())}. If other ratings were "
+                f"possible, name both ends: data.ranges.{next(iter(scales))}: [LOW, HIGH]."
+            )
         for head, (low, high) in self.ranges.items():
             values = examples.numbers["ratings", head]
             if outside := sum(not low <= value <= high for value in values):

@@ -8,6 +8,7 @@ import re
 from argparse import SUPPRESS, ArgumentError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
@@ -84,9 +85,15 @@ class Settings:
 
     def but(self, **changes: Any) -> Settings:
         """Return the settings with other values, each checked; keys are complete: `model.dropout`."""
-        values = self.values.clone()
+        values = deepcopy(self.values)
         for key, value in changes.items():
-            values[key] = value
+            *path, last = key.split(".")
+            place = values
+            for name in path:  # heads and sums are mappings within the values
+                if name not in place:
+                    place[name] = {}
+                place = place[name]
+            place[last] = value
         parser = _parser(self.module)
         with _clear_errors(parser):
             return replace(self, values=parser.parse_object(values))

@@ -38,7 +38,7 @@ def test_a_training_fits_a_screen(run: Any, tiny_encoder: Path) -> None:
     short = "--trainer.max_epochs 1 --trainer.limit_train_batches 2 --trainer.accelerator cpu"
     printed = run(f"train --config sample {short} --model.encoder", tiny_encoder)
     assert "The evaluator is in checkpoints/sample." in printed.err
-    assert lines_of(printed) <= 24
+    assert lines_of(printed) <= 26
 
 
 def test_a_notice_is_printed_once_a_day(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

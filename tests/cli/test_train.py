@@ -183,7 +183,9 @@ def test_a_start_trains_as_it_is_written(
     out, err = train("train --config own.yaml --quiet --trainer.max_epochs 1")
     assert only_chance(err)
     heads = {line.split()[1] for line in out.splitlines()[2:]}
-    assert heads == ({"fluency", "meaning"} if purpose == "ratings" else {"quality"})
+    assert heads == {"ratings": {"fluency", "meaning"}, "parallel": {"impara"}}.get(
+        purpose, {"quality"}
+    )
 
 
 def test_the_guide_to_own_data_trains_as_it_is_written(
