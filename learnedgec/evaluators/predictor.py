@@ -41,6 +41,13 @@ def predict(
 ) -> dict[str, Floats]:
     """Return the value of each output for N (source, hypothesis) rows, float64 (N,).
 
+    Args:
+        predictor: an evaluator or a published classifier.
+        sources: N sources.
+        hypotheses: N hypotheses.
+        outputs: names of heads or outputs.
+        runtime: how to run.
+
     Raises:
         ModelError: the predictor lacks one of the outputs, or cannot be loaded.
     """

@@ -184,7 +184,13 @@ class Plan:
 def plan_next(
     settings: StudySettings, given: Sequence[Given], random: np.random.Generator
 ) -> Plan | None:
-    """Return what kind of item a rater gets next, after the given ones; `None` if all are answered."""
+    """Return what kind of item a rater gets next; `None` if all are answered.
+
+    Args:
+        settings: the settings of the study.
+        given: the items that the rater has got.
+        random: draws which earlier item is repeated.
+    """
     repeated = {each.repeats for each in given} - {None}
     shared = sum(each.slot is not None and each.repeats is None for each in given)
     own = len(given) - shared - len(repeated)

@@ -363,7 +363,14 @@ def append_tables(
     systems: Mapping[str, Texts],
     judgements: Sequence[Judgement],
 ) -> None:
-    """Add judgements to the tables that `write_tables` wrote; the arguments are the same.
+    """Add judgements to the tables that `write_tables` wrote.
+
+    Args:
+        folder: the folder of the tables.
+        task: what was asked.
+        sources: the texts of the study.
+        systems: each system's texts.
+        judgements: the new judgements.
 
     Raises:
         OutputError: a table cannot be written.

@@ -117,7 +117,13 @@ class _Evidence:
 def rank_by_people(
     study: Study, judgements: Sequence[Judgement], resampling: Resampling
 ) -> tuple[list[Row], list[Row]]:
-    """Return the ranking of the systems by their judgements, and what would separate neighbours in it."""
+    """Return the ranking of the systems by their judgements, and what would separate neighbours in it.
+
+    Args:
+        study: the study.
+        judgements: its judgements.
+        resampling: how intervals are made.
+    """
     names, sentences = list(study.systems), len(study.sources)
     pairs = list(combinations(range(len(names)), 2))
     if not pairs:

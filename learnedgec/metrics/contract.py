@@ -650,6 +650,11 @@ def check_corpus(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) ->
     Everything that scores a user's texts calls this function first, on the command line too. Texts that
     learnedgec makes itself, such as attacks, need no warning.
 
+    Args:
+        metrics: the metrics that will score.
+        corpus: the texts.
+        runtime: how to run, which says where models are.
+
     Raises:
         InputError: a metric needs references, and a sentence has none.
     """
@@ -660,7 +665,13 @@ def check_corpus(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) ->
 
 
 def notices_of(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> list[str]:
-    """Return one sentence about each likely mistake in a corpus that metrics score."""
+    """Return one sentence about each likely mistake in a corpus that metrics score.
+
+    Args:
+        metrics: the metrics that will score.
+        corpus: the texts.
+        runtime: how to run, which says where models are.
+    """
     units = {getattr(metric, "unit", "") for metric in metrics}
     notices = text_notices(corpus, by_character=units == {"char"})
     packages = dict.fromkeys(package for metric in metrics for package in metric.packages(runtime))
@@ -678,6 +689,11 @@ def stored_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dict[
     """Return the statistics of the systems of a corpus, from the store if it has them.
 
     A stored entry depends on the signature and the texts. The warnings of its computation are repeated.
+
+    Args:
+        metric: the metric.
+        corpus: the texts.
+        runtime: how to run, with the folder of the store.
 
     Raises:
         InputError: the metric needs references, and a sentence has none.
@@ -745,6 +761,12 @@ def distinct_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dic
 def aggregated(metric: Metric, name: str, statistics: Statistics, signature: str = "") -> Score:
     """Return the score aggregated from statistics; warn if every sentence's is NaN.
 
+    Args:
+        metric: the metric that computed the statistics.
+        name: the label of the metric in the result.
+        statistics: the statistics of one system.
+        signature: the signature of the score.
+
     Raises:
         PluginError: the sentence scores are not one number per sentence.
     """
@@ -777,7 +799,14 @@ def warn_of_doubts(metric: Metric, systems_statistics: Sequence[Statistics]) -> 
 
 
 def sign(metric: Metric, name: str, references: References | None, runtime: Runtime) -> str:
-    """Return one line that names everything the score depends on besides the sentences."""
+    """Return one line that names everything the score depends on besides the sentences.
+
+    Args:
+        metric: the metric.
+        name: its label, with which the line begins.
+        references: the references, if the metric reads any.
+        runtime: how to run.
+    """
     parts = {**metric.describe(runtime), **origin(type(metric))}
     if metric.needs_references and references is not None:
         counts = {len(row) for row in references}

@@ -114,8 +114,8 @@ class Impara(GatedMetric):
         if not self.quality:
             raise ModelError(
                 "no weights of IMPARA's estimator are released; use quality, the score of "
-                f"{RELEASED}, or train the estimator with configs/impara.yaml (learnedgec train --config "
-                "impara) and name its package: impara[YOUR-PACKAGE]."
+                f"{RELEASED}, or train the estimator (configs/impara.yaml) and name its package: "
+                "impara[YOUR-PACKAGE]."
             )
         return [OutputSum(runtime.open(find_predictor, self.quality), {_OUTPUT: 1.0})]
 

@@ -42,7 +42,15 @@ class NgramCounts(NamedTuple):
 def ngram_counts(
     sources: Texts, hypotheses: Texts, references: References, unit: Unit, n: int
 ) -> Iterator[NgramCounts]:
-    """Count the n-grams of the orders 1 to n, for some sentences at a time."""
+    """Count the n-grams of the orders 1 to n, for some sentences at a time.
+
+    Args:
+        sources: N sources.
+        hypotheses: N hypotheses.
+        references: the references of each sentence.
+        unit: what an n-gram consists of, words or characters.
+        n: the highest order.
+    """
     sentences = enumerate(zip(sources, hypotheses, references, strict=True))
     while some := list(islice(sentences, SENTENCES_AT_ONCE)):
         numbers: dict[str, int] = {}

@@ -213,7 +213,14 @@ def build_report(
 def build_corpus_report(
     metrics: Sequence[BoundMetric], corpus: Corpus, *, settings: ReportSettings, runtime: Runtime
 ) -> dict[str, Any]:
-    """Return the content of a report on the systems of a corpus that the metrics can score."""
+    """Return the content of a report on the systems of a corpus that the metrics can score.
+
+    Args:
+        metrics: the bound metrics.
+        corpus: the texts.
+        settings: what the report shows.
+        runtime: how to run.
+    """
     return _Report(metrics, Benchmark("", **_texts(corpus)), settings, runtime).content()
 
 

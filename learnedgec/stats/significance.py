@@ -224,7 +224,7 @@ def far_p_value(observed: float, differences: Floats, sentences: int | None = No
     Example:
         >>> resampled = 0.1 + 0.02 * np.random.default_rng(0).normal(size=1000)
         >>> round(far_p_value(0.1, resampled, 500), 7)
-        1.4e-06
+        7e-07
     """
     from scipy.special import stdtr
 

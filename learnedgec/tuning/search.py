@@ -157,6 +157,7 @@ def check_tuning(
         tuned_on_test: whether test data may be tuned on.
 
     Raises:
+        ConfigError: the space, the name or the plan cannot be used.
         OutputError: the tuned metric's file exists or cannot be written.
     """
     on_test, several = False, len(benchmarks) > 1

@@ -497,7 +497,14 @@ The file has skills alone; `scripts/benchmark/human_trueskill.py` writes the fil
 
 
 def runs_key(wins: Floats, ties: Floats, runs: int, seed: int) -> str:
-    """Return the key of TrueSkill's runs on these counts of judgements; other counts have another one."""
+    """Return the key of TrueSkill's runs on these counts of judgements; other counts have another one.
+
+    Args:
+        wins: how often each system won against each other one, in each run.
+        ties: how often they were level.
+        runs: number of runs.
+        seed: the seed of the runs.
+    """
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     return key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}", counts)
 

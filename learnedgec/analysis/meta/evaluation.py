@@ -159,6 +159,8 @@ class Evaluation:
         notices: caveats for a reader, one sentence each.
         human_common: float64 (S,), the human scores on the sentences on which all systems were rated, NaN if
             there are none; `None` if all systems were rated on the same sentences.
+
+    Example: `learnedgec.evaluate("gleu", learnedgec.load_benchmark("sample"))`
     """
 
     benchmark: str

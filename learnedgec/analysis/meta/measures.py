@@ -154,6 +154,10 @@ class Protocol:
         window: number of neighbouring systems in a window; with fewer systems there is no window analysis.
         resampling: how sentences and systems are drawn for intervals, and swapped for tests.
         tests: whether to test each pair of metrics, including the edit count, for a difference.
+
+    Example:
+        >>> Protocol(aggregation="trueskill").window
+        8
     """
 
     aggregation: Aggregation = "mean"
