@@ -76,20 +76,3 @@ def test_every_error_stands_in_the_tree() -> None:
         line for line in errors.__doc__.splitlines() if "──" in line or "LearnedgecError" in line
     ]
     assert len(drawn) == len(kinds)
-
-
-# Longer than a module should be, and to be divided; nothing is added to this list.
-TOO_LONG = {
-    "training/data.py",
-    "training/module.py",
-}
-
-
-def test_a_module_has_at_most_500_lines() -> None:
-    package = Path(learnedgec.__file__).parent
-    longer = {
-        module.relative_to(package).as_posix()
-        for module in package.rglob("*.py")
-        if module.read_text(encoding="utf-8").count("\n") > 500
-    }
-    assert longer <= TOO_LONG

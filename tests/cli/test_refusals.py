@@ -71,7 +71,7 @@ WRONG = {
     "export": "embedded/source.txt",
 }
 # Texts and addresses, which nothing contradicts.
-FREE = {"title", "address", "host", "questions", "help", "config", "print_config"}
+FREE = {"title", "address", "host", "root-path", "questions", "help", "config", "print_config"}
 
 
 # What scores and extracts edits.

@@ -484,4 +484,4 @@ def test_reading_a_study_writes_nothing(make: Make, monkeypatch: pytest.MonkeyPa
     read_only = Study(folder)
     assert len(read_only.judgements()) == count
     with pytest.raises(OutputError, match="cannot be used"):
-        read_only.next("rater-1")
+        read_only.next("rater-2")

@@ -226,8 +226,8 @@ def test_impara_without_its_estimator_names_what_there_is(tmp_path: Path) -> Non
         bind_one("impara(threshold=0.5)")
     assert str(none_released.value) == (
         "impara(threshold=0.5): no weights of IMPARA's estimator are released; use quality, the score of "
-        "open-mpnet, or train the estimator with configs/impara.yaml (learnedgec train --config impara) and "
-        "name its package: impara[YOUR-PACKAGE]."
+        "open-mpnet, or train the estimator (configs/impara.yaml) and name its package: "
+        "impara[YOUR-PACKAGE]."
     )
     with pytest.raises(ModelError) as other:
         bind_one("impara[open-mpnet]")

@@ -48,7 +48,7 @@ def test_what_is_absent_is_said_with_metric_and_parameter(
 def test_what_is_not_read_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     names = ["cleme", "errant", "llm-s"]
-    assert [metric.label for metric in bind(names)] == names
+    assert [bound.metric.name for bound in bind(names)] == names
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,10 @@ def test_the_test_is_the_one_that_was_made(case: Any) -> None:
     [test] = re.findall(r"Differences are tested by ([^;]*);", page)
     assert test == case.report["provenance"]["tests"]
     assert "bootstrap interval over sentences (200 resamples)" in page
-    assert test == "paired bootstrap, or paired permutation where at most 30 sentences differ"
+    assert test == (
+        "paired bootstrap of 3 pairs, paired bootstrap with a Student tail of 16, paired permutation of 1 "
+        "and paired permutation with a Student tail of 4"
+    )
 
 
 def test_write(case: Any, tmp_path: Path) -> None:

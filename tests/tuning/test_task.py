@@ -76,7 +76,7 @@ def test_benchmarks_of_one_name_are_told_apart() -> None:
     sample = learnedgec.load_benchmark("sample")
     sources = tuple(f"Then {source}" for source in sample.sources)
     other = dataclasses.replace(sample, sources=sources, references=None)
-    options: Any = {**SHORT, "folds": 2, "output": None, "resamples": 9}
+    options: Any = {**SHORT, "folds": 2, "output": None, "resampling": Resampling(9)}
     tuned = learnedgec.tune(MIX, sample, compare=[other, sample], **options)
     assert list(tuned.comparisons) == ["compare[0]", "compare[1]"]
     marked = {row["benchmark"]: row["tuned_here"] for row in tuned.table().rows}
@@ -142,7 +142,7 @@ FLUENCY: Any = {
     "trials": 4,
     "folds": 2,
     "output": None,
-    "resamples": 9,
+    "resampling": Resampling(9),
 }
 
 

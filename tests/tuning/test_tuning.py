@@ -175,7 +175,7 @@ def test_an_objective_is_one_for_the_planted_metric_and_a_constant_has_none(
     assert np.isnan(values(goal, planted, load_metric("constant"))).all()
 
 
-@pytest.mark.parametrize("aggregation", ["trueskill", "expected-wins"])
+@pytest.mark.parametrize("aggregation", ["trueskill-as-listed", "expected-wins"])
 def test_aggregation_makes_the_systems_scores(planted: Benchmark, aggregation: str) -> None:
     metric = Parts((0.1, 0.1, 0.8))
     by: Aggregation = aggregation  # type: ignore[assignment]
