@@ -1,12 +1,12 @@
 """Tune the weights of an ensemble on human judgements, and see how much of the gain is real."""
 
-from learnedgec import load_benchmark, load_metric, tune
+from learnedgec import SearchPlan, load_benchmark, load_metric, tune
 
 benchmark = load_benchmark("sample")  # or gmeg:dev, tmu-gfm, or the path of a folder of your own
 ensemble = load_metric("ensemble(gleu=0.5, green=0.3, edit-count=0.2)")
 
-options = {"objective": "sentence-accuracy", "trials": 40, "folds": 3}
-tuned = tune(ensemble, benchmark, **options, output=None)
+plan = SearchPlan(trials=40, folds=3)
+tuned = tune(ensemble, benchmark, objective="sentence-accuracy", trials=plan, output=None)
 
 print(f"given weights   {tuned.candidates['given'].value:.3f} of people's preferences agreed with")
 print(f"tuned weights   {tuned.best.value:.3f}, on the sentences that it was tuned on")

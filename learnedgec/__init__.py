@@ -40,6 +40,8 @@ _NAMES = {
     "stats.resampling": ["Resampling"],
     "training.run": ["TrainingResult"],
     "training.tables": ["train"],
+    "tuning.objective": ["Goal"],
+    "tuning.search": ["SearchPlan"],
     "tuning.task": ["TuningResult", "tune"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

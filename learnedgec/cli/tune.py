@@ -12,10 +12,11 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
 from learnedgec.plotting.figures import plot_tuning
+from learnedgec.runtime.files import local_path
 from learnedgec.scoring import bind_one
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import SearchPlan, check_tuning
-from learnedgec.tuning.task import load_compared, run_task
+from learnedgec.tuning.task import run_task
 
 
 @dataclass
@@ -23,8 +24,6 @@ class _Task:
     """Options of what to tune, and on which judgements.
 
     Attributes:
-        space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
-            {weights: simplex}).
         benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER,
             seeda-s:dev, gjg15:12:dev10, or several, of which each counts alike, a folder, or a half
             of it, FOLDER:dev, or a table (.csv, .tsv, .jsonl, .parquet) of outputs with the columns source,
@@ -34,13 +33,10 @@ class _Task:
         columns: the names of columns of the table, and of tables in --compare: --columns.source learner,
             or {source: learner, rank: [judge_1, judge_2]}, with several columns for several judges, or
             {outputs: [prod_a, prod_b], best: winner}.
-        tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
-    space: dict[str, Any] = field(default_factory=dict)
     benchmark: list[str] = field(default_factory=list)
     columns: dict[str, Any] | None = None
-    tuned_on_test: bool = False
 
 
 @dataclass
@@ -71,10 +67,16 @@ def build_parser() -> ArgumentParser:
     )
     flags.add_metrics(parser)
     flags.add_fields(parser, _Task, Goal, title="what to tune, and on what")
-    flags.add_fields(parser, SearchPlan, title="search", leave_out=["seed"])
+    flags.add_fields(parser, SearchPlan, title="search")
     flags.add_fields(parser, _Result, title="result")
     flags.add_evaluation(parser)
     return parser
+
+
+def _is_table(name: str) -> bool:
+    """Return whether a benchmark is a table, perhaps a part of it; `--columns` is about tables alone."""
+    path = local_path(name) or local_path(name.rpartition(":")[0])
+    return path is not None and path.is_file()
 
 
 def run_tune(arguments: Sequence[str]) -> None:
@@ -87,7 +89,8 @@ def run_tune(arguments: Sequence[str]) -> None:
         load_benchmark(name, options.columns) for name in expand_benchmarks(options.benchmark)
     ]
     others = {
-        name: load_compared(name, options.columns) for name in expand_benchmarks(options.compare)
+        name: load_benchmark(name, options.columns if _is_table(name) else None)
+        for name in expand_benchmarks(options.compare)
     }
     named, *more = flags.read_metrics(options)
     if more:
@@ -95,9 +98,12 @@ def run_tune(arguments: Sequence[str]) -> None:
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
     runtime = flags.read_runtime(options)
-    settings = flags.pick(options, "space", "name", "output", "overwrite", "tuned_on_test")
-    typed = "+".join(options.benchmark)
-    task = check_tuning(named, benchmarks, goal, plan, typed=typed, others=others, **settings)
+    task = check_tuning(named, benchmarks, goal, plan, others).saved_as(
+        options.name,
+        "+".join(options.benchmark),
+        output=options.output,
+        overwrite=options.overwrite,
+    )
     metric = bind_one(named, runtime)
     flags.introduce_evaluator([metric], options)
     output.notice(*task.notices)

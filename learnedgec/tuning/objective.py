@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,8 +120,6 @@ class Target:
         benchmark: Benchmark,
         samples: Indices | None = None,
         *,
-        without: str = "",
-        only: str = "",
         seed: int = 0,
         cache_dir: str | None = None,
     ) -> None:
@@ -131,8 +130,6 @@ class Target:
             benchmark: a benchmark with N sentences and S systems, all of them judged (`Goal.judged`).
             samples: int (B, M), the sentence numbers of each sample, repeats allowed; by default, all
                 sentences once.
-            without: the system whose judgements are left out.
-            only: the system whose judgements, also those beside another, are kept; not with `without`.
             seed: the seed of TrueSkill's runs.
             cache_dir: folder in which TrueSkill's runs of human judgements are cached.
 
@@ -140,11 +137,12 @@ class Target:
             InputError: the benchmark has no judgements of the kind that the goal needs.
         """
         self.goal = goal
+        self.systems = list(benchmark.systems)
         size = len(benchmark.sources)
         self.samples = np.arange(size)[None] if samples is None else samples
         self.draws = multiplicities(self.samples, size)
         if goal.of_sentences:
-            self.comparisons = self._comparisons(benchmark, without, only)
+            self.comparisons = self._comparisons(benchmark)
             return
         name = goal.human_on(benchmark)
         runs = 1000 if samples is None else 0
@@ -152,7 +150,7 @@ class Target:
         human = human_scores(benchmark, name, self.draws, runs=runs, seed=seed, runtime=runtime)
         self.people = human.scores[None] if samples is None else human.resampled
         if goal.of_segments:
-            self.ratings = self._ratings(benchmark, human.ratings, without, only)
+            self.ratings = self._ratings(benchmark, human.ratings)
         elif len(benchmark.systems) < 3:
             fitting = "sentence-accuracy" if benchmark.rankings else "segment-kendall"
             raise InputError(
@@ -162,33 +160,44 @@ class Target:
                 flag=f"--objective {fitting}.",
             )
 
-    def _comparisons(self, benchmark: Benchmark, without: str, only: str) -> Comparisons:
-        """Return the human comparisons that count, or raise `InputError`."""
+    def _comparisons(self, benchmark: Benchmark) -> Comparisons:
+        """Return the human comparisons, or raise `InputError`."""
         if not benchmark.rankings:
             raise InputError(
                 f"{benchmark.name} has no comparisons of outputs, which {self.goal.objective} needs; "
                 "choose an objective on ratings such as grouped-kendall, one between systems such as "
                 f"kendall, or a benchmark with rankings such as {self.goal.benchmarks[0]}."
             )
-        comparisons = benchmark.comparisons()
-        if not (without or only):
-            return comparisons
-        pair = np.array([comparisons.first, comparisons.second])
-        involved = (pair == list(benchmark.systems).index(without or only)).any(axis=0)
-        return select(comparisons, involved if only else ~involved)
+        return benchmark.comparisons()
 
-    def _ratings(
-        self, benchmark: Benchmark, ratings: Floats | None, without: str, only: str
-    ) -> Floats:
-        """Return the human ratings, with NaN for those that do not count, or raise `InputError`."""
+    def _ratings(self, benchmark: Benchmark, ratings: Floats | None) -> Floats:
+        """Return the human ratings, or raise `InputError`."""
         if ratings is None:
             raise InputError(
                 f"{benchmark.name} has no ratings of outputs, which {self.goal.objective} needs; choose "
                 "sentence-accuracy, an objective between systems such as kendall, or a benchmark with "
                 f"ratings such as {self.goal.benchmarks[0]}."
             )
-        used = [s == only if only else s != without for s in benchmark.systems]
-        return np.where(np.array(used)[:, None], ratings, np.nan)
+        return ratings
+
+    def without(self, system: str) -> Target:
+        """Return the target without the judgements of a system."""
+        return self._restricted(system, kept=False)
+
+    def only(self, system: str) -> Target:
+        """Return the target with the judgements of a system alone, also those beside another system."""
+        return self._restricted(system, kept=True)
+
+    def _restricted(self, system: str, *, kept: bool) -> Target:
+        other, number = copy.copy(self), self.systems.index(system)
+        if self.goal.of_sentences:
+            pair = np.array([self.comparisons.first, self.comparisons.second])
+            involved = (pair == number).any(axis=0)
+            other.comparisons = select(self.comparisons, involved == kept)
+        else:
+            used = (np.arange(len(self.systems)) == number) == kept
+            other.ratings = np.where(used[:, None], self.ratings, np.nan)
+        return other
 
     @property
     def counted(self) -> Indices:
@@ -272,7 +281,7 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
     raise LeakageError(
         f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; tune "
         f"{goal.objective} on {', '.join(others)} or {last}, or mark the result as tuned on test data (",
-        hint="tuned_on_test=True).",
+        hint="trials=SearchPlan(tuned_on_test=True)).",
         flag="--tuned-on-test).",
     )
 

@@ -55,16 +55,19 @@ class SearchPlan:
 
     Attributes:
         trials: number of trials.
-        seed: the seed of the trials, the folds and every resample.
+        space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
+            {weights: simplex}).
         validation: the judgements to hold out when the search is repeated for evaluation: `k-fold` for those
             of a fold of the sentences, `systems` for the judgements of each system in turn, or `none`.
         folds: number of folds over sentences.
+        tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
     trials: PositiveInt = 200
-    seed: int = 0
+    space: dict[str, Any] | None = None
     validation: Validation = "k-fold"
     folds: int = 5
+    tuned_on_test: bool = False
 
     def __post_init__(self) -> None:
         check_choice("validation", self.validation, get_args(Validation))
@@ -82,26 +85,65 @@ class Task:
     """A search that can begin, with checked options and without any loaded model.
 
     Attributes:
-        name: the name of the tuned metric.
-        file: the file for the tuned metric; `None` to write none.
+        metric: the name of the metric's kind, such as `ensemble`.
         benchmarks: the tuning data, with only the systems that were judged; each counts alike.
         goal: the goal to maximise.
         plan: the settings of the search.
         others: name -> a benchmark on which the tuned metric is compared with the given one.
-        space: parameter -> range, as `read_space` reads it.
         tuned_on_test: whether a benchmark, or what a member was tuned on before, is test data.
         caveats: sentences about the benchmarks.
+        name: the name of the tuned metric.
+        file: the file for the tuned metric; `None` to write none.
     """
 
-    name: str
-    file: Path | None
+    metric: str
     benchmarks: Sequence[Benchmark]
     goal: Goal
     plan: SearchPlan
     others: Mapping[str, Benchmark]
-    space: Mapping[str, Any] | None
     tuned_on_test: bool
     caveats: Sequence[str]
+    name: str = ""
+    file: Path | None = None
+
+    def saved_as(
+        self,
+        name: str | None,
+        typed: str = "",
+        *,
+        output: PathLike | None = None,
+        overwrite: bool = False,
+    ) -> Task:
+        """Return the task with the name of the tuned metric and its file.
+
+        Args:
+            name: the name that the user chose, if any.
+            typed: the name of the tuning data as the user wrote it; by default, the benchmarks' own names.
+            output: the folder of the file, or `None` to write none.
+            overwrite: whether an existing file is replaced.
+
+        Raises:
+            ConfigError: the name cannot be used.
+            OutputError: the file exists or cannot be written.
+        """
+        objective = self.goal.objective
+        name = tuned_name(
+            self.metric,
+            typed or "+".join(benchmark.name for benchmark in self.benchmarks),
+            name or "",
+            objective=objective if objective != Goal().objective else "",
+            on_test=self.tuned_on_test,
+        )
+        file = None if output is None else tuned_file(Path(output), name)
+        if file is not None:
+            check_writable(file)
+            if file.is_file() and not overwrite:
+                raise OutputError(
+                    f"{file} exists; choose another name, or replace it with ",
+                    hint="overwrite=True.",
+                    flag="--overwrite.",
+                )
+        return replace(self, name=name, file=file)
 
     @property
     def label(self) -> str:
@@ -132,14 +174,7 @@ def check_tuning(
     benchmarks: Sequence[Benchmark],
     goal: Goal = Goal(),
     plan: SearchPlan = SearchPlan(),
-    *,
-    typed: str = "",
-    space: Mapping[str, Any] | None = None,
     others: Mapping[str, Benchmark] | None = None,
-    name: str | None = None,
-    output: PathLike | None = None,
-    overwrite: bool = False,
-    tuned_on_test: bool = False,
 ) -> Task:
     """Return a search that can begin, or raise what `tune` raises.
 
@@ -148,17 +183,10 @@ def check_tuning(
         benchmarks: the tuning data.
         goal: the goal to maximise.
         plan: the settings of the search.
-        typed: the name of the tuning data as the user wrote it; by default, the benchmarks' own names.
         others: name -> benchmark to compare on.
-        space: parameter -> range, as `read_space` reads it.
-        name: the name of the tuned metric.
-        output: the folder or file for the tuned metric.
-        overwrite: whether an existing file is replaced.
-        tuned_on_test: whether test data may be tuned on.
 
     Raises:
-        ConfigError: the space, the name or the plan cannot be used.
-        OutputError: the tuned metric's file exists or cannot be written.
+        ConfigError: the space or the plan cannot be used.
     """
     on_test, several = False, len(benchmarks) > 1
     caveats, judged = [], []
@@ -168,7 +196,7 @@ def check_tuning(
             if caveat := check_tuning_data(benchmark, own):
                 caveats.append(f"{benchmark.name}: {caveat}")
         except LeakageError:
-            if not tuned_on_test:
+            if not plan.tuned_on_test:
                 raise
             on_test = True
         judged.append(own.judged(benchmark))
@@ -180,26 +208,9 @@ def check_tuning(
         raise ConfigError(
             "validation: systems of several benchmarks differ; hold out sentences (k-fold)."
         )
-    read_space(metric.metric, space)
+    read_space(metric.metric, plan.space)
     marked = on_test or metric.tuned_on_test
-    typed = typed or "+".join(benchmark.name for benchmark in benchmarks)
-    name = tuned_name(
-        metric.metric.name,
-        typed,
-        name or "",
-        objective=goal.objective if goal.objective != Goal().objective else "",
-        on_test=marked,
-    )
-    file = None if output is None else tuned_file(Path(output), name)
-    if file is not None:
-        check_writable(file)
-        if file.is_file() and not overwrite:
-            raise OutputError(
-                f"{file} exists; choose another name, or replace it with ",
-                hint="overwrite=True.",
-                flag="--overwrite.",
-            )
-    return Task(name, file, judged, goal, plan, others or {}, space, marked, caveats)
+    return Task(metric.metric.name, judged, goal, plan, others or {}, marked, caveats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +298,9 @@ def run_trials(
     trials_of: MetricTrials,
     targets: Sequence[Target],
     space: Space,
-    plan: SearchPlan,
+    trials: int,
     *,
+    seed: int = 0,
     progress: bool = False,
 ) -> list[TriedMetric]:
     """Return the trials of a search.
@@ -297,7 +309,8 @@ def run_trials(
         trials_of: the metric on the benchmarks.
         targets: the target to maximise on each of them.
         space: the ranges of the tuned parameters.
-        plan: the settings of the search.
+        trials: number of trials.
+        seed: the seed of the trials.
         progress: show a bar on stderr.
 
     Raises:
@@ -308,8 +321,8 @@ def run_trials(
         study = optuna.create_study(direction="maximize", pruner=optuna.pruners.NopPruner())
         for point in space.starts():
             study.enqueue_trial(point, skip_if_exists=True)
-        for number in track(range(plan.trials), "trials", show=progress):
-            study.sampler = sampler_of(plan.seed, number)
+        for number in track(range(trials), "trials", show=progress):
+            study.sampler = sampler_of(seed, number)
             trial = study.ask()
             made = trials_of.tried(space.suggest(trial), targets)
             tried.append(dataclasses.replace(made, number=number))
@@ -399,27 +412,30 @@ def cross_validate(
         goal: the goal to maximise; on several benchmarks, as `Goal.on` reads it for each.
         space: the ranges of the tuned parameters.
         plan: the settings of the search, with its validation.
-        resampling: how the held-out judgements are drawn for the interval; the plan has the seed.
+        resampling: how the held-out judgements are drawn for the interval; its seed is also the seed of the
+            folds and the trials.
     """
-    benchmarks = trials_of.benchmarks
+    benchmarks, seed = trials_of.benchmarks, resampling.seed
     goals = [goal.on(data) for data in benchmarks] if len(benchmarks) > 1 else [goal]
     judged = list(zip(goals, benchmarks, strict=True))
     folds, gains, counted = [], [], []
     for number, splits in enumerate(
-        zip(*(_splits(data, plan) for data in benchmarks), strict=True)
+        zip(*(_splits(data, plan, seed) for data in benchmarks), strict=True)
     ):
         system = splits[0][0]
         search, test = [], []
         for (own, data), (_, searched, held_out) in zip(judged, splits, strict=True):
-            search.append(Target(own, data, searched[None], without=system, seed=plan.seed))
             # The first sample has all held-out sentences; the others are resamples of it. Systems share their
             # resamples; each fold of sentences has draws of its own.
-            draws = replace(resampling, seed=plan.seed + (0 if system else number))
-            numbers = resample(len(held_out), draws)
+            numbers = resample(len(held_out), resampling.other(0 if system else number))
             samples = held_out[np.vstack([np.arange(len(held_out)), numbers])]
-            test.append(Target(own, data, samples, only=system, seed=plan.seed))
+            searching, testing = (
+                Target(own, data, drawn, seed=seed) for drawn in (searched[None], samples)
+            )
+            search.append(searching.without(system) if system else searching)
+            test.append(testing.only(system) if system else testing)
         try:
-            best = best_trial(run_trials(trials_of, search, space, plan))
+            best = best_trial(run_trials(trials_of, search, space, plan.trials, seed=seed))
         except InputError:
             continue
         tuned, given = (
@@ -436,16 +452,16 @@ def cross_validate(
             counted.append(np.concatenate([*counts]))
     if not gains:
         return folds, Estimate(math.nan, math.nan, math.nan), 0
-    return folds, *_mean_gain(gains, counted, plan, resampling.level)
+    return folds, *_mean_gain(gains, counted, plan, resampling)
 
 
 def _mean_gain(
-    gains: Sequence[Floats], counted: Sequence[Indices], plan: SearchPlan, level: float
+    gains: Sequence[Floats], counted: Sequence[Indices], plan: SearchPlan, resampling: Resampling
 ) -> tuple[Estimate, int]:
     """Return the mean gain, from each fold's (1 + B,), and the number of sentences with judgements."""
     whole, resampled = np.split(np.array(gains), [1], axis=1)
     if plan.validation == "systems":
-        draws = Resampling(resampled.shape[1], seed=plan.seed + 1)
+        draws = Resampling(resampled.shape[1], seed=resampling.seed + 1)
         systems = resample(len(gains), draws)
         resampled = np.take_along_axis(resampled, systems.T, axis=0)
     with np.errstate(invalid="ignore"):
@@ -455,18 +471,20 @@ def _mean_gain(
     parts = [len(part) for part, gain in zip(counted, gains, strict=True) if np.nanstd(gain)]
     parts = [sentences] if plan.validation == "systems" else parts
     enough = sentences >= plan.sentences_needed
-    bounds = interval_over_sentences(means, parts if enough else [], level)
+    bounds = interval_over_sentences(means, parts if enough else [], resampling.level)
     return Estimate(float(whole.mean()), *bounds), sentences
 
 
-def _splits(benchmark: Benchmark, plan: SearchPlan) -> list[tuple[str, Indices, Indices]]:
+def _splits(
+    benchmark: Benchmark, plan: SearchPlan, seed: int = 0
+) -> list[tuple[str, Indices, Indices]]:
     """Return each fold's held-out system, if any, the sentences of the search, and the held-out ones."""
     everything = np.arange(len(benchmark.sources))
     if plan.validation == "systems":
         return [(system, everything, everything) for system in benchmark.systems]
     if plan.validation == "none":
         return []
-    shuffled = np.random.default_rng(plan.seed).permutation(everything)
+    shuffled = np.random.default_rng(seed).permutation(everything)
     parts = np.array_split(shuffled, plan.folds)
     return [("", np.setdiff1d(everything, part), np.sort(part)) for part in parts]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -14,11 +14,10 @@ import numpy as np
 import optuna
 
 from learnedgec._version import __version__
-from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
-from learnedgec.data.records import Columns, Rows
+from learnedgec.data.records import Rows
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.ensemble import Ensemble, about_scale
@@ -28,7 +27,7 @@ from learnedgec.metrics.tuned import (
     tuned_on,
     write_tuned,
 )
-from learnedgec.runtime.files import PathLike, local_path
+from learnedgec.runtime.files import PathLike
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one, contamination, count_shared
 from learnedgec.stats.resampling import MIN_SENTENCES, Estimate, Resampling
@@ -41,7 +40,6 @@ from learnedgec.tuning.search import (
     SearchPlan,
     Task,
     TriedMetric,
-    Validation,
     best_trial,
     check_tuning,
     compare,
@@ -70,6 +68,7 @@ class TuningResult:
         signature: the signature of the tuned metric.
         sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
         comparisons: benchmark -> the results of the tuned metric and of the other candidates there.
+        resampling: how intervals were made; its seed is also the seed of the search.
 
     Example: `tune("ensemble(gleu=0.5, length=0.5)", "mine").metric.score(sources, hypotheses, references)`
     """
@@ -86,6 +85,7 @@ class TuningResult:
     signature: str
     sentences: frozenset[bytes]
     comparisons: Mapping[str, Sequence[Comparison]]
+    resampling: Resampling
 
     @property
     def name(self) -> str:
@@ -146,7 +146,7 @@ class TuningResult:
             "aggregation": task.goal.aggregation,
             "human": " + ".join(task.goal.human_on(data) for data in task.benchmarks),
             "sampler": "tpe",
-            "seed": task.plan.seed,
+            "seed": self.resampling.seed,
             "space": {parameter: str(range_) for parameter, range_ in self.space.ranges.items()},
             "validation": task.plan.validation,
             "signature": self.signature,
@@ -345,10 +345,10 @@ def run_task(
     Args:
         task: the search, from `check_tuning`.
         metric: the metric to tune.
-        resampling: how sentences are drawn for intervals; the task's plan has the seed.
+        resampling: how sentences are drawn for intervals; its seed is also the seed of the search.
     """
     benchmarks, goal, plan, runtime = task.benchmarks, task.goal, task.plan, metric.runtime
-    resampling = replace(resampling, seed=plan.seed)
+    seed = resampling.seed
     # The parameters of a tuned metric are kept, but not its name.
     bound = BoundMetric(metric.metric, runtime=runtime)
     trials_of = MetricTrials(bound, benchmarks)
@@ -358,13 +358,15 @@ def run_task(
         Target(
             goal.on(data) if len(benchmarks) > 1 else goal,
             data,
-            seed=plan.seed,
+            seed=seed,
             cache_dir=runtime.cache_dir,
         )
         for data in benchmarks
     ]
-    space = read_space(trials_of.metric, task.space)
-    trials = run_trials(trials_of, targets, space, plan, progress=runtime.progress)
+    space = read_space(trials_of.metric, plan.space)
+    trials = run_trials(
+        trials_of, targets, space, plan.trials, seed=seed, progress=runtime.progress
+    )
     folds, gain, held_out_sentences = cross_validate(trials_of, goal, space, plan, resampling)
     candidates = {"tuned": best_trial(trials), "given": trials_of.tried(space.given, targets)}
     if equal := space.equal_weights:
@@ -390,6 +392,7 @@ def run_task(
             name: compare(bound, metrics, goal, other, resampling)
             for name, other in task.others.items()
         },
+        resampling=resampling,
     )
     if task.file is not None:
         write_tuned(task.file.parent, task.name, result.record)
@@ -419,20 +422,13 @@ def tune(
     metric: AnyMetric,
     benchmark: str | Benchmark | Rows | Sequence[str | Benchmark],
     *,
-    objective: Objective = "kendall",
-    trials: int = 200,
-    space: Mapping[str, Any] | None = None,
+    objective: Objective | Goal = "kendall",
+    trials: int | SearchPlan = 200,
     compare: Sequence[str | Benchmark | Rows] = (),
     name: str | None = None,
     output: PathLike | None = "checkpoints",
     overwrite: bool = False,
-    columns: Columns | None = None,
-    human: str | None = None,
-    aggregation: Aggregation = "mean",
-    validation: Validation = "k-fold",
-    folds: int = 5,
     resampling: Resampling = Resampling(),
-    tuned_on_test: bool = False,
     runtime: Runtime = Runtime(),
 ) -> TuningResult:
     """Find the parameters with which a metric agrees best with human judgements, and save the tuned metric.
@@ -445,30 +441,25 @@ def tune(
         benchmark: human judgements: their name (`gmeg:fce`, `seeda-s:dev`, a folder, a file of ratings), or a
             table of outputs (a data frame, a `datasets.Dataset`, a list of its rows) with the columns
             `source`, `hypothesis`, `system` and one for each rated dimension (`human`), or `rank`, from 1,
-            the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`. Of several
-            benchmarks, each counts alike: the mean of their objectives is maximised, and an objective on
-            ratings is `sentence-accuracy` where outputs were ranked.
-        objective: the agreement to maximise; see `Goal` for it, `human` and `aggregation`.
-        trials: number of trials; see `SearchPlan` for it, `validation` and `folds`.
-        space: parameter -> search space: `"simplex"`, `{"low": 0, "high": 1}` or a list of values; by
-            default, the weights on the simplex.
-        compare: further benchmarks, or tables with the same columns, on which the tuned and the given metric
+            the best of a source; or with `source` and `outputs`, and `best`, `worst` or `ranks`. If columns
+            have other names, give `load_benchmark(table, columns)`. Of several benchmarks, each counts alike:
+            the mean of their objectives is maximised, and an objective on ratings is `sentence-accuracy`
+            where outputs were ranked.
+        objective: the agreement to maximise, or a `Goal`, which also says how a metric's sentences are
+            aggregated and which human score counts.
+        trials: number of trials, or a `SearchPlan`, which also says what is searched, how the result is
+            validated, and whether test data are allowed.
+        compare: further benchmarks, or tables, on which the tuned and the given metric
             are compared. A table, or a benchmark whose name is taken, is called `compare[0]` and so on.
         name: the name of the tuned metric; by default `METRIC@BENCHMARK`, with `+OBJECTIVE` unless it is
             `kendall`.
         output: folder of its file, or `None` to write none.
         overwrite: replace a tuned metric of this name.
-        columns: our name of a column -> its name in the table, or several names, one for each judge.
-        human: see `objective`.
-        aggregation: see `objective`.
-        validation: see `trials`.
-        folds: see `trials`.
         resampling: how sentences are drawn for intervals; its seed is also the seed of the search.
-        tuned_on_test: allow test data of meta-evaluation, and mark the result.
         runtime: how to run.
 
     Raises:
-        LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
+        LeakageError: the benchmark is test data, and the plan does not allow it.
         ConfigError: the space, the name or the plan cannot be used.
         InputError: the benchmark lacks the judgements that the objective needs.
         OutputError: a tuned metric of this name exists.
@@ -476,61 +467,43 @@ def tune(
 
     Example:
         >>> tuned = tune("ensemble(length=0.5, random=0.5)", "sample", objective="sentence-accuracy",
-        ...              trials=20, folds=2, output=None)
+        ...              trials=SearchPlan(20, folds=2), output=None)
         >>> tuned.name
         'ensemble@sample+sentence-accuracy'
         >>> round(tuned.held_out[0], 1)
         0.5
     """
-    goal = Goal(objective, aggregation, human)
-    plan = SearchPlan(trials, resampling.seed, validation, folds)
+    goal = objective if isinstance(objective, Goal) else Goal(objective)
+    plan = trials if isinstance(trials, SearchPlan) else SearchPlan(trials)
     named = as_named(metric)
-    tuning_data = _tuning_data(benchmark, columns)
+    tuning_data = _tuning_data(benchmark)
     names = [data.name for data in tuning_data]
     others: dict[str, Benchmark] = {}
     for number, other in enumerate(compare):
         if isinstance(other, str):
-            others[other] = load_compared(other, columns)
+            others[other] = load_benchmark(other)
             continue
-        loaded = _loaded(other, columns)
+        loaded = _loaded(other)
         # Two objects may have one name.
         own_name = isinstance(other, Benchmark) and loaded.name not in (*names, *others)
         others[loaded.name if own_name else f"compare[{number}]"] = loaded
     # The type of a table in memory adds nothing to a given name.
     own = "" if isinstance(benchmark, Benchmark) else (name or "").rpartition("@")[2]
-    task = check_tuning(
-        named,
-        tuning_data,
-        goal,
-        plan,
-        typed=benchmark if isinstance(benchmark, str) else own,
-        space=space,
-        others=others,
-        name=name,
-        output=output,
-        overwrite=overwrite,
-        tuned_on_test=tuned_on_test,
-    )
+    typed = benchmark if isinstance(benchmark, str) else own
+    task = check_tuning(named, tuning_data, goal, plan, others)
+    task = task.saved_as(name, typed, output=output, overwrite=overwrite)
     return run_task(task, bind_one(named, runtime), resampling)
 
 
-def _tuning_data(
-    given: str | Benchmark | Rows | Sequence[str | Benchmark], columns: Columns | None
-) -> list[Benchmark]:
+def _tuning_data(given: str | Benchmark | Rows | Sequence[str | Benchmark]) -> list[Benchmark]:
     """Return the benchmarks that a name, an object or a list of them stands for."""
     if isinstance(given, str):
-        return [load_benchmark(name, columns) for name in expand_benchmarks([given])]
+        return [load_benchmark(name) for name in expand_benchmarks([given])]
     if isinstance(given, list | tuple) and all(isinstance(data, str | Benchmark) for data in given):
-        return [benchmark for data in given for benchmark in _tuning_data(data, columns)]
-    return [_loaded(cast("Benchmark | Rows", given), columns)]
+        return [benchmark for data in given for benchmark in _tuning_data(data)]
+    return [_loaded(cast("Benchmark | Rows", given))]
 
 
-def load_compared(name: str, columns: Columns | None) -> Benchmark:
-    """Return a benchmark to compare on; the columns are those of tables alone."""
-    path = local_path(name) or local_path(name.rpartition(":")[0])
-    return load_benchmark(name, columns if path and path.is_file() else None)
-
-
-def _loaded(benchmark: Benchmark | Rows, columns: Columns | None = None) -> Benchmark:
+def _loaded(benchmark: Benchmark | Rows) -> Benchmark:
     """Return a benchmark, which is made if it is a table."""
-    return benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark, columns)
+    return benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)

@@ -43,6 +43,7 @@ from learnedgec.stats.resampling import (
     resample,
 )
 from learnedgec.training.evaluate import HeadTest, main_figure
+from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.task import tune
 from learnedgec.types import Floats
 
@@ -414,8 +415,7 @@ def of_tune(count: int) -> Iterator[Row]:
         tuning = tune(
             Numbers((0.9, 0.1)),
             drawn(60),
-            objective="segment-pearson",
-            human="quality",
+            objective=Goal("segment-pearson", human="quality"),
             trials=12,
             compare=[drawn(60)],
             resampling=Resampling(200, seed=number),

@@ -25,7 +25,7 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
     assert read_runtime(options) == Runtime(progress=True)
     words = ["--validation", "none", "--folds", "3", "--seed", "3"]
     plan = read_fields(SearchPlan, tune.build_parser().parse_args(words))
-    assert plan == SearchPlan(validation="none", folds=3, seed=3)
+    assert plan == SearchPlan(validation="none", folds=3)
 
 
 def test_sweep_shows_the_defaults_of_its_plan() -> None:

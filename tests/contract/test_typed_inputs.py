@@ -48,7 +48,7 @@ MISUSED: list[Callable[[], object]] = [
     lambda: learnedgec.train(ROWS, output="x", bits=3),  # type: ignore[arg-type]
     lambda: learnedgec.tune("gleu", "sample", trial=3),  # type: ignore[call-arg]
     lambda: learnedgec.tune("gleu", "sample", objective="bleu"),  # type: ignore[arg-type]
-    lambda: learnedgec.tune("gleu", "sample", validation="x"),  # type: ignore[arg-type]
+    lambda: learnedgec.SearchPlan(validation="x"),  # type: ignore[arg-type]
     lambda: learnedgec.reward("length", flor=-1.0),  # type: ignore[call-arg]
     lambda: learnedgec.reward(3),  # type: ignore[arg-type]
     lambda: learnedgec.compare("gleu", TEXTS, {"a": TEXTS}, TEXTS),  # type: ignore[call-arg]

@@ -14,7 +14,7 @@ import pandas
 import pytest
 
 import learnedgec
-from learnedgec import Resampling
+from learnedgec import Goal, Resampling, SearchPlan
 from learnedgec.data.benchmarks import Ranking, load_benchmark
 from learnedgec.data.benchmarks.rated import of_table
 from learnedgec.data.catalog.ratings import load_ratings
@@ -29,6 +29,8 @@ from learnedgec.errors import (
 
 MIX = "ensemble(length=0.25, random=0.75)"
 SHORT: Any = {"objective": "sentence-accuracy", "trials": 12}
+BRIEF: Any = {**SHORT, "trials": SearchPlan(12, folds=2)}
+UNTESTED: Any = {**SHORT, "trials": SearchPlan(12, validation="none")}
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +46,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     )
     command += " --compare sample --resamples 20 --quiet --output command"
     assert main([MIX if word == "MIX" else word for word in command.split()]) == 0
-    tuned = learnedgec.tune(
-        MIX, "sample", **SHORT, folds=2, compare=["sample"], resampling=Resampling(20)
-    )
+    tuned = learnedgec.tune(MIX, "sample", **BRIEF, compare=["sample"], resampling=Resampling(20))
     assert tuned.file == Path("checkpoints/ensemble@sample+sentence-accuracy.json")
     assert json.loads(tuned.file.read_text()) == json.loads(
         Path("command", tuned.file.name).read_text()
@@ -65,9 +65,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
 
 def test_a_benchmark_may_be_an_object_and_nothing_need_be_written() -> None:
     benchmark = learnedgec.load_benchmark("sample")
-    tuned = learnedgec.tune(
-        learnedgec.load_metric(MIX), benchmark, **SHORT, validation="none", output=None
-    )
+    tuned = learnedgec.tune(learnedgec.load_metric(MIX), benchmark, **UNTESTED, output=None)
     assert tuned.file is None
     assert list(Path().iterdir()) == []
 
@@ -76,7 +74,7 @@ def test_benchmarks_of_one_name_are_told_apart() -> None:
     sample = learnedgec.load_benchmark("sample")
     sources = tuple(f"Then {source}" for source in sample.sources)
     other = dataclasses.replace(sample, sources=sources, references=None)
-    options: Any = {**SHORT, "folds": 2, "output": None, "resampling": Resampling(9)}
+    options: Any = {**BRIEF, "output": None, "resampling": Resampling(9)}
     tuned = learnedgec.tune(MIX, sample, compare=[other, sample], **options)
     assert list(tuned.comparisons) == ["compare[0]", "compare[1]"]
     marked = {row["benchmark"]: row["tuned_here"] for row in tuned.table().rows}
@@ -90,20 +88,18 @@ def test_benchmarks_of_one_name_are_told_apart() -> None:
         ({"metric": "gleu"}, ConfigError, "space: gleu has no weights"),
         ({"benchmark": "smaple"}, UnknownNameError, "did you mean 'sample'"),
         ({"objective": "bleu"}, InputError, "no objective 'bleu'"),
-        ({"validation": "x"}, ConfigError, "validation is 'x'; one of k-fold, systems, none was"),
         ({"trials": 0}, ConfigError, "trials is 0; a number of at least 1 was expected"),
         (
             {"name": "a/b"},
             ConfigError,
             "'a/b' cannot be the name of the tuned metric, by which it is found",
         ),
+        ({"trials": SearchPlan(space={"weights": 3})}, ConfigError, "3 is not a range"),
         (
-            {"columns": {"source": "s"}},
-            InputError,
-            "columns are those of a table, and sample is not",
+            {"trials": SearchPlan(validation="systems"), "objective": "kendall"},
+            ConfigError,
+            "Hold out",
         ),
-        ({"space": {"weights": 3}}, ConfigError, "3 is not a range"),
-        ({"validation": "systems", "objective": "kendall"}, ConfigError, "Hold out"),
     ],
 )
 def test_what_the_command_refuses_is_refused(
@@ -114,12 +110,16 @@ def test_what_the_command_refuses_is_refused(
     assert list(Path().iterdir()) == []
 
 
+def test_a_plan_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match="validation is 'x'; one of k-fold, systems, none was"):
+        SearchPlan(validation="x")  # type: ignore[arg-type]
+
+
 def test_a_tuned_metric_is_not_replaced_unless_asked() -> None:
-    given: Any = {**SHORT, "validation": "none"}
-    learnedgec.tune(MIX, "sample", **given)
+    learnedgec.tune(MIX, "sample", **UNTESTED)
     with pytest.raises(OutputError, match=r"or replace it with overwrite=True\.$"):
-        learnedgec.tune(MIX, "sample", **given)
-    learnedgec.tune(MIX, "sample", **given, overwrite=True)
+        learnedgec.tune(MIX, "sample", **UNTESTED)
+    learnedgec.tune(MIX, "sample", **UNTESTED, overwrite=True)
 
 
 @pytest.mark.realdata
@@ -138,9 +138,8 @@ RATED = [
     for r in load_ratings("sample")
 ]
 FLUENCY: Any = {
-    "objective": "segment-pearson",
-    "trials": 4,
-    "folds": 2,
+    "objective": Goal("segment-pearson", human="fluency"),
+    "trials": SearchPlan(4, folds=2),
     "output": None,
     "resampling": Resampling(9),
 }
@@ -150,7 +149,7 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
     """The sample's table has the same outputs, so it leads to the same metric."""
     frame = pandas.DataFrame(RATED)
     frame.to_csv("mine.csv", index=False)
-    expected = learnedgec.tune(MIX, "sample", human="fluency", **FLUENCY)
+    expected = learnedgec.tune(MIX, "sample", **FLUENCY)
     tables: dict[str, Any] = {
         "DataFrame": frame,
         "list": load_ratings("sample"),
@@ -158,7 +157,7 @@ def test_a_table_of_rated_outputs_is_a_benchmark() -> None:
         "mine.csv": "mine.csv",
     }
     for name, table in tables.items():
-        tuned = learnedgec.tune(MIX, table, human="fluency", **FLUENCY)
+        tuned = learnedgec.tune(MIX, table, **FLUENCY)
         assert tuned.name == f"ensemble@{name.removesuffix('.csv')}+segment-pearson"
         assert tuned.metric.weights == pytest.approx(expected.metric.weights)
         assert tuned.notices == []
@@ -207,13 +206,12 @@ def test_a_table_may_have_columns_of_other_names() -> None:
     frame = pandas.DataFrame(RATED).rename(columns=names)
     frame.to_csv("mine.csv", index=False)
     for table in (frame, "mine.csv"):
-        assert learnedgec.tune(MIX, table, columns=names, **options).gain == expected.gain
-    tuned = learnedgec.tune(MIX, frame, columns=names, compare=[frame, "mine.csv"], **options)
-    assert tuned.comparisons.keys() == {"compare[0]", "mine.csv"}
+        benchmark = learnedgec.load_benchmark(table, names)
+        assert learnedgec.tune(MIX, benchmark, **options).gain == expected.gain
     with pytest.raises(FormatError, match=r"^DataFrame, row 1: no column 'source'; found learner"):
         learnedgec.tune(MIX, frame, **options)
     with pytest.raises(FormatError, match=r"no column 'wrong'"):
-        learnedgec.tune(MIX, frame, columns={**names, "system": "wrong"}, **options)
+        learnedgec.load_benchmark(frame, {**names, "system": "wrong"})
 
 
 def test_ranks_of_several_judges_are_rankings() -> None:
@@ -301,8 +299,7 @@ def test_the_gain_on_other_data_is_the_conclusion(validation: Any) -> None:
         MIX,
         RATED,
         compare=[others],
-        validation=validation,
-        **FLUENCY,
+        **FLUENCY | {"trials": SearchPlan(4, validation=validation, folds=2)},
     )
     gain = {each.label: each.gain for each in tuned.comparisons["compare[0]"]}["given"]
     said = "On compare[0], which had no part in the search, the tuned metric's gain over the given one is "
@@ -335,8 +332,7 @@ def test_a_gain_on_few_other_data_is_not_denied(sentences: int, said: str) -> No
         rows("dev", 10),
         objective="sentence-accuracy",
         compare=[rows("test", sentences)],
-        trials=4,
-        folds=2,
+        trials=SearchPlan(4, folds=2),
         output=None,
     )
     [gain] = [row.gain.value for row in tuned.comparisons["compare[0]"] if row.label == "given"]
@@ -375,7 +371,7 @@ def test_tuning_on_choices_in_python_and_on_the_command_line(
         for n in range(30)
     ]
     pandas.DataFrame(choices).to_csv("choices.csv", index=False)
-    tuned = learnedgec.tune(MIX, choices, columns=NAMES, **SHORT, output=None)
+    tuned = learnedgec.tune(MIX, learnedgec.load_benchmark(choices, NAMES), **SHORT, output=None)
     options = ["--benchmark", "choices.csv", "--columns", json.dumps(NAMES)]
     assert main(["tune", "--metric", MIX, *options]) == 2
     assert capsys.readouterr().err.endswith(
@@ -426,7 +422,7 @@ def test_the_objectives_that_need_more_judgements() -> None:
     ):
         learnedgec.tune(MIX, RATED, **SHORT, output=None)
     with pytest.raises(UnknownNameError, match="no human score of list is named 'fluent'; did you"):
-        learnedgec.tune(MIX, RATED, human="fluent", **FLUENCY)
+        learnedgec.tune(MIX, RATED, **FLUENCY | {"objective": Goal(human="fluent")})
 
 
 @pytest.mark.parametrize(
@@ -456,15 +452,14 @@ def test_few_judgements_are_too_few_to_tell(objective: Any, sentences: int, coun
         }
         few = tuple(of.values())[:sentences]
         benchmark = dataclasses.replace(benchmark, rankings=few)
-    options = {"human": "fluency"} if objective != "sentence-accuracy" else {}
+    human = None if objective == "sentence-accuracy" else "fluency"
     tuned = learnedgec.tune(
         "ensemble(length=0.5, random=0.5)",
         benchmark,
-        objective=objective,
+        objective=Goal(objective, human=human),
         trials=5,
         output=None,
         resampling=Resampling(50),
-        **options,
     )
     assert math.isnan(tuned.gain.low)
     assert math.isnan(tuned.gain.high)

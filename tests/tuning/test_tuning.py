@@ -91,7 +91,7 @@ def tune(
 ) -> TuningResult:
     """Return the result of a search with a goal and a plan, without a file."""
     benchmarks = [benchmark] if isinstance(benchmark, Benchmark) else benchmark
-    task = check_tuning(as_named(metric), benchmarks, *settings, **options)
+    task = check_tuning(as_named(metric), benchmarks, *settings, **options).saved_as(None)
     return run_task(task, bind_one(metric), resampling)
 
 
@@ -154,7 +154,7 @@ def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> 
     assert Parts.computed == [400]
     Parts.computed.clear()
     space = {"size": [1.0, 2.0]}
-    tune(Parts(), planted, Goal("sentence-accuracy"), FAST, space=space)
+    tune(Parts(), planted, Goal("sentence-accuracy"), dataclasses.replace(FAST, space=space))
     assert Parts.computed == [400, 400]
 
 
@@ -328,7 +328,7 @@ def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
     goal = Goal("sentence-accuracy")
     message = "random has no sentence-accuracy on same with any of the parameters tried"
     with pytest.raises(InputError, match=message):
-        tune(load_metric("random"), same, goal, FAST, space={"seed": [1, 2]})
+        tune(load_metric("random"), same, goal, dataclasses.replace(FAST, space={"seed": [1, 2]}))
     with pytest.raises(InputError, match="constant gives every sentence the same score"):
         tune(load_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
 
@@ -481,9 +481,13 @@ def test_tuned_on_test_is_marked(mirror: Path) -> None:
     metric = load_metric("ensemble(length=0.5, random=0.5)")
     with pytest.raises(LeakageError, match="tuned_on_test=True"):
         tune(metric, seeda, Goal("sentence-accuracy"), FAST)
-    tuning = tune(metric, seeda, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
+    tuning = tune(
+        metric, seeda, Goal("sentence-accuracy"), dataclasses.replace(FAST, tuned_on_test=True)
+    )
     assert tuning.record.tuned_on_test
     # The flag marks only what deserves it.
     sample = load_benchmark("sample")
-    tuning = tune(metric, sample, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
+    tuning = tune(
+        metric, sample, Goal("sentence-accuracy"), dataclasses.replace(FAST, tuned_on_test=True)
+    )
     assert not tuning.record.tuned_on_test
