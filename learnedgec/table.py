@@ -58,14 +58,16 @@ class Column:
 
     Attributes:
         key: the name of the column in CSV, JSON and data frames.
-        heading: the name that readers see; by default, the key.
+        heading: the name that readers see; by default, the key. With a function from a row to a name, readers
+            see a column for each name, and rows that differ in such columns alone are one row for them. A
+            cell without a name is left out.
         show: returns what readers see in a row; by default, the value, a number with four decimals.
         audience: for whom the column is.
         varying: whether readers see the column only if its values differ, as names of metrics.
     """
 
     key: str
-    heading: str = ""
+    heading: str | Callable[[Row], str | None] = ""
     show: Callable[[Row], Any] | None = None
     audience: For = For.ALL
     varying: bool = False
@@ -84,6 +86,7 @@ class Table:
     Attributes:
         columns: the columns, in order.
         rows: one mapping for each row, from the columns' keys to values; rows may lack columns.
+        totals: rows below the others, which CSV and data frames leave out.
         title: the line above the table on a terminal.
         caption: the caption in LaTeX and in notebooks; by default, the title.
         groups: keys of columns whose values become headings if the table is wider than the terminal, and
@@ -111,6 +114,7 @@ class Table:
     groups: Sequence[str] = ()
     short: Mapping[str, str] | None = None
     note: str = ""
+    totals: Sequence[Row] = ()
 
     @classmethod
     def of(cls, rows: Sequence[Row], **about: Any) -> Table:
@@ -122,24 +126,28 @@ class Table:
         """Return the rows of several tables below each other, with the columns of all."""
         columns = {column.key: column for table in tables for column in table.columns}
         rows = [*chain.from_iterable(table.rows for table in tables)]
-        return replace(tables[0], columns=[*columns.values()], rows=rows)
+        totals = [*chain.from_iterable(table.totals for table in tables)]
+        return replace(tables[0], columns=[*columns.values()], rows=rows, totals=totals)
 
     # -- for programs ----------------------------------------------------------------------------
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the rows with plain values: NaN and absent values are `None`."""
-        keys = self._keys()
-        return [{key: plain(row[key]) for key in keys if key in row} for row in self.rows]
+    def records(self, rows: Sequence[Row] | None = None) -> list[dict[str, Any]]:
+        """Return the rows, or `totals`, with plain values: NaN and absent values are `None`."""
+        rows = self.rows if rows is None else rows
+        keys = self._keys(rows)
+        return [{key: plain(row[key]) for key in keys if key in row} for row in rows]
 
-    def _keys(self) -> list[str]:
+    def _keys(self, rows: Sequence[Row]) -> list[str]:
         """Return the keys of the columns for programs that any row has."""
-        keys = {*columns_of(self.rows)}
+        keys = {*columns_of(rows)}
         return [c.key for c in self.columns if For.DATA & c.audience and c.key in keys]
 
     def separated(self, delimiter: str = ",") -> str:
         """Return the rows as CSV, or as TSV; lists are joined by spaces."""
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, self._keys(), delimiter=delimiter, lineterminator="\n")
+        writer = csv.DictWriter(
+            buffer, self._keys(self.rows), delimiter=delimiter, lineterminator="\n"
+        )
         writer.writeheader()
         for record in self.records():
             writer.writerow(
@@ -155,7 +163,7 @@ class Table:
         """
         with needs("pandas", "a data frame"):
             import pandas
-        keys = self._keys()
+        keys = self._keys(self.rows)
         rows = [{key: row[key] for key in keys if key in row} for row in self.rows]
         return pandas.DataFrame(rows, columns=keys)
 
@@ -163,16 +171,36 @@ class Table:
 
     def cells(self, audience: For = For.TEXT) -> list[dict[str, Any]]:
         """Return what readers see: heading -> cell of each row."""
-        shown = {}
-        for column in self.columns:
-            cells = [column.cell(row) for row in self.rows]
-            alike = column.varying and len({*cells} - {None}) < 2
-            if audience & column.audience and not alike and any(c is not None for c in cells):
-                shown[column.heading or column.key] = cells
-        return [dict(zip(shown, cells, strict=True)) for cells in zip(*shown.values(), strict=True)]
+        rows = [*self.rows, *self.totals]
+        alike: dict[str, list[Any]] = {}
+        spread: list[dict[str, Any]] = [{} for _ in rows]
+        headings: dict[str, None] = {}
+        columns = [column for column in self.columns if audience & column.audience]
+        for is_spread, group in groupby(columns, key=lambda column: callable(column.heading)):
+            beside = list(group)
+            if is_spread:
+                for row, cells in zip(rows, spread, strict=True):
+                    cells |= _spread_cells(beside, row)
+                    headings |= dict.fromkeys(cells)
+                continue
+            for column in beside:
+                values = [column.cell(row) for row in rows]
+                differ = not column.varying or len({*values} - {None}) > 1
+                if differ and any(value is not None for value in values):
+                    alike[_fixed_heading(column)] = values
+                    headings[_fixed_heading(column)] = None
+        if not any(spread):
+            return [
+                dict(zip(alike, cells, strict=True)) for cells in zip(*alike.values(), strict=True)
+            ]
+        shown: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for cells, *values in zip(spread, *alike.values(), strict=True):
+            one = shown.setdefault(tuple(values), dict.fromkeys(headings))
+            one |= dict(zip(alike, values, strict=True)) | cells
+        return [*shown.values()]
 
     def _group_headings(self) -> list[str]:
-        return [c.heading or c.key for c in self.columns if c.key in self.groups]
+        return [_fixed_heading(column) for column in self.columns if column.key in self.groups]
 
     def text(self, width: int | None = None, *, wide: bool = False) -> str:
         """Return the table for a terminal; one that is wider than the terminal is narrowed.
@@ -305,6 +333,39 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
+def bounded(key: str, heading: str = "", digits: int = 3, audience: For = For.ALL) -> list[Column]:
+    """Return the columns of a value with its interval, which readers see in one cell (`interval_cell`).
+
+    The keys of the interval's ends are `KEY_low` and `KEY_high`.
+
+    Example:
+        >>> Table(bounded("p"), [{"p": 0.5, "p_low": 0.25, "p_high": 1}]).cells()
+        [{'p': '0.500 [0.250, 1.000]'}]
+    """
+
+    def show(row: Row) -> str | None:
+        if key not in row:
+            return None
+        return interval_cell(row[key], row.get(f"{key}_low"), row.get(f"{key}_high"), digits=digits)
+
+    ends = (
+        Column(f"{key}_{end}", audience=For.DATA) for end in ("low", "high") if For.DATA & audience
+    )
+    return [Column(key, heading, show, audience), *ends]
+
+
+def _fixed_heading(column: Column) -> str:
+    return column.heading if isinstance(column.heading, str) and column.heading else column.key
+
+
+def _spread_cells(columns: Sequence[Column], row: Row) -> dict[str, Any]:
+    """Return the cells of columns that have a heading in this row."""
+    named = (
+        (column.heading(row), column.cell(row)) for column in columns if callable(column.heading)
+    )
+    return {name: value for name, value in named if name and value is not None}
+
+
 # -- values ----------------------------------------------------------------------------------------
 
 
@@ -335,6 +396,29 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if math.isfinite(value) else "–"
     return str(value)
+
+
+def interval_cell(
+    value: float | None, low: float | None, high: float | None, *, mark: str = "", digits: int = 3
+) -> str:
+    """Return a value with its mark and its interval, if it has one.
+
+    Args:
+        value: the value, with three decimals.
+        low: the lower end of the interval.
+        high: the upper end of the interval.
+        mark: a text after the value.
+        digits: the number of decimals of the interval's ends.
+
+    Example:
+        >>> interval_cell(0.5, 0.25, 1.0, digits=2)
+        '0.500 [0.25, 1.00]'
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if low is None or high is None or math.isnan(low):
+        return f"{value:.3f}{mark}"
+    return f"{value:.3f}{mark} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 # -- text ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import BENCHMARKS, expand_benchmarks, load_benchmark
@@ -19,6 +20,23 @@ from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError
 from learnedgec.runtime.files import atomic_folder
 from learnedgec.runtime.runtime import track
+from learnedgec.table import Column, Table
+
+_STATES: tuple[Literal["ok", "absent", "altered"], ...] = ("ok", "absent", "altered")
+
+INVENTORY = (
+    Column("dataset"),
+    Column("names", "holds", lambda row: ", ".join(row["names"])),
+    Column("files"),
+    Column("bytes", "MB", lambda row: f"{row['bytes'] / 1e6:.1f}"),
+    Column("licence"),
+    Column("terms"),
+    Column("about"),
+)
+"""The columns of the list of datasets."""
+
+VERIFIED = (Column("dataset"), *map(Column, _STATES))
+"""The columns of the states of datasets' files."""
 
 
 def run_data_list(arguments: Sequence[str]) -> None:
@@ -33,27 +51,25 @@ def run_data_list(arguments: Sequence[str]) -> None:
     rows = [
         {
             "dataset": entry.name,
-            "holds": ", ".join(entry.names),
+            "names": entry.names,
             "files": len(entry.files),
-            "MB": f"{entry.bytes / 1e6:.1f}",
+            "bytes": entry.bytes,
             "licence": entry.licence,
             "terms": terms.says if (terms := entry.terms_of("")) else "",
             "about": entry.about,
         }
         for entry in datasets
     ]
-    payload = [
-        {
-            "dataset": entry.name,
+    records = {
+        entry.name: {
             **asdict(entry),
-            "names": entry.names,
             "files": [
                 {**asdict(file), "url": entry.url(path)} for path, file in entry.files.items()
             ],
         }
         for entry in datasets
-    ]
-    output.emit(rows, options, payload=payload)
+    }
+    output.emit_table(Table(INVENTORY, rows), options, details={"datasets": records})
 
 
 def run_data_fetch(arguments: Sequence[str]) -> None:
@@ -91,10 +107,10 @@ def run_data_verify(arguments: Sequence[str]) -> None:
     ]:
         statuses = verify(name)
         counts = Counter(status.state for status in statuses)
-        states = {state: counts[state] for state in ("ok", "absent", "altered")}
+        states: dict[str, int] = {state: counts[state] for state in _STATES}
         rows.append({"dataset": name, **states})
         output.notice(*(f"{s.place} is altered." for s in statuses if s.state == "altered"))
-    output.emit(rows, options)
+    output.emit_table(Table(VERIFIED, rows), options)
     altered = [str(row["dataset"]) for row in rows if row["altered"]]
     absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
     if altered or absent:

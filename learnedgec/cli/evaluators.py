@@ -30,6 +30,25 @@ from learnedgec.evaluators.package import (
     manifest_tools,
     output_names,
 )
+from learnedgec.table import Column, For, Table
+
+INVENTORY = (
+    Column("evaluator"),
+    Column("heads", show=lambda row: " ".join(row["heads"])),
+    Column("encoder", audience=For.ASKED),
+    Column("trained_on", "trained on", lambda row: " ".join(row["trained_on"]), For.ASKED),
+    Column("licence", audience=For.ASKED),
+    Column("where"),
+)
+"""The columns of the list of evaluators."""
+
+LICENCES = (
+    Column("evaluator", audience=For.ASKED),
+    *map(Column, ("name", "kind", "version", "licence", "allows")),
+    Column("url", audience=For.ASKED),
+    Column("commercial_use", "commercial use"),
+)
+"""The columns of what evaluators are made of."""
 
 # What a hub reads at the top of a card, for machines.
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
@@ -77,9 +96,9 @@ def _list_evaluators(folders: Mapping[str, Path], options: Namespace) -> None:
     rows = [
         {
             "evaluator": name,
-            "heads": " ".join(output_names(package.manifest)),
+            "heads": output_names(package.manifest),
             "encoder": package.encoder,
-            "trained on": " ".join(package.manifest["data"]["datasets"]),
+            "trained_on": package.manifest["data"]["datasets"],
             "licence": manifest_licence(package.manifest),
             "where": str(package.path),
         }
@@ -87,7 +106,7 @@ def _list_evaluators(folders: Mapping[str, Path], options: Namespace) -> None:
     ]
     if not rows:
         output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    output.emit(rows, options, hidden=("encoder", "trained on", "licence"))
+    output.emit_table(Table(INVENTORY, rows), options)
     for package in packages.values():
         output.notice(*package.doubts(output_names(package.manifest)))
     for name in () if options.names else RELEASES.keys() - packages.keys():
@@ -104,11 +123,11 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
         made_of = materials(manifest["encoder"], datasets, manifest_tools(manifest))
         for row in made_of:
             use = "not known" if row.own else "yes" if row.permissive else "no"
-            rows.append({"evaluator": name, **asdict(row), "commercial use": use})
+            rows.append({"evaluator": name, **asdict(row), "commercial_use": use})
         permissive = all(row.permissive for row in made_of)
         own = [row.name for row in made_of if row.own]
         output.notice(_allowed(name, manifest_licence(manifest), permissive, own))
-    output.emit(rows, options, hidden=("evaluator", "url"))
+    output.emit_table(Table(LICENCES, rows), options)
 
 
 def _allowed(name: str, licence: str, permissive: bool, own: Sequence[str] = ()) -> str:

@@ -13,10 +13,13 @@ from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class, split_name
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
-from learnedgec.table import Table
+from learnedgec.table import Column, Table
 
 # The width of a card's prose; docstrings are a little wider.
 _WIDTH = 100
+
+INVENTORY = (Column("metric"), Column("measures"))
+"""The columns of the list of metrics."""
 
 
 def run_metrics(arguments: Sequence[str]) -> None:
@@ -35,15 +38,15 @@ def run_metrics(arguments: Sequence[str]) -> None:
     elif options.names:
         write_text(options.out, "\n".join(map(_explanation, options.names)))
     else:
-        output.emit(_metric_rows(), options)
+        output.emit_table(_list_of_metrics(), options)
 
 
-def _metric_rows() -> list[dict[str, str]]:
-    """Return one row per metric, and per tuned metric."""
+def _list_of_metrics() -> Table:
+    """Return a row for each metric, and for each tuned metric."""
     rows = [{"metric": name, "measures": summary(name)} for name in output.loaded(REGISTRY)]
     for name, path in list_tuned().items():
         rows.append({"metric": name, "measures": read_tuned_file(path).summary})
-    return rows
+    return Table(INVENTORY, rows)
 
 
 def _explanation(name: str) -> str:

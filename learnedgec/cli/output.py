@@ -287,6 +287,7 @@ def emit_table(
     if options.format == "json":
         sentences = {"conclusions": [*conclusions], "notes": [*notes], "signatures": signatures}
         content = {"rows": table.records(), **plain(details or {})}
+        content |= {"totals": table.records(table.totals)} if table.totals else {}
         content |= {name: lines for name, lines in sentences.items() if lines}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     elif options.format == "latex":

@@ -15,7 +15,7 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.conclusions import about_gold
-from learnedgec.applications.corpus import Blocks, CorpusScore, CorpusScores, Runner, score_corpus
+from learnedgec.applications.corpus import Blocks, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
 from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
@@ -24,11 +24,19 @@ from learnedgec.data.records import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.bound import BoundMetric, short_labels
-from learnedgec.metrics.contract import CountsByType, PlansRequests, Score, Scores, ShowsEdits
+from learnedgec.metrics.contract import (
+    CorpusResult,
+    CountsByType,
+    PlansRequests,
+    Score,
+    Scores,
+    ShowsEdits,
+    score_table,
+)
 from learnedgec.metrics.ensemble import about_scale
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.scoring import score_metrics
-from learnedgec.table import Row
+from learnedgec.table import Row, Table
 
 _SAME = "all systems score the same"
 
@@ -70,7 +78,8 @@ def run_score(arguments: Sequence[str]) -> None:
     if wants_blocks(options):
         metrics = flags.read_bound(options)
         corpus = score_blocks(metrics, options)
-        _emit_scores(metrics, corpus.scores, options, corpus.size, corpus.to_dict())
+        details = {key: value for key, value in corpus.to_dict().items() if key != "rows"}
+        _emit_scores(metrics, corpus.scores, options, corpus.size, details)
         report_notices(corpus, options.out_dir)
         return
     task = inputs.read_task(options)
@@ -83,7 +92,7 @@ def run_score(arguments: Sequence[str]) -> None:
         rows = _attribution_rows(task, options.annotator)
         caption = "Contribution of each edit to the score."
         text = partial(attribution_text, rows, texts)
-        _emit_rows("attribution", rows, task, options, caption=caption, text=text)
+        _emit_rows(rows, task, options, caption=caption, text=text)
         return
     scores = score_metrics(metrics, texts)
     if options.show:
@@ -94,10 +103,10 @@ def run_score(arguments: Sequence[str]) -> None:
             parts = (edit_text(rows, m, scores[m.label], texts) for m, rows in by_metric.items())
             return "\n".join(parts)
 
-        _emit_rows("edits", rows, task, options, text=as_text)
+        _emit_rows(rows, task, options, text=as_text)
     elif options.by:
         caption = f"Counts by {options.by} of error."
-        _emit_rows("types", _type_rows(metrics, scores, options.by), task, options, caption=caption)
+        _emit_rows(_type_rows(metrics, scores, options.by), task, options, caption=caption)
     else:
         own = {
             metric.label: other.scores(other.compute(texts))
@@ -165,10 +174,10 @@ def _plan(bound: BoundMetric, texts: Corpus) -> str:
 
 def _emit_scores(
     metrics: Sequence[BoundMetric],
-    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
+    scores: Mapping[str, Mapping[str, CorpusResult]],
     options: Namespace,
     size: int,
-    payload: Any = None,
+    details: Mapping[str, Any] | None = None,
     own: Mapping[str, Scores[Score]] | None = None,
 ) -> None:
     """Print the scores of a corpus of this many sentences, and of the sentences if asked for.
@@ -176,40 +185,25 @@ def _emit_scores(
     `own` has the scores of metrics whose own edits of the references differ from the gold edits.
     """
     by_sentence = options.level == "sentence"
-    rows: list[dict[str, Any]] = []
-    records: list[dict[str, Any]] = []
-    for label, systems in scores.items():
-        for system, score in systems.items():
-            head: dict[str, Any] = {"system": system, "metric": label}
-            value, tail = {"score": score.value}, {"signature": score.signature}
-            records.append(head | value | {"details": score.details} | tail)
-            if by_sentence and isinstance(score, Score):
-                records[-1] |= {"sentences": score.to_dict()["sentences"]}
-                rows += [
-                    {**head, "sentence": number, **sentence}
-                    for number, sentence in enumerate(records[-1]["sentences"], 1)
-                ]
-            else:
-                rows.append({**head, **value, **score.details, **tail})
-    labels = list(scores)
-    names = list(next(iter(scores.values())))
-    output.emit(
-        rows,
+    side = frozenset[str]().union(*(named.metric.side_details for named in metrics))
+    short = short_labels(list(scores))
+    systems = next(iter(scores.values()))
+    caption = (
+        f"Scores by {', '.join(short.values())} of {len(systems)} systems on {size:,} sentences."
+    )
+    table = score_table(scores, sentences=by_sentence, side_details=side)
+    output.emit_table(
+        replace(table, caption=caption, short=short),
         options,
-        payload=payload or {"scores": records},
-        caption=f"Scores by {', '.join(short_labels(labels).values())} of {len(names)} systems on "
-        f"{size:,} sentences.",
-        table_rows=[row for name in names for row in _wide_rows(name, scores, options)],
-        hidden=frozenset[str]().union(*(named.metric.side_details for named in metrics)),
-        metrics=labels,
+        details=details,
         conclusions=[] if by_sentence else _conclusions(metrics, scores, own or {}),
-        signatures=[record["signature"] for record in records],
+        signatures=[score.signature for of in scores.values() for score in of.values()],
     )
 
 
 def _conclusions(
     metrics: Sequence[BoundMetric],
-    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
+    scores: Mapping[str, Mapping[str, CorpusResult]],
     own: Mapping[str, Scores[Score]],
 ) -> list[str]:
     """Return which of several systems scores highest, and what the scale of standardised scores is."""
@@ -229,7 +223,7 @@ def _conclusions(
     return [*([f"{verdicts}."] if verdicts else []), *undecided, *scales]
 
 
-def _highest(scores: Mapping[str, Score | CorpusScore]) -> str:
+def _highest(scores: Mapping[str, CorpusResult]) -> str:
     """Return in words which of several systems scores highest; empty if a system has no score."""
     values = {name: score.value for name, score in scores.items()}
     if len(values) < 2 or any(map(isnan, values.values())):
@@ -237,33 +231,6 @@ def _highest(scores: Mapping[str, Score | CorpusScore]) -> str:
     best = [name for name, value in values.items() if value == max(values.values())]
     highest = f"{', '.join(best)} {'score' if len(best) > 1 else 'scores'} highest"
     return _SAME if len(best) == len(values) else highest
-
-
-def _wide_rows(
-    system: str,
-    scores: Mapping[str, Mapping[str, Score | CorpusScore]],
-    options: Namespace,
-) -> list[dict[str, Any]]:
-    """Return a system's row with a column for each metric, and a row for each sentence if asked for."""
-    row: dict[str, Any] = {"system": system}
-    for label, systems in scores.items():
-        row[label] = systems[system].value
-        if len(scores) == 1:
-            row |= systems[system].details
-    if options.level == "corpus":
-        return [row]
-    columns = {
-        label: score.sentences
-        for label, systems in scores.items()
-        if isinstance(score := systems[system], Score)
-    }
-    return [
-        {**row, "sentence": "corpus"},
-        *(
-            {"system": system, "sentence": str(number), **dict(zip(columns, values, strict=True))}
-            for number, values in enumerate(zip(*columns.values(), strict=True), 1)
-        ),
-    ]
 
 
 # -- edits and error types -------------------------------------------------------------------------
@@ -283,7 +250,6 @@ def _type_rows(
 
 
 def _emit_rows(
-    name: str,
     rows: Sequence[Row],
     task: inputs.Task,
     options: Namespace,
@@ -291,20 +257,14 @@ def _emit_rows(
     caption: str = "",
     text: Callable[[], str] | None = None,
 ) -> None:
-    """Print rows of several metrics: as a table, as JSON under this name, or as a text for readers."""
+    """Print rows of several metrics, as a table or as a text for readers."""
     signatures = list(task.signatures.values())
     if text and options.format == "table" and not options.wide:
         output.emit_text(text(), options, signatures=signatures)
         return
-    output.emit(
-        rows,
-        options,
-        payload={name: rows},
-        caption=caption,
-        groups=("metric",),
-        metrics=task.labels,
-        signatures=signatures,
-    )
+    short = short_labels(task.labels)
+    table = Table.of(rows, caption=caption, groups=("metric",), short=short)
+    output.emit_table(table, options, signatures=signatures)
 
 
 # Options that need blocks, and options that need all sentences at once.

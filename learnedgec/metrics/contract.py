@@ -36,7 +36,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -74,7 +74,7 @@ from learnedgec.runtime.files import key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import PROFILE, Runtime
 from learnedgec.runtime.store import Store
-from learnedgec.table import Row, Table, plain
+from learnedgec.table import Column, For, Row, Table, columns_of, plain
 from learnedgec.types import Array, Floats, Indices, Mask, Texts
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON: metric, score, details, signature, and each sentence's numbers.
 
-        `learnedgec score --level sentence --format json` has the same keys; NaN becomes `None`.
+        NaN becomes `None`.
         """
         content: dict[str, Any] = plain(
             {
@@ -187,13 +187,18 @@ class Score:
         )
         return content
 
+    def table(self) -> Table:
+        """Return a row for each sentence, numbered from 1: its score and details."""
+        rows = [{"sentence": number, **row} for number, row in enumerate(self._sentence_rows(), 1)]
+        return Table.of(rows)
+
     def to_frame(self) -> pandas.DataFrame:
-        """Return a data frame with a row for each sentence: its score and details.
+        """Return the rows of `table` as a data frame.
 
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return Table.of(self._sentence_rows()).to_frame()
+        return self.table().to_frame()
 
     def _sentence_rows(self) -> list[Row]:
         return [
@@ -240,35 +245,101 @@ class Scores(dict[str, Entry]):
         """Return a dictionary for JSON: each entry's `to_dict` under its name."""
         return {name: entry.to_dict() for name, entry in self.items()}
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a data frame of corpus scores.
+    def table(self) -> Table:
+        """Return a row for each system and metric: its score, details and signature.
 
-        It has a row for each system or metric with its score and details. With several of both, it has a row
-        for each system and a column for each metric.
+        Readers of scores by several metrics see a row for each system and a column for each metric.
+        """
+        tables = {name: entry for name, entry in self.items() if isinstance(entry, Scores)}
+        if tables:
+            return score_table(tables)
+        rows = [
+            {self.names: name, **_corpus_row(entry)}
+            for name, entry in self.items()
+            if isinstance(entry, Score)
+        ]
+        columns = (Column(key, audience=_audience(key)) for key in columns_of(rows))
+        return Table([*columns], rows)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the rows of `table` as a data frame.
 
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return Table.of(self._rows()).to_frame()
-
-    def _rows(self) -> list[Row]:
-        tables = {name: entry for name, entry in self.items() if isinstance(entry, Scores)}
-        if not tables:
-            return [
-                {self.names: name, "score": entry.value, **entry.details}
-                for name, entry in self.items()
-                if isinstance(entry, Score)
-            ]
-        return [
-            {"system": system, **{metric: of[system].value for metric, of in tables.items()}}
-            for system in next(iter(tables.values()))
-        ]
+        return self.table().to_frame()
 
     def __repr__(self) -> str:
-        return repr(Table.of(self._rows()))
+        return repr(self.table())
 
     def _repr_html_(self) -> str:
-        return Table.of(self._rows()).html()
+        return self.table().html()
+
+
+class CorpusResult(Protocol):
+    """The corpus score of one system by one metric: a `Score`, or the result of a corpus in blocks."""
+
+    @property
+    def value(self) -> float:
+        """The corpus score."""
+
+    @property
+    def details(self) -> Mapping[str, float]:
+        """Further corpus numbers."""
+
+    @property
+    def signature(self) -> str:
+        """What the score depends on."""
+
+
+def score_table(
+    scores: Mapping[str, Mapping[str, CorpusResult]],
+    *,
+    sentences: bool = False,
+    side_details: Container[str] = (),
+) -> Table:
+    """Return a row for each metric and system, or with `sentences` for each of its sentences.
+
+    Readers see a row for each system and a column for each metric. They see details only of a single metric.
+
+    Args:
+        scores: metric -> system -> score.
+        sentences: whether the rows are sentences; corpus scores are the totals then.
+        side_details: details that readers see only if they ask for every column.
+    """
+    corpus, rows = [], []
+    for metric, systems in scores.items():
+        for system, score in systems.items():
+            named = {"system": system, "metric": metric}
+            corpus.append({**named, **_corpus_row(score)})
+            if sentences and isinstance(score, Score):
+                rows += [{**named, **row} for row in score.table().rows]
+    fixed = ("system", "metric", "sentence", "score", "signature")
+    details = [key for key in columns_of([*rows, *corpus]) if key not in fixed]
+    columns = [
+        Column("system"),
+        Column("metric", audience=For.DATA),
+        *([Column("sentence", show=_sentence_cell)] if sentences else []),
+        Column("score", lambda row: str(row["metric"])),
+        *(
+            Column(key, audience=For.DATA if len(scores) > 1 else _audience(key, side_details))
+            for key in details
+        ),
+        Column("signature", audience=For.DATA),
+    ]
+    return Table(columns, rows, totals=corpus) if sentences else Table(columns, corpus)
+
+
+def _sentence_cell(row: Row) -> str:
+    return str(row.get("sentence", "corpus"))
+
+
+def _corpus_row(score: CorpusResult) -> Row:
+    return {"score": score.value, **score.details, "signature": score.signature}
+
+
+def _audience(key: str, side_details: Container[str] = ()) -> For:
+    return For.DATA if key == "signature" else For.ASKED if key in side_details else For.ALL
 
 
 # -- the contract ------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ PutDataset = Callable[[str, dict[str, str]], None]
 
 
 def test_list(run: Any) -> None:
-    entries = run("data list --format json").json
-    assert [entry["dataset"] for entry in entries] == list(DATASETS)
-    gug = next(entry for entry in entries if entry["dataset"] == "gug")
+    printed = run("data list --format json").json
+    assert [row["dataset"] for row in printed["rows"]] == list(DATASETS)
+    gug = printed["datasets"]["gug"]
     assert gug["licence"] == "CC BY-NC-SA 4.0"
     assert gug["files"][0]["url"].startswith("https://raw.githubusercontent.com/EducationalTesting")
 

@@ -38,7 +38,9 @@ def test_evaluators_lists_and_explains(
     # A hub reads the top of the file.
     assert (tiny_evaluator / "README.md").read_text().startswith("---\n")
     assert run("evaluators tiny").out.startswith("# tiny\n")
-    assert [row["evaluator"] for row in run("evaluators tiny --format json").json] == ["tiny"]
+    assert [row["evaluator"] for row in run("evaluators tiny --format json").json["rows"]] == [
+        "tiny"
+    ]
 
 
 def test_untokenised_text_is_tokenised(run: Any) -> None:

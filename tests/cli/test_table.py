@@ -90,7 +90,7 @@ def test_the_suffix_says_the_format(run: Any, words: str, start: str) -> None:
     text = Path(words.split()[1]).read_text(encoding="utf-8")
     assert text.startswith(start)
     if start == "{\n":
-        assert len(json.loads(text)["scores"]) == 4
+        assert len(json.loads(text)["rows"]) == 4
 
 
 @pytest.mark.parametrize("command", ["score", "rank", "compare --baseline weak"])

@@ -57,7 +57,7 @@ def test_writes_a_metric_that_score_knows(run: Any) -> None:
     assert str(tuned) == content["metric"].replace(
         "ensemble(", "ensemble@sample+sentence-accuracy(", 1
     )
-    (record,) = run(f"{SCORE} ensemble@sample+sentence-accuracy --format json").json["scores"]
+    (record,) = run(f"{SCORE} ensemble@sample+sentence-accuracy --format json").json["rows"]
     assert record["metric"] == tuned.label
     assert "ensemble tuned for sentence-accuracy on sample" in run("metrics").out
     assert run("metrics ensemble@sample+sentence-accuracy").out.startswith(
@@ -175,7 +175,7 @@ def test_a_tuned_metric_keeps_its_name_and_the_mark(run: Any) -> None:
     assert named.metric == load_metric("gleu(n=2)")
 
     assert "gleu@x+test" in run(f"{SCORE} gleu@x+test").out.splitlines()[0]
-    (score,) = run(f"{SCORE} gleu@x+test --format json").json["scores"]
+    (score,) = run(f"{SCORE} gleu@x+test --format json").json["rows"]
     assert score["metric"] == "gleu@x+test"
     assert score["signature"].startswith("gleu@x+test(n=2, ")
 
@@ -194,7 +194,7 @@ def test_equal_metrics_under_two_names_have_a_column_and_a_signature_each(run: A
         "gleu@mine",
         "gleu(iterations=10)",
     ]
-    scores = run(f"{command} --format json").json["scores"]
+    scores = run(f"{command} --format json").json["rows"]
     assert [score["metric"] for score in scores[:: len(scores) // 2]] == [
         "gleu@mine",
         "gleu(iterations=10)",

@@ -162,14 +162,17 @@ def test_a_score_is_what_the_command_line_prints(
     words = ["--src", SAMPLE_FOLDER / "source.txt", "--hyp", SAMPLE_FOLDER / "systems" / "weak.txt"]
     words += ["--gold", SAMPLE_FOLDER / "gold.m2", "--metric", "m2", "--level", "sentence"]
     assert main(["score", *map(str, words), "--format", "json"]) == 0
-    (printed,) = json.loads(capsys.readouterr().out)["scores"]
+    printed = json.loads(capsys.readouterr().out)
     references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
     score = learnedgec.score("m2", sample.sources, sample.systems["weak"], references)
     record = json.loads(json.dumps(score.to_dict()))
-    assert record.pop("metric") == score.metric
-    assert printed.pop("system") == "weak"
-    assert printed.pop("metric") == "m2"
-    assert record == printed
+    named = {"system": "weak", "metric": "m2"}
+    assert printed["rows"] == [named | row for row in score.table().records()]
+    assert [named | row for row in record["sentences"]] == [
+        {key: value for key, value in row.items() if key != "sentence"} for row in printed["rows"]
+    ]
+    corpus = {key: record[key] for key in ("score", "signature")} | record["details"]
+    assert printed["totals"] == [named | corpus]
 
 
 def test_scores_as_frames(sample: Sample) -> None:
@@ -177,13 +180,14 @@ def test_scores_as_frames(sample: Sample) -> None:
     scores = learnedgec.score(["m2", "length"], sample.sources, systems, sample.references)
     weak = scores["m2"]["weak"]
     frame = weak.to_frame()
-    assert list(frame) == ["score", *weak.sentence_details]
+    assert list(frame) == ["sentence", "score", *weak.sentence_details]
     assert frame["score"].tolist() == weak.sentences.tolist()
     of_systems = scores["m2"].to_frame()
-    assert list(of_systems) == ["system", "score", *weak.details]
+    assert list(of_systems) == ["system", "score", *weak.details, "signature"]
     assert of_systems["score"][1] == weak.value
-    wide = scores.to_frame()
-    assert list(wide) == ["system", "m2", "length"]
+    of_both = scores.to_frame()
+    assert list(of_both) == ["system", "metric", "score", *weak.details, "signature"]
+    wide = of_both.pivot(index="system", columns="metric", values="score")
     assert wide["length"].tolist() == [score.value for score in scores["length"].values()]
     texts = sample.sources, systems["weak"], sample.references
     of_metrics = learnedgec.score(["m2", "length"], *texts).to_frame()

@@ -206,10 +206,10 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
 
 def test_the_licences_of_a_package_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluators", "joint-mpnet-3", "--licences", "--format", "json"]) == 0
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
     assert rows["sentence-transformers/all-mpnet-base-v2"]["licence"] == "Apache-2.0"
-    assert rows["gug:train"]["commercial use"] == "no"
-    assert rows["robustgec:tem8"]["commercial use"] == "no"
+    assert rows["gug:train"]["commercial_use"] == "no"
+    assert rows["robustgec:tem8"]["commercial_use"] == "no"
     assert "MIT" in rows["robustgec:tem8"]["allows"]
     assert "research purposes only" in rows["robustgec:tem8"]["allows"]
     assert rows["pillars:train"]["version"] == "1014de0bc90f"
@@ -250,7 +250,7 @@ def test_a_package_says_its_licence_in_manifest_card_and_list(
 
     def listed() -> dict[str, str]:
         assert main(["evaluators", "--format", "json"]) == 0
-        rows = json.loads(capsys.readouterr().out)
+        rows = json.loads(capsys.readouterr().out)["rows"]
         return {row["evaluator"]: row["licence"] for row in rows}
 
     assert listed()["licensed"] == expected

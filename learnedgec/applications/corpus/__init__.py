@@ -21,7 +21,7 @@ from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, InputError, check_choice, collected
 from learnedgec.metrics.bound import BoundMetric
-from learnedgec.metrics.contract import Statistics, check_corpus
+from learnedgec.metrics.contract import Statistics, check_corpus, score_table
 from learnedgec.runtime.files import PathLike, atomic_path, check_writable
 from learnedgec.runtime.runtime import Runtime, track
 from learnedgec.scoring import AnyMetric, bind, shared_statistics
@@ -65,22 +65,9 @@ class CorpusScores:
     notices: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as values for JSON."""
-        scores = [
-            {
-                "system": system,
-                "metric": label,
-                "score": score.value,
-                "details": score.details,
-                "signature": score.signature,
-            }
-            for label, systems in self.scores.items()
-            for system, score in systems.items()
-        ]
-        content: dict[str, Any] = plain(
-            {"scores": scores, "sentences": self.size, "notices": self.notices}
-        )
-        return content
+        """Return the rows of `score_table`, the number of sentences and the notices for JSON."""
+        rows = score_table(self.scores).records()
+        return {"rows": rows, "sentences": self.size, "notices": [*self.notices]}
 
 
 @dataclass(frozen=True)
