@@ -46,7 +46,9 @@ class Announcement(lightning.Callback):
         )
         if pl_module.start.notice:
             self.notify(pl_module.start.notice)
-        self.notify(f"Split {data.split}: {parts}. Training on {trainer.strategy.root_device}.")
+        self.notify(
+            f"Split {data.settings.split}: {parts}. Training on {trainer.strategy.root_device}."
+        )
         for notice in data.notices():
             self.notify(notice)
         device = trainer.strategy.root_device

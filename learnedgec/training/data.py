@@ -88,10 +88,11 @@ def divided_columns(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
     return judged, {key: name for key, name in columns.items() if key not in JUDGEMENTS}
 
 
-class TrainingData(lightning.LightningDataModule):
-    """Ratings, ranked pairs and cases as training data.
+@dataclass(frozen=True)
+class DataSettings:
+    """What a training learns from: the keys of `data` in a configuration.
 
-    Args:
+    Attributes:
         ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), rated benchmarks (`gmeg:fce`),
             files or folders; a regression head learns the dimension with its name.
         auxiliary: further rated datasets, used for training only. A sentence, or an output for a source, that
@@ -119,59 +120,66 @@ class TrainingData(lightning.LightningDataModule):
             long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.
         check_leakage: refuse evaluation text of SEEDA, GJG15 and CoNLL-14.
+        jobs: number of processes that extract edits for pairs; 0 means one per core.
+    """
+
+    ratings: list[str] | str | None = None
+    auxiliary: list[str] | str | None = None
+    pairs: dict[str, list[PairSource | PairFileName]] | None = None
+    columns: dict[str, str | list[str]] | None = None
+    raters: Literal["mean", "each"] = "mean"
+    tokenise: Literal["spacy"] | None = None
+    cases: dict[str, list[str]] | None = None
+    labelled: dict[str, list[str]] | None = None
+    ranges: dict[str, tuple[float, float]] | None = None
+    split: Split = "by-source"
+    batch_size: PositiveInt = 16
+    batch_tokens: PositiveInt | None = None
+    check_leakage: bool = True
+    jobs: int = 1
+
+
+class TrainingData(lightning.LightningDataModule):
+    """Ratings, ranked pairs and cases as training data.
+
+    Args:
+        settings: the keys of `data` in a configuration.
         folder: folder in which pairs are kept, because making them may take long; for a run it is `runs`, so
             that runs share them.
-        jobs: number of processes that extract edits for pairs; 0 means one per core.
-        tables: name -> ratings or ranked pairs in memory, for names above that are no files.
+        tables: name -> ratings or ranked pairs in memory, for names in the settings that are no files.
         progress: whether progress is shown on stderr.
     """
 
     def __init__(
         self,
-        ratings: list[str] | str | None = None,
-        auxiliary: list[str] | str | None = None,
-        pairs: dict[str, list[PairSource | PairFileName]] | None = None,
-        columns: dict[str, str | list[str]] | None = None,
-        raters: Literal["mean", "each"] = "mean",
-        tokenise: Literal["spacy"] | None = None,
-        cases: dict[str, list[str]] | None = None,
-        labelled: dict[str, list[str]] | None = None,
-        ranges: dict[str, tuple[float, float]] | None = None,
-        split: Split = "by-source",
-        batch_size: PositiveInt = 16,
-        batch_tokens: PositiveInt | None = None,
-        check_leakage: bool = True,
+        settings: DataSettings,
         folder: str | None = None,
-        jobs: int = 1,
+        *,
         tables: Mapping[str, Sequence[Any]] | None = None,
         progress: bool = False,
     ) -> None:
         super().__init__()
-        if not ratings and not pairs:
+        if not settings.ratings and not settings.pairs:
             raise ConfigError(
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
+        self.settings, self.folder, self.progress = settings, folder, progress
+        self.tables = dict(tables or {})
         self.ratings, self.auxiliary = (
             [names] if isinstance(names, str) else list(names or [])
-            for names in (ratings, auxiliary)
+            for names in (settings.ratings, settings.auxiliary)
         )
-        self.raters, self.tokenise = raters, tokenise
-        judged, self.rating_columns = divided_columns(columns or {})
-        self.tables, self.progress = dict(tables or {}), progress
+        judged, self.rating_columns = divided_columns(settings.columns or {})
         self.pairs = {
             head: [
                 self._pair_file(each.name, judged) if isinstance(each, PairFileName) else each
                 for each in sources
             ]
-            for head, sources in (pairs or {}).items()
+            for head, sources in (settings.pairs or {}).items()
         }
-        self.cases = dict(cases or {})
-        self.labelled = dict(labelled or {})
-        self.ranges = dict(ranges or {})
-        self.split: Split = split
-        self.batch_size, self.batch_tokens = batch_size, batch_tokens
-        self.check_leakage = check_leakage
-        self.folder, self.jobs = folder, jobs
+        self.cases = dict(settings.cases or {})
+        self.labelled = dict(settings.labelled or {})
+        self.ranges = dict(settings.ranges or {})
         self.parts: dict[str, Examples] = {}
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
@@ -192,7 +200,7 @@ class TrainingData(lightning.LightningDataModule):
         """Read or make all examples and split them, once; raise `LeakageError` for text of a benchmark."""
         if self.parts:
             return self.parts
-        if self.check_leakage:
+        if self.settings.check_leakage:
             check_reserved(self.datasets())
         rated = {}
         for name in [*self.ratings, *self.auxiliary]:
@@ -213,7 +221,7 @@ class TrainingData(lightning.LightningDataModule):
             self._stored(labelled_examples(labelled), "data.labelled"),
         ]
         datasets = [*(rated[name] for name in self.ratings), joined(others)]
-        places = split_places(datasets, self.split)
+        places = split_places(datasets, self.settings.split)
         parts = {
             part: joined(map(Examples.selected, datasets, own)) for part, own in places.items()
         }
@@ -229,7 +237,7 @@ class TrainingData(lightning.LightningDataModule):
 
             free = [rated[name].where(is_free, "texts", "shared") for name in self.auxiliary]
             parts["train"] = joined([parts["train"], *free])
-        if self.raters == "each":
+        if self.settings.raters == "each":
             parts["train"] = stored(chain.from_iterable(map(each_rater, parts["train"])))
         self.parts = parts
         return self.parts
@@ -253,11 +261,11 @@ class TrainingData(lightning.LightningDataModule):
     def _make_pairs(self) -> dict[str, list[RankedPair]]:
         """Return the pairs of each head; heads with an equal source share its pairs, which are made once."""
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
-        runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
+        runtime = Runtime(device=device, jobs=self.settings.jobs, progress=self.progress)
         pairs: dict[str, list[RankedPair]] = {head: [] for head in self.pairs}
         with self._cache("pairs") as folder:
             for source in {source.place(folder): source for source in self._sources()}.values():
-                if self.check_leakage:
+                if self.settings.check_leakage:
                     about = f"data.pairs ({', '.join(source.datasets())})"
                     check_leakage(list(dict.fromkeys(filter(None, source.material()))), about)
             for head, sources in self.pairs.items():
@@ -278,9 +286,9 @@ class TrainingData(lightning.LightningDataModule):
 
     def _stored(self, examples: Iterable[Example], name: str) -> Examples:
         """Store examples, tokenised if `tokenise` is set, or raise `LeakageError`."""
-        if self.tokenise:
+        if self.settings.tokenise:
             examples = filter(None, map(_tokenised, examples))
-        if self.check_leakage:
+        if self.settings.check_leakage:
             # Reserved sentences are left out.
             examples = without_reserved(examples, lambda row: [*chain(*row.texts)], name)
         return stored(examples)
@@ -344,11 +352,11 @@ class TrainingData(lightning.LightningDataModule):
             "tools": self.tools(),
             "ratings": self.ratings,
             "auxiliary": self.auxiliary,
-            "tokenise": self.tokenise,
+            "tokenise": self.settings.tokenise,
             "cases": self.cases,
             "labelled": self.labelled,
-            "split": self.split,
-            "check_leakage": self.check_leakage,
+            "split": self.settings.split,
+            "check_leakage": self.settings.check_leakage,
             **{
                 part: {**sizes, "sha256": _digest(self.load()[part])}
                 for part, sizes in self.sizes().items()
@@ -408,7 +416,7 @@ class TrainingData(lightning.LightningDataModule):
             learners["cases"] = {
                 name
                 for name, goal in module.objectives.items()
-                if part == "train" and (module.consistency > 0 or not goal.rated)
+                if part == "train" and (module.settings.consistency > 0 or not goal.rated)
             }
             examples = self.load()[part].where(
                 lambda kind, own: not learners[kind].isdisjoint(own),  # noqa: B023 - called at once
@@ -419,7 +427,7 @@ class TrainingData(lightning.LightningDataModule):
                 self.learned[part] = self.encoding.tokenised(examples, folder)
 
     def _loader(
-        self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
+        self, part: str, batch_size: int, batch_tokens: int | None = None, seed: int = 0
     ) -> DataLoader[Any]:
         examples = self.learned[part]
         columns = examples.columns("length", "kind")
@@ -438,7 +446,8 @@ class TrainingData(lightning.LightningDataModule):
     def train_dataloader(self) -> DataLoader[Any]:
         """Return the loader of the training part."""
         seed = torch.initial_seed() % 2**32
-        loader = self._loader("train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens)
+        settings = self.settings
+        loader = self._loader("train", settings.batch_size, settings.batch_tokens, seed)
         sampler: Any = loader.batch_sampler
         # Resume the current epoch; later epochs get new loaders if the Trainer makes them.
         sampler.skipped, self._skipped = self._skipped, 0
@@ -458,7 +467,7 @@ class TrainingData(lightning.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Any]:
         """Return the loader of the dev part."""
-        return self._loader("dev", _DEV_BATCH, seed=0)
+        return self._loader("dev", _DEV_BATCH)
 
 
 def _tokenised(example: Example) -> Example | None:

@@ -8,11 +8,10 @@ import time
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import pytorch_lightning as lightning
 import torch
-from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
 from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 from torchmetrics import MeanMetric
 from transformers import get_scheduler
@@ -20,7 +19,7 @@ from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
 from transformers.trainer_pt_utils import get_parameter_names
 
 from learnedgec.errors import ConfigError, DivergedError
-from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig, Pooling
+from learnedgec.evaluators.evaluator import EvaluatorModel, HeadConfig
 from learnedgec.evaluators.lora import checkpoint_layers, is_lora
 from learnedgec.training.batches import Encoding
 from learnedgec.training.callbacks import ANEW
@@ -30,18 +29,13 @@ from learnedgec.training.objectives import (
     find_objective,
     measurable_heads,
 )
-from learnedgec.training.start import Lora, start_model
-
-Schedule: TypeAlias = Literal["linear", "cosine", "constant"]
+from learnedgec.training.start import ModelSettings, start_model
 
 # Names of parameters without weight decay: those of transformers' `Trainer.get_decay_parameter_names`.
 _NOT_DECAYED = ["bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 
 # Learning rate of low-rank weights relative to heads: LoRA's usual 5e-4 would be far too high for a head.
 _LORA_RATE = 10.0
-
-Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
-Tokens = restricted_number_type("Tokens", int, (">=", 3))
 
 
 class EvaluatorModule(lightning.LightningModule):
@@ -64,89 +58,31 @@ class EvaluatorModule(lightning.LightningModule):
     has no result, such as one whose predictions are all equal.
 
     Args:
-        heads: name of each head (for regression, of a rated dimension) -> its training options
-            (`--model.heads.help` explains them).
-        encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
-            name or directory, to continue from its encoder and from its heads with the same name, input and
-            kind of data (ratings, ranked pairs, wrong words). Other heads start untrained.
-        layer: leave out the encoder's layers above this one, counted from 1. If it is an evaluator's, only
-            the heads that are named here go on.
-        pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
-            pretrained `pooler` on top of it (as in `BertForSequenceClassification`).
-        dropout: dropout rate before the heads.
-        max_tokens: maximum length of an input in tokens; longer ones are truncated.
-        learning_rate: peak learning rate of the heads, reached after warm-up.
-        weight_decay: weight decay, except for biases and normalisation.
-        warmup: share of all steps for the warm-up.
-        schedule: the learning rate after warm-up: it falls to 0, `linear` or as a `cosine`, or stays
-            `constant`.
-        gradient_checkpointing: compute the encoder's states twice instead of keeping them, which takes less
-            memory and about a third more time.
-        consistency: weight of the loss on `data.cases`, α in the paper RobustGEC.
-        sums: output -> head -> weight, or `{weight: w, below: t}` for w · min(head − t, 0), a guard that only
-            charges. A sum may replace the head of its name. Sums of unchanged heads stay.
-        lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
-            uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
-            Heads that read the other input stay the same. An evaluator's own low-rank weights are trained
-            further if rank, layers and inputs are equal, else removed. By default the whole encoder is
-            trained.
-        frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
-            frozen, a continued evaluator's low-rank weights and other heads stay as they are.
-        gate: which hypotheses `some`, `quality` and `impara` take for corrections when they read the package:
-            those with enough `characters` in common with their source; those whose `cosine` with it, by the
-            pretrained encoder, is above 0.9, as in IMPARA's paper; or all (`none`), as in SOME's.
+        settings: the keys of `model` in a configuration. A subclass may name a dataclass with more of them as
+            its `Settings`.
     """
 
-    def __init__(
-        self,
-        heads: dict[str, HeadOptions],
-        encoder: str = "bert-base-cased",
-        layer: PositiveInt | None = None,
-        pooling: Pooling = "mean",
-        dropout: Share = 0.1,  # type: ignore[valid-type]
-        max_tokens: Tokens = 128,  # type: ignore[valid-type]
-        learning_rate: NonNegativeFloat = 2e-5,
-        weight_decay: NonNegativeFloat = 0.01,
-        warmup: Share = 0.1,  # type: ignore[valid-type]
-        schedule: Schedule = "linear",
-        gradient_checkpointing: bool = False,
-        consistency: NonNegativeFloat = 1.0,
-        sums: dict[str, dict[str, float | dict[str, float]]] | None = None,
-        lora: Lora | None = None,
-        frozen_layers: int | None = None,
-        gate: Gate = "characters",
-    ) -> None:
+    Settings: ClassVar[type[ModelSettings]] = ModelSettings
+
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
+        self.settings = settings
+        self.head_options = heads = settings.heads
         if not heads:
             raise ConfigError("model.heads is empty; name at least one head.")
-        self.head_options = heads
         self.objectives = {name: _objective(name, head) for name, head in heads.items()}
         self.goals = torch.nn.ModuleDict(self.objectives)  # so that their parameters are trained
-        # Numbers are made plain, because a configuration or a checkpoint may not hold the parser's own types.
         self.start = start_model(
             {name: _head_config(head, self.objectives[name]) for name, head in heads.items()},
-            encoder,
-            layer=layer,
-            lora=lora,
-            frozen_layers=frozen_layers,
-            pooling=pooling,
-            dropout=float(dropout),
-            max_tokens=int(max_tokens),
-            sums=sums or {},
-            gate=gate,
+            settings,
         )
         self.model = self.start.model
         self.frozen = {name for name, w in self.named_parameters() if not w.requires_grad}
         self.encoder_name, self.continued = self.start.encoder, self.start.continued
         self.tokenizer = self.start.tokenizer
-        if gradient_checkpointing:
+        if settings.gradient_checkpointing:
             checkpoint_layers(self.model.encoder)
-        self.encoding = Encoding(self.tokenizer, max_tokens, heads, self.objectives)
-        self.learning_rate = float(learning_rate)
-        self.weight_decay = float(weight_decay)
-        self.warmup = float(warmup)
-        self.schedule = schedule
-        self.consistency = float(consistency)
+        self.encoding = Encoding(self.tokenizer, settings.max_tokens, heads, self.objectives)
         self.figures = torch.nn.ModuleDict(
             {name: goal.new_measure() for name, goal in self.objectives.items()}
         )
@@ -219,19 +155,20 @@ class EvaluatorModule(lightning.LightningModule):
         # Several processes wait for the gradient of every head, even if a batch has nothing for the head.
         waited = [*self.model.heads.parameters(), *self.goals.parameters()]
         total = 0.0 * torch.stack([weight.sum() for weight in waited]).sum()
+        consistency = float(self.settings.consistency)
         for name, values in outputs.items():
             goal, targets = self.objectives[name], batch["targets"][name]
             loss = goal.loss(values, targets)
             self.log(f"train/{name}/loss", loss, batch_size=size)
             total = total + self.head_options[name].weight * loss
-            if self.consistency and len(targets.cases):
+            if consistency and len(targets.cases):
                 if targets.aligned is None:
                     loss = consistency_loss(values[targets.cases] / goal.scale)
                 else:
                     rows, columns = targets.aligned.unbind(dim=2)
                     loss = _divergence(*values[rows, columns].unbind(dim=1))
                 self.log(f"train/{name}/consistency", loss, batch_size=size)
-                total = total + self.consistency * loss
+                total = total + consistency * loss
         self.log("train/loss", total, batch_size=size, prog_bar=True)
         self._require_finite(bool(total.isfinite()))
         return total
@@ -323,7 +260,9 @@ class EvaluatorModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Return AdamW and the schedule of its rates."""
-        groups = parameter_groups(self.model, self.goals, self.learning_rate, self.weight_decay)
+        settings = self.settings
+        rate, decay = float(settings.learning_rate), float(settings.weight_decay)
+        groups = parameter_groups(self.model, self.goals, rate, decay)
         # On a CPU the fused step is several times faster, up to a fifth of the training time of a small
         # model; on a GPU it would refuse gradient clipping in float16.
         fused = self.trainer.strategy.root_device.type == "cpu"
@@ -332,8 +271,8 @@ class EvaluatorModule(lightning.LightningModule):
         # scales gradients, and only on a GPU, where this one is not fused.
         optimizer._step_supports_amp_scaling = False
         steps = int(self.trainer.estimated_stepping_batches)
-        name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
-        scheduler = get_scheduler(name, optimizer, int(self.warmup * steps), steps)
+        name = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
+        scheduler = get_scheduler(name, optimizer, int(float(settings.warmup) * steps), steps)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": scheduler, "interval": "step"},

@@ -45,7 +45,7 @@ from learnedgec.training.callbacks import (
     WholeCheckpoints,
     read_checkpoint,
 )
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 from learnedgec.training.evaluate import (
     Judgement,
     Verdict,
@@ -191,10 +191,14 @@ class Run:
                 else kind(**vars(built[group]))
                 for group, kind in CALLBACKS.items()
             }
-            self.module = settings.module(**vars(built.model))
+            module = settings.module
+            self.module = module(module.Settings(**vars(built.model)))
             # Pairs are cached by what they depend on, so that runs with the same pairs share them.
             self.data = TrainingData(
-                **vars(built.data), folder=config.runs, tables=settings.tables, progress=progress
+                DataSettings(**vars(built.data)),
+                config.runs,
+                tables=settings.tables,
+                progress=progress,
             )
             self.trainer = _trainer(built.trainer, list(callbacks.values()), progress)
         output = self.folder if config.part else Path(config.output)
@@ -261,7 +265,7 @@ class Run:
                 "epochs, or max_steps."
             )
         if (
-            self.data.check_leakage
+            self.config.data.check_leakage
             and module.continued
             and not was_checked(module.continued.manifest)
         ):

@@ -37,7 +37,7 @@ from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.plugins import see_current_folder
 from learnedgec.training.callbacks import LastCheckpoint
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, RankedPair, import_plugins
 
@@ -76,7 +76,7 @@ class Settings:
     Attributes:
         values: the value of each key, such as `values.model.encoder`, after the parser has checked it.
         tables: name -> ratings or ranked pairs in memory, for the names in `data` that are no files.
-        module: the class of the `LightningModule`; its arguments are the keys of `model`.
+        module: the class of the `LightningModule`; the fields of its `Settings` are the keys of `model`.
     """
 
     values: Namespace
@@ -183,8 +183,8 @@ def _new_parser(module: type[EvaluatorModule]) -> LightningArgumentParser:
     add("-c", "--config", action=ActionConfigFile, help="a configuration")
     add("--seed_everything", type=int, default=1, help="seed of the training")
     _add_group(parser, "trainer", lightning.Trainer)
-    _add_group(parser, "model", module)
-    _add_group(parser, "data", TrainingData, "folder", "tables", "progress")
+    _add_group(parser, "model", module.Settings)
+    _add_group(parser, "data", DataSettings)
     add("--name", type=str, help="name of the package", required=True)
     add("--output", type=str, default="checkpoints", help="folder for the package")
     bits = "bits per weight in the package: 16, or 4 in the encoder's matrices"

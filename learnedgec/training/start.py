@@ -8,15 +8,21 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
 
 from learnedgec.data.catalog.registry import ENCODERS, check_permissive
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.evaluators import RELEASES
-from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
+from learnedgec.evaluators.evaluator import (
+    Evaluator,
+    EvaluatorModel,
+    Gate,
+    HeadConfig,
+    Pooling,
+)
 from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
 from learnedgec.evaluators.locations import is_evaluator, list_evaluators, open_package
 from learnedgec.evaluators.lora import (
@@ -28,6 +34,7 @@ from learnedgec.evaluators.lora import (
 )
 from learnedgec.evaluators.package import Package, manifest_tools, read_terms
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.objectives import HeadOptions
 
 
 @dataclass
@@ -41,6 +48,66 @@ class Lora:
 
     rank: PositiveInt
     layers: int | None = None
+
+
+Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
+Tokens = restricted_number_type("Tokens", int, (">=", 3))
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The model of a training and its optimisation: the keys of `model` in a configuration.
+
+    Attributes:
+        heads: name of each head (for regression, of a rated dimension) -> its training options
+            (`--model.heads.help` explains them).
+        encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
+            name or directory, to continue from its encoder and from its heads with the same name, input and
+            kind of data (ratings, ranked pairs, wrong words). Other heads start untrained.
+        layer: leave out the encoder's layers above this one, counted from 1. If it is an evaluator's, only
+            the heads that are named here go on.
+        pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
+            pretrained `pooler` on top of it (as in `BertForSequenceClassification`).
+        dropout: dropout rate before the heads.
+        max_tokens: maximum length of an input in tokens; longer ones are truncated.
+        learning_rate: peak learning rate of the heads, reached after warm-up.
+        weight_decay: weight decay, except for biases and normalisation.
+        warmup: share of all steps for the warm-up.
+        schedule: the learning rate after warm-up: it falls to 0, `linear` or as a `cosine`, or stays
+            `constant`.
+        gradient_checkpointing: compute the encoder's states twice instead of keeping them, which takes less
+            memory and about a third more time.
+        consistency: weight of the loss on `data.cases`, α in the paper RobustGEC.
+        sums: output -> head -> weight, or `{weight: w, below: t}` for w · min(head − t, 0), a guard that only
+            charges. A sum may replace the head of its name. Sums of unchanged heads stay.
+        lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
+            uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
+            Heads that read the other input stay the same. An evaluator's own low-rank weights are trained
+            further if rank, layers and inputs are equal, else removed. By default the whole encoder is
+            trained.
+        frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
+            frozen, a continued evaluator's low-rank weights and other heads stay as they are.
+        gate: which hypotheses `some`, `quality` and `impara` take for corrections when they read the package:
+            those with enough `characters` in common with their source; those whose `cosine` with it, by the
+            pretrained encoder, is above 0.9, as in IMPARA's paper; or all (`none`), as in SOME's.
+    """
+
+    heads: dict[str, HeadOptions]
+    encoder: str = "bert-base-cased"
+    layer: PositiveInt | None = None
+    pooling: Pooling = "mean"
+    dropout: Share = 0.1  # type: ignore[valid-type]
+    max_tokens: Tokens = 128  # type: ignore[valid-type]
+    learning_rate: NonNegativeFloat = 2e-5
+    weight_decay: NonNegativeFloat = 0.01
+    warmup: Share = 0.1  # type: ignore[valid-type]
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    gradient_checkpointing: bool = False
+    consistency: NonNegativeFloat = 1.0
+    sums: dict[str, dict[str, float | dict[str, float]]] | None = None
+    lora: Lora | None = None
+    frozen_layers: int | None = None
+    gate: Gate = "characters"
 
 
 @dataclass
@@ -62,15 +129,7 @@ class Start:
     notice: str | None = None
 
 
-def start_model(
-    heads: Mapping[str, HeadConfig],
-    encoder: str,
-    *,
-    layer: int | None,
-    lora: Lora | None,
-    frozen_layers: int | None,
-    **settings: Any,
-) -> Start:
+def start_model(heads: Mapping[str, HeadConfig], settings: ModelSettings) -> Start:
     """Return the model that training starts from.
 
     New weights, those of heads and of low rank, begin alike whatever the seed; seeds differ in the order of
@@ -79,28 +138,33 @@ def start_model(
 
     Args:
         heads: the heads that it is to train.
-        encoder: a pretrained encoder, or an evaluator to continue.
-        layer: the encoder's last layer (`EvaluatorModule`).
-        lora: the low-rank weights (`EvaluatorModule`).
-        frozen_layers: number of frozen layers (`EvaluatorModule`).
-        settings: other attributes of `EvaluatorConfig`.
+        settings: the settings of the training.
 
     Raises:
         ConfigError: the options do not suit each other or the encoder.
         ModelError: the encoder cannot be loaded; the message suggests a similar name.
     """
     inputs = sorted({head.input for head in heads.values()})
-    settings["lora"] = {**asdict(lora), "inputs": inputs} if lora else {}
+    encoder, frozen_layers = settings.encoder, settings.frozen_layers
+    # Numbers are made plain, because a configuration or a checkpoint may not hold the parser's own types.
+    options: dict[str, Any] = {
+        "pooling": settings.pooling,
+        "dropout": float(settings.dropout),
+        "max_tokens": int(settings.max_tokens),
+        "sums": settings.sums or {},
+        "lora": {**asdict(settings.lora), "inputs": inputs} if settings.lora else {},
+        "gate": settings.gate,
+    }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if encoder in RELEASES or is_evaluator(encoder):
-            start = _continued(heads, open_package(encoder), layer, frozen_layers, settings)
+            start = _continued(heads, open_package(encoder), settings, options)
         else:
             try:
-                pretrained = load_pretrained(encoder, layer=layer)
+                pretrained = load_pretrained(encoder, layer=settings.layer)
             except ModelError as error:
                 raise ModelError(f"{error}{_suggestion(encoder)}") from None
-            model = _model(pretrained, encoder, heads, settings)
+            model = _model(pretrained, encoder, heads, options)
             start = Start(model, load_tokenizer(encoder), encoder)
     model = start.model
     if model.config.pooling == "cls":
@@ -139,17 +203,16 @@ def check_start(encoder: str) -> None:
 def _continued(
     heads: Mapping[str, HeadConfig],
     package: Package,
-    layer: int | None,
-    frozen_layers: int | None,
-    settings: Mapping[str, Any],
+    settings: ModelSettings,
+    options: Mapping[str, Any],
 ) -> Start:
     """Return a model with an evaluator's encoder, its heads that stay as they are, and the heads to train."""
     first = copy.deepcopy(Evaluator.of(package, Runtime()).model).cpu().requires_grad_(True)
     config, encoder = first.config, first.encoder
-    if layer is not None:
-        keep_layers(encoder, layer)
-    frozen = not settings["lora"] and frozen_layers == len(encoder_layers(encoder))
-    lora = config.lora if frozen else settings["lora"]
+    if settings.layer is not None:
+        keep_layers(encoder, settings.layer)
+    frozen = not settings.lora and settings.frozen_layers == len(encoder_layers(encoder))
+    lora = config.lora if frozen else options["lora"]
     if config.lora != lora:
         remove_lora(encoder)
 
@@ -160,17 +223,17 @@ def _continued(
         head: config.head(head)
         for head in config.heads
         if head not in heads
-        and layer is None  # else the states that it reads are gone or about to change
+        and settings.layer is None  # else the states that it reads are gone or about to change
         and (frozen or (lora and reads_the_same(config.head(head).input)))
     }
-    _check_pooling(package.path, settings["pooling"], config.pooling, staying)
+    _check_pooling(package.path, settings.pooling, config.pooling, staying)
     sums = {
         output: parts
         for output, parts in config.sums.items()
         if output not in heads and not set(parts) - set(staying)
     }
-    sums |= settings["sums"]
-    options = {**settings, "sums": sums, "lora": lora}
+    sums |= options["sums"]
+    options = {**options, "sums": sums, "lora": lora}
     model = _model(encoder, package.name, staying | dict(heads), options)
     untrained = _continue_heads(model, first, heads)
     about = {
@@ -233,17 +296,17 @@ def _model(
     encoder: torch.nn.Module,
     name: str,
     heads: Mapping[str, HeadConfig],
-    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> EvaluatorModel:
     """Return a model of an encoder and new heads, after checking its heads and sums."""
     depth = len(encoder_layers(encoder))
-    for head, options in heads.items():
-        if options.layer is not None and not 1 <= options.layer <= depth:
+    for head, config in heads.items():
+        if config.layer is not None and not 1 <= config.layer <= depth:
             raise ConfigError(
-                f"model.heads.{head}: layer is {options.layer}, but the encoder has {depth} layers; name "
+                f"model.heads.{head}: layer is {config.layer}, but the encoder has {depth} layers; name "
                 "one of them."
             )
-    for output, parts in settings["sums"].items():
+    for output, parts in options["sums"].items():
         try:
             read_terms(parts)
         except TypeError:
@@ -257,4 +320,4 @@ def _model(
             )
     encoder_config: Any = encoder.config
     encoder_config.name_or_path = name  # not the place of a `pkg:` encoder on this machine
-    return EvaluatorModel.from_encoder(encoder, heads, **settings)
+    return EvaluatorModel.from_encoder(encoder, heads, **options)

@@ -21,11 +21,11 @@ from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.table import plain
 from learnedgec.training import fit
-from learnedgec.training.data import TrainingData, divided_columns
-from learnedgec.training.module import EvaluatorModule
+from learnedgec.training.data import DataSettings, divided_columns
 from learnedgec.training.pairs.judged import iterate_rated, read_ranked_pairs
 from learnedgec.training.run import TrainingResult
 from learnedgec.training.settings import settings_of
+from learnedgec.training.start import ModelSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -149,8 +149,8 @@ def _plain(value: Any) -> Any:
 
 
 _GROUPS = {
-    "model": EvaluatorModule,
-    "data": TrainingData,
+    "model": ModelSettings,
+    "data": DataSettings,
     "trainer": Trainer,
     "early_stopping": EarlyStopping,
 }

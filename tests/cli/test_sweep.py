@@ -36,7 +36,7 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
     rates: list[float] = []
 
     def killed(self: EvaluatorModule, batch: Any, index: int) -> torch.Tensor:
-        rates.append(self.learning_rate)
+        rates.append(self.settings.learning_rate)
         if len(rates) == 5:
             raise Killed
         return step(self, batch, index)

@@ -25,7 +25,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators import RATED
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.package import check_package, manifest_datasets
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 from learnedgec.training.package import metadata, model_card
 from learnedgec.training.pairs import DistilledPairs, ImpactPairs
 
@@ -197,7 +197,7 @@ def test_the_open_configuration_is_free_and_another_dataset_is_refused() -> None
     # Nor where another source takes its pairs from the one that has it.
     impact = ImpactPairs(["sample"], annotator="other_sm")
     distilled = DistilledPairs(teacher="edit-count", pairs=[impact])
-    assert TrainingData(pairs={"quality": [distilled]}).tools() == ["other_sm"]
+    assert TrainingData(DataSettings(pairs={"quality": [distilled]})).tools() == ["other_sm"]
     assert OPEN["licence_policy"] == "permissive"
     for other in ("gug:train", "robustgec:bea19/train", "attack:bea19-dev", "robustgec:tem8"):
         with pytest.raises(ConfigError, match=f"{other} does not allow commercial use"):

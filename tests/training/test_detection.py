@@ -23,9 +23,10 @@ from learnedgec.evaluators.inference import TruncationWarning
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
-from learnedgec.training.module import EvaluatorModule, HeadOptions, Lora
+from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import CapitalPairs, RankedPair
 from learnedgec.training.pairs.referenced import wrong_words
+from learnedgec.training.start import Lora, ModelSettings
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 
@@ -72,7 +73,7 @@ def test_a_space_before_a_word_may_belong_to_its_token() -> None:
 
 def test_labels_of_people_are_those_of_their_words(tiny_encoder: Path) -> None:
     module = EvaluatorModule(
-        {"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder)
+        ModelSettings({"wrong": HeadOptions(objective="detection")}, encoder=str(tiny_encoder))
     )
     rows = labelled_examples({"wrong": [Labelled("He go .", (False, True, False))]})
     wrong = batch_of(module, rows)["targets"]["wrong"].wrong[0].tolist()
@@ -84,7 +85,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
         "wrong": HeadOptions(objective="detection"),
         "fluency": HeadOptions(),
     }
-    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0).eval()
+    module = EvaluatorModule(ModelSettings(heads, encoder=str(tiny_encoder), dropout=0.0)).eval()
     torch.nn.init.normal_(module.model.heads["wrong"].weight)
     pair = RankedPair("s", "He goes .", "He go dog .", correct="He goes .")
     unknown = RankedPair("t", "She went .", "She go .")
@@ -136,8 +137,10 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
     assert np.all(values < 0)
 
     module = EvaluatorModule(
-        {"quality": HeadOptions(objective="logistic"), "new": HeadOptions()},
-        encoder=str(result.package),
+        ModelSettings(
+            {"quality": HeadOptions(objective="logistic"), "new": HeadOptions()},
+            encoder=str(result.package),
+        )
     ).eval()
     with torch.inference_mode():
         inputs = module.tokenizer(texts[:1], return_tensors="pt")
@@ -252,7 +255,9 @@ def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
 def test_an_evaluator_continues_with_fewer_layers(tmp_path: Path) -> None:
     heads = {"fluency": HeadConfig("hypothesis", 2.8, 0.5), "meaning": HeadConfig("pair")}
     folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads))
-    module = EvaluatorModule({"fluency": HeadOptions()}, folder, layer=1, frozen_layers=1)
+    module = EvaluatorModule(
+        ModelSettings({"fluency": HeadOptions()}, folder, layer=1, frozen_layers=1)
+    )
     # The head that is not named would read other states than it has learned.
     assert set(module.model.config.heads) == {"fluency"}
     inputs = module.tokenizer(["The cat is here ."], return_tensors="pt")
@@ -265,7 +270,7 @@ def test_an_evaluator_continues_with_fewer_layers(tmp_path: Path) -> None:
     module.model.save_pretrained(tmp_path / "fewer")
     assert not any("layer.1." in name for name in load_file(tmp_path / "fewer/model.safetensors"))
     with pytest.raises(ConfigError, match=r"model\.layer is 3, but the encoder has 2 layers"):
-        EvaluatorModule({"fluency": HeadOptions()}, folder, layer=3)
+        EvaluatorModule(ModelSettings({"fluency": HeadOptions()}, folder, layer=3))
 
 
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
@@ -277,24 +282,24 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     sums = {"fluency": {"fluency": 1.0, "capitals": 0.5}, "all": {"fluency": 1.0, "meaning": 2.0}}
     folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads, sums=sums))
     relative = {"relative": HeadOptions("pair", "logistic")}
-    extended = EvaluatorModule(relative, encoder=folder, lora=Lora(1))
+    extended = EvaluatorModule(ModelSettings(relative, encoder=folder, lora=Lora(1)))
     assert extended.model.config.sums == {"fluency": sums["fluency"]}
     assert extended.start.notice == (
         "Continuing first; heads that start untrained: relative; heads that stay as they are: capitals, "
         "fluency; sums that are not passed on (name them in model.sums): all."
     )
     frozen = EvaluatorModule(
-        relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
+        ModelSettings(relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}})
     )
     assert frozen.model.config.sums == {"fluency": sums["fluency"], "all": {"meaning": 1}}
     # A new head is not hidden by a sum of its name.
     renewed = EvaluatorModule(
-        {"all": HeadOptions("pair", "logistic")}, encoder=folder, frozen_layers=2
+        ModelSettings({"all": HeadOptions("pair", "logistic")}, encoder=folder, frozen_layers=2)
     )
     assert renewed.model.config.sums == {"fluency": sums["fluency"]}
-    whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
+    whole = EvaluatorModule(ModelSettings({"fluency": HeadOptions()}, encoder=folder))
     assert whole.model.config.sums == {}
     assert whole.start.notice is not None
     assert "(name them in model.sums): all, fluency." in whole.start.notice
     with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
-        EvaluatorModule(relative, encoder=folder, lora=Lora(1), pooling="cls")
+        EvaluatorModule(ModelSettings(relative, encoder=folder, lora=Lora(1), pooling="cls"))

@@ -28,6 +28,7 @@ from learnedgec.training.examples import (
 )
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
+from learnedgec.training.start import ModelSettings
 
 
 def example(number: int, group: str = "") -> Example:
@@ -139,7 +140,7 @@ def test_tokens_and_lengths_are_columns(
     heads = {"alone": HeadOptions(), "both": HeadOptions("pair", "detection")}
     rated = [Example([("a", "b")], "ratings", ["alone"], [1.0], [[]])] * 3
     pair = Example([("a", "b"), ("a", "b b b")], "pairs", ["both"], correct="b b")
-    encoding = EvaluatorModule(heads, str(tiny_encoder)).encoding
+    encoding = EvaluatorModule(ModelSettings(heads, str(tiny_encoder))).encoding
     examples = encoding.tokenised(stored([*rated, pair, *rated]), tmp_path)
     # The longest text for the heads that read it, with [CLS] and [SEP], of which a pair has two.
     assert [*examples.rows["length"]] == [3] * 3 + [7] + [3] * 3

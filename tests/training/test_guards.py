@@ -21,10 +21,11 @@ from learnedgec.errors import ConfigError, LeakageError, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained
 from learnedgec.training import data as training_data_module
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.corrections import ImpactPairs
+from learnedgec.training.start import ModelSettings
 
 
 @pytest.fixture
@@ -91,7 +92,9 @@ def test_what_a_run_may_choose_by_is_logged_also_by_the_users_logger(
     assert mine.read_text() == log.read_text()
     (row,) = (row for row in csv.DictReader(log.read_text().splitlines()) if row["dev/loss"])
     assert float(row["dev/loss"]) == pytest.approx(float(row["dev/quality/loss"]))
-    module = EvaluatorModule({"quality": HeadOptions(objective="logistic")}, str(tiny_encoder))
+    module = EvaluatorModule(
+        ModelSettings({"quality": HeadOptions(objective="logistic")}, str(tiny_encoder))
+    )
     assert set(module.logged) == {name for name in row if name.startswith("dev/")}
     # Only the checkpoint that a run continues from has what the optimizer needs.
     best = torch.load(tmp_path / "runs" / "tiny" / "best.ckpt", weights_only=True)
@@ -163,7 +166,7 @@ def test_what_mistakes_are_learnt_from_is_checked_before_pairs_are_made(
     monkeypatch.setattr(training_data_module, "check_leakage", refuse)
     # The encoder does not exist: nothing may be measured before.
     with pytest.raises(LeakageError, match=r"data\.pairs \(.*gold\.m2\) leaks"):
-        TrainingData(pairs={"quality": [source]}, folder=str(tmp_path)).load()
+        TrainingData(DataSettings(pairs={"quality": [source]}), str(tmp_path)).load()
     assert len(checked) > 72
 
 
@@ -192,10 +195,10 @@ def test_layers_are_left_out(tiny_encoder: Path, tiny_evaluator: Path) -> None:
     heads = {"a": HeadOptions()}
     for encoder in (tiny_encoder, tiny_evaluator):
         for layer, depth in ((None, 2), (1, 1)):
-            module = EvaluatorModule(heads, str(encoder), layer=layer)
+            module = EvaluatorModule(ModelSettings(heads, str(encoder), layer=layer))
             assert len(module.model.encoder.encoder.layer) == depth
     with pytest.raises(ConfigError, match=r"model\.pooling: .* has no pooler; name mean\."):
-        EvaluatorModule(heads, str(tiny_evaluator), pooling="pooler")
+        EvaluatorModule(ModelSettings(heads, str(tiny_evaluator), pooling="pooler"))
 
 
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
@@ -214,7 +217,7 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     heads = {name: head for name, (head, _) in table.items()}
     folder = tiny.save_evaluator(tmp_path / "first", seed=1, heads=heads)
     options = {name: wanted for name, (_, wanted) in table.items()} | {"new": HeadOptions()}
-    module = EvaluatorModule(options, encoder=str(folder))
+    module = EvaluatorModule(ModelSettings(options, encoder=str(folder)))
     earlier = Evaluator.load(str(folder)).model
     for name, head in heads.items():
         now = replace(module.model.config.head(name), objective=None)
@@ -246,7 +249,7 @@ def test_raw_text_is_tokenised_or_told(tokenise: str | None, tmp_path: Path) -> 
     rows = [f"He go to {n} homes.,He goes to {n} homes.,{n % 5}" for n in range(1, 31)]
     file = tmp_path / "raw.csv"
     file.write_text("\n".join(["source,hypothesis,fluency", *rows]) + "\n")
-    data = TrainingData(ratings=[str(file)], tokenise=tokenise)  # type: ignore[arg-type]
+    data = TrainingData(DataSettings(ratings=[str(file)], tokenise=tokenise))  # type: ignore[arg-type]
     texts = {text for row in data.load()["train"] for text in row.texts[0]}
     assert all(text.endswith(" .") for text in texts) == (tokenise is not None)
     assert [("set data.tokenise to spacy" in notice) for notice in data.notices()] == (
@@ -269,7 +272,7 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
 
 
 def test_the_sentences_of_a_run_are_known_but_for_its_test_part() -> None:
-    data = TrainingData(ratings=[str(SAMPLE_FOLDER)])
+    data = TrainingData(DataSettings(ratings=[str(SAMPLE_FOLDER)]))
     learned = hashes_of(data.hashes())
     for part, examples in data.load().items():
         sources = {source for example in examples for source, _ in example.texts}

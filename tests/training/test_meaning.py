@@ -15,7 +15,7 @@ from learnedgec.data.catalog.registry import check_permissive
 from learnedgec.data.m2 import apply_edits
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 from learnedgec.training.pairs import (
     CapitalPairs,
     CorruptedPairs,
@@ -133,14 +133,14 @@ def test_what_restricted_data_gave_is_refused_at_any_depth() -> None:
     corrupted = CorruptedPairs(["fce:train"], 1, annotator="en-ewt-sm")
     restricted = MeaningPairs([corrupted], 1, ["ud-ewt:train"])
     assert restricted.datasets() == ["fce:train", "ud-ewt:train"]
-    names = TrainingData(pairs={"meaning": [restricted]}).datasets()
+    names = TrainingData(DataSettings(pairs={"meaning": [restricted]})).datasets()
     with pytest.raises(ConfigError, match="the licence of fce:train does not allow commercial use"):
         check_permissive("bert-base-cased", names)
 
 
 def test_the_model_of_a_teacher_needs_a_licence() -> None:
     taught = DistilledPairs([Given()], "likelihood(model='gpt2')")
-    assert TrainingData(pairs={"likelihood": [taught]}).tools() == ["gpt2"]
+    assert TrainingData(DataSettings(pairs={"likelihood": [taught]})).tools() == ["gpt2"]
     with pytest.raises(ConfigError, match="the licence of gpt2 does not allow commercial use"):
         check_permissive("bert-base-cased", taught.datasets(), taught.tools())
 

@@ -30,6 +30,7 @@ from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
 from learnedgec.training.objectives import OBJECTIVES, Objective, Targets, find_objective
 from learnedgec.training.pairs import RankedPair
+from learnedgec.training.start import ModelSettings
 
 
 def options(folder: Path, encoder: Path, *words: str, **data: object) -> list[str]:
@@ -69,7 +70,9 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
         "sigmoid": HeadOptions("pair", "sigmoid", margin=0.2),
         "fluency": HeadOptions(weight=2.0),
     }
-    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
+    module = EvaluatorModule(
+        ModelSettings(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7)
+    ).eval()
     for head in module.model.heads.values():
         torch.nn.init.normal_(head.weight)
     module.model.configure_head("fluency", offset=2.0, scale=0.5)
@@ -121,7 +124,9 @@ def test_detection_learns_from_the_tokens_that_both_contexts_share(
     tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads = {"wrong": HeadOptions(objective="detection")}
-    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
+    module = EvaluatorModule(
+        ModelSettings(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7)
+    ).eval()
     torch.nn.init.normal_(module.model.heads["wrong"].weight)
     texts = ("We saw dogs .", "We saw dog .", "We all saw dogs .", "We all saw dog .")
     batch = batch_of(module, [Example([("s", text) for text in texts], "cases", ["wrong"])])

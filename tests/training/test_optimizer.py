@@ -18,6 +18,7 @@ from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
 from learnedgec.training.module import EvaluatorModule, HeadOptions
+from learnedgec.training.start import ModelSettings
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_the_rate_follows_its_schedule(
 
 def optimised(encoder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
     """Return the model on an encoder, and the options of each of its weights."""
-    module = EvaluatorModule({"fluency": HeadOptions()}, str(encoder), **options)
+    module = EvaluatorModule(ModelSettings({"fluency": HeadOptions()}, str(encoder), **options))
     strategy = SimpleNamespace(root_device=torch.device("cpu"))
     trainer = SimpleNamespace(estimated_stepping_batches=9, strategy=strategy)
     with patch.object(EvaluatorModule, "trainer", trainer):
@@ -105,7 +106,11 @@ def test_an_encoder_that_cannot_compute_twice_is_named(
 ) -> None:
     monkeypatch.setattr("transformers.BertModel.supports_gradient_checkpointing", False)
     with pytest.raises(ConfigError, match="gradient_checkpointing: BertModel does not support"):
-        EvaluatorModule({"fluency": HeadOptions()}, str(tiny_encoder), gradient_checkpointing=True)
+        EvaluatorModule(
+            ModelSettings(
+                {"fluency": HeadOptions()}, str(tiny_encoder), gradient_checkpointing=True
+            )
+        )
 
 
 def test_averaged_weights_are_packaged(words: list[str]) -> None:

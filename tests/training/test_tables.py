@@ -15,7 +15,7 @@ import learnedgec
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, FormatError, InputError, ModelError, UnknownNameError
 from learnedgec.evaluators.package import check_package
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 
 HEADS = {"fluency": "hypothesis", "meaning": {"input": "pair"}}
 SHORT = {"max_epochs": 1, "accelerator": "cpu"}
@@ -85,7 +85,7 @@ def test_outputs_of_one_source_stay_in_one_part(tiny_encoder: Path) -> None:
     again = learnedgec.train(indexed, progress=False, overwrite=True, **options).results
     assert again == expected
     frame.rename(columns={"source": "group"}).to_csv("grouped.csv", index=False)
-    parts = TrainingData(["grouped.csv"]).load()
+    parts = TrainingData(DataSettings(["grouped.csv"])).load()
     groups = [{row.group for row in part} for part in parts.values()]
     assert len(set.union(*groups)) == sum(map(len, groups)) == frame["source"].nunique()
 

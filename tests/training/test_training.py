@@ -32,7 +32,7 @@ from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.run import TrainingResult
 from learnedgec.training.settings import read_settings
-from learnedgec.training.start import Lora
+from learnedgec.training.start import Lora, ModelSettings
 
 
 def options(folder: Path, encoder: Path, *words: str) -> list[str]:
@@ -295,7 +295,9 @@ def test_new_weights_begin_alike_whatever_the_seed(tmp_path: Path) -> None:
     for seed in (1, 2):
         torch.manual_seed(seed)
         heads = {"meaning": HeadOptions("pair"), "other": HeadOptions("pair")}
-        states.append(EvaluatorModule(heads, start, lora=Lora(rank=2)).model.state_dict())
+        states.append(
+            EvaluatorModule(ModelSettings(heads, start, lora=Lora(rank=2))).model.state_dict()
+        )
     first, second = states
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not torch.equal(first["heads.meaning.weight"], first["heads.other.weight"])

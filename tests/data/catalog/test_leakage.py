@@ -22,7 +22,7 @@ from learnedgec.data.catalog.leakage import (
 )
 from learnedgec.data.text import read_lines
 from learnedgec.errors import LeakageError
-from learnedgec.training.data import TrainingData
+from learnedgec.training.data import DataSettings, TrainingData
 from learnedgec.training.pairs import ImpactPairs
 
 ROOT = Path(__file__).parents[3]
@@ -99,7 +99,10 @@ def test_what_is_for_reports_alone_is_not_learned_from(name: str, reason: str) -
     with pytest.raises(LeakageError, match=message):
         check_reserved(["jfleg:test", name])
     pairs: Any = {"quality": [ImpactPairs([name], encoder="none", annotator="en-ewt-sm")]}
-    for data in (TrainingData(ratings=[name]), TrainingData(pairs=pairs)):
+    for data in (
+        TrainingData(DataSettings(ratings=[name])),
+        TrainingData(DataSettings(pairs=pairs)),
+    ):
         with pytest.raises(LeakageError, match=message):
             data.load()
 
@@ -139,7 +142,7 @@ def test_training_leaves_reserved_sentences_out(
     rows = [f"A good sentence of number {number} .,{number % 4},{number}" for number in range(9)]
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["hypothesis,fluency,group", *rows, "the cat's mat is not here,4,9"]))
-    parts = TrainingData(ratings=[str(path)]).load()
+    parts = TrainingData(DataSettings(ratings=[str(path)])).load()
     texts = {text for rows in parts.values() for row in rows for _, text in row.texts}
     assert len(texts) == 9
     assert leakage.is_reserved("the cat's mat is not here")
