@@ -211,7 +211,8 @@ def _cell(value: Any) -> Any:
         return value
     if math.isnan(value.value):
         return "–"
-    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+    interval = "" if math.isnan(value.low) else f" [{value.low:.3f}, {value.high:.3f}]"
+    return f"{value.value:.3f}{interval}"
 
 
 # -- robust systems --------------------------------------------------------------------------------

@@ -155,8 +155,8 @@ def _evaluate(
     same = (preferences == preferences[:, :1]) & real
     right = (preferences > 0) & real
 
-    def over_sentences(values: npt.NDArray[np.bool_] | Floats) -> Estimate:
-        return bootstrap.ratio((values * real).sum(axis=1), sizes)
+    def share(values: npt.NDArray[np.bool_]) -> Estimate:
+        return bootstrap.share((values & real).sum(axis=1), sizes)
 
     means = (margins * real).sum(axis=1) / sizes
     variances = (((margins - means[:, None]) ** 2) * real).sum(axis=1) / sizes
@@ -165,20 +165,20 @@ def _evaluate(
         metric=label,
         count=len(sizes),
         left_out=left_out,
-        accuracy=over_sentences(right),
-        ties=over_sentences(preferences == 0),
-        always=bootstrap.mean(right.sum(axis=1) == sizes),
-        crs=bootstrap.mean(same.sum(axis=1) == sizes),
-        p_crs=bootstrap.ratio(same.sum(axis=1) - 1.0, sizes - 1),
-        margin=over_sentences(margins),
+        accuracy=share(right),
+        ties=share(preferences == 0),
+        always=bootstrap.share(right.sum(axis=1) == sizes),
+        crs=bootstrap.share(same.sum(axis=1) == sizes),
+        p_crs=bootstrap.share(same.sum(axis=1) - 1.0, sizes - 1),
+        margin=bootstrap.ratio((margins * real).sum(axis=1), sizes),
         spread=bootstrap.mean(np.sqrt(variances)),
         within=_within(sizes, means, variances, bootstrap),
         groups=tuple(
             PreferenceGroup(
                 *kind,
                 count=len(members),
-                consistent=bootstrap.share(same[numbers, places], numbers),
-                accuracy=bootstrap.share(right[numbers, places], numbers),
+                consistent=bootstrap.share_of_rows(same[numbers, places], numbers),
+                accuracy=bootstrap.share_of_rows(right[numbers, places], numbers),
             )
             for kind, members in cases.groups.items()
             for numbers, places in [np.array(members).T]
@@ -304,8 +304,8 @@ def evaluate_attacks(
             attack=attack,
             honest=group,
             count=signs.size,
-            preferred=bootstrap.mean((signs > 0).mean(axis=0)),
-            ties=bootstrap.mean((signs == 0).mean(axis=0)),
+            preferred=bootstrap.share((signs > 0).sum(axis=0), systems),
+            ties=bootstrap.share((signs == 0).sum(axis=0), systems),
             attack_score=by_system[attack].value,
             honest_score=float(np.mean([by_system[name].value for name in names])),
             rank=1 + sum(by_system[name].value > by_system[attack].value for name in honest),
@@ -315,6 +315,7 @@ def evaluate_attacks(
         for attack in attacks
         for group, names in groups.items()
         for signs in [_signs(by_system[attack], [by_system[name] for name in names])]
+        for systems in [np.full(len(sources), len(names))]
     ]
 
 

@@ -217,13 +217,13 @@ def _evaluate(
         lower=lower,
         delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
         crs={
-            "official": bootstrap.mean(best == worst),
-            "edits": bootstrap.mean(agreeing["edits"] == variants),
+            "official": bootstrap.share(best == worst),
+            "edits": bootstrap.share(agreeing["edits"] == variants),
         },
         # The official command averages over cases; the paper's formula is over variants.
         p_crs={
-            "official": bootstrap.mean(agreeing["official"] / variants),
-            "edits": bootstrap.ratio(agreeing["edits"], variants),
+            "official": bootstrap.mean_share(agreeing["official"], variants),
+            "edits": bootstrap.share(agreeing["edits"], variants),
         },
         groups=tuple(_groups(metric, counts, consistent, cases, bootstrap)),
         **names,
@@ -250,7 +250,7 @@ def _groups(
             *kind,
             count=len(members),
             consistent={
-                rule: bootstrap.share(same[numbers, places - 1], numbers)
+                rule: bootstrap.share_of_rows(same[numbers, places - 1], numbers)
                 for rule, same in consistent.items()
             },
             f=f_alone(counts[..., numbers, places, None]),

@@ -451,22 +451,50 @@ class Bootstrap:
         self._draws = multiplicities(self.samples, size)
 
     def estimate(self, value: float, resampled: Floats) -> Estimate:
-        """Return a number with the interval of its values on the resamples."""
-        return Estimate(value, *interval(resampled, self.level))
+        """Return a number with the interval of its values on the resamples (`interval_over_sentences`)."""
+        count = self._draws.shape[1]
+        return Estimate(value, *interval_over_sentences(resampled, [count], self.level))
 
     def ratio(self, numerators: Array, denominators: Array) -> Estimate:
         """Return Σ numerators / Σ denominators over the cases, each (N,); NaN if the latter is 0."""
-        values = quotient(self._draws @ numerators, self._draws @ denominators)
-        return self.estimate(float(quotient(numerators.sum(), denominators.sum())), values)
+        return self.estimate(*self._quotients(numerators, denominators))
 
     def mean(self, values: Array) -> Estimate:
         """Return the mean of the values of all cases, (N,)."""
         return self.ratio(values, np.ones(len(values)))
 
-    def share(self, values: Array, cases: Indices) -> Estimate:
-        """Return the mean of M values that belong to cases, such as 1 for each variant that is kept."""
+    def share(self, hits: Array, rows: Array | None = None) -> Estimate:
+        """Return the share of rows that count, Σ hits / Σ rows over the cases, each (N,); NaN without rows.
+
+        Its interval is Wilson's (`interval_of_share`), which has a width even if all rows count, or none.
+
+        Args:
+            hits: number of each case's rows that count.
+            rows: number of each case's rows; 1 by default.
+        """
+        rows = np.ones(len(hits)) if rows is None else rows
+        return self._share(hits, rows, rows)
+
+    def share_of_rows(self, hits: Array, cases: Indices) -> Estimate:
+        """Return the share of M rows that count, such as variants that are kept, each of which has a case."""
         size = self._draws.shape[1]
-        return self.ratio(np.bincount(cases, values, size), np.bincount(cases, minlength=size))
+        return self.share(np.bincount(cases, hits, size), np.bincount(cases, minlength=size))
+
+    def mean_share(self, hits: Array, rows: Array) -> Estimate:
+        """Return the mean of the cases' shares, hits / rows, which weighs cases alike; see `share`."""
+        return self._share(hits / rows, np.ones(len(rows)), rows)
+
+    def _share(self, numerators: Array, denominators: Array, rows: Array) -> Estimate:
+        value, resampled = self._quotients(numerators, denominators)
+        if np.isnan(value):
+            return Estimate(value, value, value)
+        groups = int(np.count_nonzero(rows))
+        return Estimate(value, *interval_of_share(value, resampled, groups, rows.sum(), self.level))
+
+    def _quotients(self, numerators: Array, denominators: Array) -> tuple[float, Floats]:
+        """Return Σ numerators / Σ denominators over the cases, and over each resample, (B,)."""
+        values = quotient(self._draws @ numerators, self._draws @ denominators)
+        return float(quotient(numerators.sum(), denominators.sum())), values
 
     def sums(self, values: Floats) -> Floats:
         """Return Σ values over each resample, float64 (B,)."""

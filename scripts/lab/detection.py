@@ -108,8 +108,8 @@ def figures(counts: Floats, first: Floats) -> list[Estimate]:
         bootstrap.ratio(hits, marked),
         bootstrap.ratio(hits, wrong),
         bootstrap.ratio(hits, 0.8 * marked + 0.2 * wrong),
-        bootstrap.mean(robust),
-        bootstrap.ratio(same, variants),
+        bootstrap.share(robust),
+        bootstrap.share(same, variants),
         bootstrap.mean(robust - first[-1]),
     ]
 

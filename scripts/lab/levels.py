@@ -37,6 +37,7 @@ from learnedgec.stats.correlation import Correlation, correlate, fisher_interval
 from learnedgec.stats.resampling import (
     Bootstrap,
     Resampling,
+    interval,
     intervals,
     intervals_of_shares,
     multiplicities,
@@ -479,18 +480,31 @@ def of_explanation(count: int) -> Iterator[Row]:
 
 
 def of_robust(count: int) -> Iterator[Row]:
-    """A hundred cases: a mean, and a share of one to three variants a case."""
+    """A mean of a hundred cases, and shares of one to three variants a case, which depend within cases."""
     random = np.random.default_rng(7)
-    means, shares = [], []
+    means = []
     for number in range(count):
         bootstrap = Bootstrap(100, Resampling(400, seed=number))
         mean = bootstrap.mean(random.exponential(1.0, 100))
-        cases = np.repeat(np.arange(100), random.integers(1, 4, 100))
-        rare = bootstrap.share(random.random(len(cases)) < 0.2, cases)
         means.append((mean.low, mean.high))
-        shares.append((rare.low, rare.high))
     yield "`robust`", "interval of a mean (skewed)", 0.95, held(means, 1.0), count
-    yield "`robust`", "interval of a share", 0.95, held(shares, 0.2), count
+    for cases in (6, 18, 40, 100):
+        bootstrap = Bootstrap(cases)
+        draws = multiplicities(bootstrap.samples, cases)
+        for truth in (0.02, 0.1, 0.5):
+            bounds: dict[str, list[tuple[float, float]]] = {}
+            for _ in range(count):
+                # The share of a case has the mean `truth`; rows of a case correlate with .5.
+                tendency = random.beta(truth, 1 - truth, cases)
+                rows = random.integers(1, 4, cases)
+                hits = random.binomial(rows, tendency)
+                found = bootstrap.share(hits, rows)
+                bounds.setdefault("`robust`", []).append((found.low, found.high))
+                shares = draws @ hits / (draws @ rows)
+                bounds.setdefault("percentiles", []).append(interval(shares))
+            for name, ends in bounds.items():
+                case = f"interval of a share of {truth:g}, {cases} cases"
+                yield name, case, 0.95, held(ends, truth), count
 
 
 def of_train(count: int) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER
 from hypothesis import given, settings
@@ -74,7 +75,11 @@ def test_six_cases_worked_out_by_hand(system: SystemRobustness) -> None:
     ):
         figures = (performance.precision, performance.recall, performance.f)
         assert [figure.value for figure in figures] == pytest.approx(expected)
-        assert all(figure.low <= figure.value <= figure.high for figure in figures)
+        # Every resample has a precision of 1, which does not mean that other cases have it.
+        unknown = [figure for figure in figures if np.isnan([figure.low, figure.high]).all()]
+        assert unknown == [figure for figure in figures if figure.value == 1]
+        for figure in figures:
+            assert figure in unknown or figure.low <= figure.value <= figure.high
     assert system.lower.precision.low < system.lower.precision.high
     assert system.delta.value == pytest.approx(5 / 11)
     assert system.crs["official"].value == pytest.approx(3 / 6)
@@ -92,7 +97,9 @@ def test_kinds_of_variants_worked_out_by_hand(system: SystemRobustness) -> None:
     substituted = groups["action", "substitute"]
     assert substituted.consistent["official"].value == pytest.approx(14 / 17)
     assert substituted.consistent["edits"].value == pytest.approx(13 / 17)
-    assert groups["action", "insert"].consistent["edits"].value == 1
+    inserted = groups["action", "insert"].consistent["edits"]
+    assert (inserted.value, inserted.high) == (1, 1)
+    assert inserted.low < 0.6  # seven variants of few cases
     sizes: Counter[str] = Counter()
     for (dimension, _), group in groups.items():
         sizes[dimension] += group.count

@@ -22,28 +22,69 @@ from learnedgec.stats.resampling import (
 )
 
 
-def test_ratio_mean_and_share_as_a_plain_loop() -> None:
-    bootstrap = Bootstrap(4, Resampling(50, 0.8, seed=2))
-    above, below = np.array([1.0, 0.0, 2.0, 3.0]), np.array([1.0, 2.0, 0.0, 4.0])
-    quotients = [
-        sum(above[n] for n in sample) / sum(below[n] for n in sample)
-        for sample in bootstrap.samples
-        if any(below[n] for n in sample)
-    ]
+def test_ratio_and_mean_as_a_plain_loop() -> None:
+    random = np.random.default_rng(5)
+    bootstrap = Bootstrap(40, Resampling(50, 0.8, seed=2))
+    above, below = random.integers(0, 4, (2, 40)).astype(float)
+    quotients = [above[sample].sum() / below[sample].sum() for sample in bootstrap.samples]
     estimate = bootstrap.ratio(above, below)
-    assert estimate.value == pytest.approx(6 / 7)
-    assert (estimate.low, estimate.high) == pytest.approx(tuple(np.percentile(quotients, [10, 90])))
+    expected = (above.sum() / below.sum(), *np.percentile(quotients, [10, 90]))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx(expected)
     means = [np.mean(above[sample]) for sample in bootstrap.samples]
     estimate = bootstrap.mean(above)
-    expected = (1.5, *np.percentile(means, [10, 90]))
+    expected = (np.mean(above), *np.percentile(means, [10, 90]))
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx(expected)
-    assert bootstrap.sums(above) == pytest.approx([4 * mean for mean in means])
-    values, cases = np.array([True, False, True, True]), np.array([0, 0, 3, 3])
-    shares = bootstrap.share(values, cases)
-    expected = bootstrap.ratio(np.array([1.0, 0, 0, 2]), np.array([2.0, 0, 0, 2]))
-    assert (shares.value, shares.low, shares.high) == pytest.approx(
-        (3 / 4, expected.low, expected.high)
-    )
+    assert bootstrap.sums(above) == pytest.approx([40 * mean for mean in means])
+
+
+def test_few_cases_have_wider_intervals_and_fewer_than_six_none() -> None:
+    bootstrap = Bootstrap(12, Resampling(500))
+    values = np.arange(12.0)
+    means = [np.mean(values[sample]) for sample in bootstrap.samples]
+    level = widened(0.95, 12)
+    estimate = bootstrap.mean(values)
+    expected = (5.5, *np.percentile(means, [50 - 50 * level, 50 + 50 * level]))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx(expected)
+    for estimate in (Bootstrap(5).mean(values[:5]), bootstrap.mean(np.ones(12))):
+        assert np.isnan([estimate.low, estimate.high]).all()
+
+
+@pytest.mark.parametrize("size", [6, 40])
+def test_shares_of_all_and_of_none_have_a_width(size: int) -> None:
+    bootstrap, rows = Bootstrap(size, Resampling(50)), np.full(size, 3)
+    cases = np.repeat(np.arange(size), 3)
+    # Wilson's interval of n of n is [n / (n + t²), 1], and cases are as many as count.
+    reach = stats.t.ppf(0.975, size - 1) ** 2 / (size + stats.t.ppf(0.975, size - 1) ** 2)
+    for hits in (np.zeros(size), np.ones(size)):
+        ends = (0.0, reach) if not hits.any() else (1 - reach, 1.0)
+        for estimate in (
+            bootstrap.share(hits),
+            bootstrap.share(3 * hits, rows),
+            bootstrap.mean_share(3 * hits, rows),
+            bootstrap.share_of_rows(hits[cases], cases),
+        ):
+            found = (estimate.value, estimate.low, estimate.high)
+            assert found == pytest.approx((hits[0], *ends))
+
+
+def test_a_share_has_wilsons_interval_of_as_many_rows_as_vary_like_it() -> None:
+    random = np.random.default_rng(3)
+    bootstrap, rows = Bootstrap(60, Resampling(400)), random.integers(1, 5, 60)
+    hits = random.binomial(rows, random.beta(1, 1, 60))
+    for estimate, shares in (
+        (bootstrap.share(hits, rows), [hits[s].sum() / rows[s].sum() for s in bootstrap.samples]),
+        (bootstrap.mean_share(hits, rows), [np.mean(hits[s] / rows[s]) for s in bootstrap.samples]),
+    ):
+        share, variance = estimate.value, np.var(shares) * 60 / 59
+        effective = share * (1 - share) / variance
+        assert 60 < effective < rows.sum()
+        # The ends are those shares from which the observed one is t standard errors away.
+        for end in (estimate.low, estimate.high):
+            error = np.sqrt(end * (1 - end) / effective)
+            assert abs(share - end) / error == pytest.approx(stats.t.ppf(0.975, 59))
+    cases = np.repeat(np.arange(60), rows)
+    marks = np.concatenate([np.arange(count) < hit for count, hit in zip(rows, hits, strict=True)])
+    assert bootstrap.share_of_rows(marks, cases) == bootstrap.share(hits, rows)
 
 
 @pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"level": 0.0}])
@@ -63,8 +104,12 @@ def test_blocks_are_the_rows_of_all_resamples(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nothing_to_divide_by_has_no_value() -> None:
-    estimate = Bootstrap(2, Resampling(3)).ratio(np.ones(2), np.zeros(2))
-    assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
+    bootstrap = Bootstrap(2, Resampling(3))
+    for estimate in (
+        bootstrap.ratio(np.ones(2), np.zeros(2)),
+        bootstrap.share(np.zeros(2), np.zeros(2)),
+    ):
+        assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
 
 
 def test_resamples_of_groups_keep_the_rows_of_a_group_together() -> None:
