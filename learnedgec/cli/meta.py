@@ -17,6 +17,7 @@ from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
     Evaluation,
     MetricEvaluation,
+    Scored,
     check_references,
     evaluate,
 )
@@ -176,10 +177,10 @@ def _evaluate(
     runtime: Runtime,
 ) -> list[Evaluation]:
     """Return an evaluation for each benchmark, human score and aggregation; print each notice once."""
-    evaluations = []
+    evaluations, scored = [], Scored()
     for name, benchmark in benchmarks.items():
         results = [
-            evaluate(metrics, benchmark, protocol, human=human, runtime=runtime)
+            evaluate(metrics, benchmark, protocol, human=human, runtime=runtime, scored=scored)
             for human in options.human or default_human(benchmark)
             for protocol in protocols
         ]

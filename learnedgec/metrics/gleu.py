@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from learnedgec.metrics.reference_choice import count_references, real_reference
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts
 
-if TYPE_CHECKING:
-    pass
-
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
 
@@ -38,20 +35,17 @@ def _picks(count: int, sentences: int, iterations: int) -> npt.NDArray[np.unsign
 
     The official script seeds Python's generator with 101 times the iteration and calls
     `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
-    Mersenne Twister, drawn again while too large; NumPy generates the same numbers much faster. The global
-    generator is never touched.
+    Mersenne Twister, drawn again while too large; here, many are drawn at once. The global generator is
+    never touched.
     """
+    words, surplus = 2 * sentences + 16, np.uint32(32 - count.bit_length())
     picks = np.empty((iterations, sentences), dtype=np.min_scalar_type(count))
     for iteration, row in enumerate(picks):
-        generator = np.random.MT19937()
-        *key, place = random.Random(iteration * 101).getstate()[1]
-        generator.state = {
-            "bit_generator": "MT19937",
-            "state": {"key": np.array(key, dtype=np.uint32), "pos": place},
-        }
-        fitting = np.empty(0, dtype=np.uint64)
+        generator = random.Random(iteration * 101)
+        fitting = np.empty(0, dtype=np.uint32)
         while len(fitting) < sentences:
-            drawn = generator.random_raw(2 * sentences + 16) >> np.uint64(32 - count.bit_length())
+            numbers = generator.getrandbits(32 * words).to_bytes(4 * words, "little")
+            drawn = np.frombuffer(numbers, dtype="<u4") >> surplus
             fitting = np.concatenate([fitting, drawn[drawn < count]])
         row[:] = fitting[:sentences]
     return picks

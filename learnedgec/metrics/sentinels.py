@@ -8,13 +8,19 @@ Perrella et al., "Guardians of the Machine Translation Meta-Evaluation" (ACL 202
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import ClassVar
 
+import numpy as np
+
+from learnedgec.data.references import References
 from learnedgec.data.tokenisation import Unit, units
+from learnedgec.metrics.contract import Metric, Statistics
 from learnedgec.metrics.counts import CountingMetric
-from learnedgec.types import Texts
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats, Texts
 
 SENTINELS = ("edit-count", "length", "constant", "random")
 """Names of the sentinels, in the order of tables."""
@@ -101,7 +107,7 @@ class Constant(CountingMetric):
 
 
 @dataclass(frozen=True)
-class Random(CountingMetric):
+class Random(Metric):
     """A number in [0, 1) drawn from the seed, the source and the hypothesis: the chance baseline.
 
     The same correction of the same source always gets the same number, whatever else is scored. In an
@@ -121,8 +127,35 @@ class Random(CountingMetric):
     needs_references: ClassVar[bool] = False
     seed: int = 0
 
-    def count(self, source: str, hypothesis: str, references: Texts) -> tuple[float, ...]:
-        """Return the first 53 bits of a hash, as a fraction."""
-        text = f"{self.seed}\0{source}\0{hypothesis}".encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(text, digest_size=8).digest()
-        return ((int.from_bytes(digest, "big") >> 11) * 2.0**-53,)
+    def compute(
+        self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
+    ) -> Statistics:
+        """Return the `score`, float64 (N,)."""
+        return Statistics({"score": random_numbers([self.seed], sources, hypotheses)[0]})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the number of each sentence."""
+        return statistics["score"]
+
+
+def random_numbers(seeds: Sequence[int], sources: Texts, hypotheses: Texts) -> Floats:
+    """Return the scores by `Random` of N hypotheses with each of R seeds, float64 (R, N).
+
+    A number is the first 53 bits of a hash, as a fraction.
+
+    Args:
+        seeds: R seeds.
+        sources: N texts.
+        hypotheses: N texts.
+    """
+    beginnings = [f"{seed}\0".encode() for seed in seeds]
+    ends = [
+        f"{source}\0{hypothesis}".encode("utf-8", "surrogatepass")
+        for source, hypothesis in zip(sources, hypotheses, strict=True)
+    ]
+    digests = b"".join(
+        blake2b(beginning + end, digest_size=8).digest() for beginning in beginnings for end in ends
+    )
+    bits = np.frombuffer(digests, dtype=">u8").reshape(len(seeds), len(sources)) >> 11
+    numbers: Floats = bits.astype(np.float64) * 2.0**-53
+    return numbers

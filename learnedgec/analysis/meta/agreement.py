@@ -170,17 +170,17 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
     if not len(comparisons):
         return float("nan")
     difference = _differences(scores, comparisons)
-    distance = np.abs(difference)
-    tied = np.sort(distance[comparisons.outcome == 0])
-    concordant = np.sort(distance[np.sign(difference) * comparisons.outcome > 0])
-    candidates = np.unique(np.append(distance, 0.0))
+    # A larger ε gains human ties and loses concordant comparisons.
+    gained = comparisons.outcome == 0
+    lost = np.sign(difference) * comparisons.outcome > 0
+    distance = np.append(np.abs(difference), 0.0)
+    order = np.argsort(distance)
+    candidates = distance[order]
+    gains = np.cumsum(np.append(gained.astype(int) - lost, 0)[order])
     largest = np.abs(scores[np.isfinite(scores)]).max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        candidates = candidates[np.append(np.diff(candidates) > _EQUAL * largest, True)]
-    # A larger ε gains human ties and loses concordant comparisons.
-    gained = np.searchsorted(tied, candidates, side="right")
-    lost = np.searchsorted(concordant, candidates, side="right")
-    return float(candidates[np.argmax(gained - lost)])
+        last = np.append(np.diff(candidates) > _EQUAL * largest, True)
+    return float(candidates[last][np.argmax(gains[last])])
 
 
 def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.aggregation import (
+    Aggregation,
     sentence_scores,
     system_scores,
     system_scores_of_resamples,
@@ -29,12 +30,13 @@ from learnedgec.analysis.meta.measures import (
     find_leader,
     measurements,
     qualities,
+    values_alone,
 )
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric
 from learnedgec.metrics.contract import Statistics
-from learnedgec.metrics.sentinels import SENTINELS, Random, is_sentinel
+from learnedgec.metrics.sentinels import SENTINELS, Random, is_sentinel, random_numbers
 from learnedgec.runtime.files import local_path
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, contamination, count_tuned_on, shared_statistics
@@ -212,6 +214,7 @@ def evaluate(
     human: str | None = None,
     sentinels: bool = True,
     runtime: Runtime = Runtime(),
+    scored: Scored | None = None,
 ) -> Evaluation:
     """Meta-evaluate metrics on a benchmark.
 
@@ -225,6 +228,7 @@ def evaluate(
         sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds, and its
             intervals are those of a single seed, such as `random(seed=7)`.
         runtime: how to run.
+        scored: what earlier evaluations have scored; this one reads it and adds to it.
 
     Raises:
         UnknownNameError: the benchmark has no such human score.
@@ -249,15 +253,22 @@ def evaluate(
     for each in metrics:
         check_references(each, benchmark)
     # The edit count is computed first: measures of the others control for it.
+    known = (scored or Scored()).of(benchmark, protocol)
     statistics = shared_statistics(
-        [*bind("edit-count", runtime), *metrics], lambda m: benchmark_statistics(m, benchmark)
+        [*bind("edit-count", runtime), *(each for each in metrics if each not in known)],
+        lambda m: benchmark_statistics(m, benchmark),
     )
     count, rows = next(statistics)
     edits = sentence_scores(count.metric, rows)
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
+    for each, rows in statistics:
+        samples = shared.samples[:1] if each.metric == Random() else shared.samples
+        known[each] = _system_scores(each, rows, protocol.aggregation, samples)
     entries = [
-        (_evaluate_random if each.metric == Random() else _evaluate_metric)(shared, each, rows)
-        for each, rows in statistics
+        (_evaluate_random if each.metric == Random() else _evaluate_metric)(
+            shared, each, known[each]
+        )
+        for each in metrics
     ]
     tested = [entry for entry in entries if not entry.sentinel or entry.metric == "edit-count"]
     pairs = len(tested) * (len(tested) - 1) // 2 if protocol.tests else 0
@@ -369,25 +380,75 @@ def benchmark_statistics(metric: BoundMetric, benchmark: Benchmark) -> list[Stat
     return [statistics[system] for system in benchmark.systems]
 
 
+@dataclass(frozen=True, slots=True)
+class SystemScores:
+    """What a metric gives the systems of a benchmark, which does not depend on people.
+
+    Attributes:
+        sentences: float64 (S, N), sentence scores.
+        scores: float64 (S,), system scores.
+        resampled: float64 (B, S), system scores on resamples of the sentences.
+    """
+
+    sentences: Floats
+    scores: Floats
+    resampled: Floats
+
+
+class Scored:
+    """The scores of evaluations of the same texts with the same settings, but by other human scores.
+
+    SEEDA-S and SEEDA-E, for example, judge the same outputs, so every metric scores these once.
+    """
+
+    def __init__(self) -> None:
+        self._about: tuple[object, ...] = ()
+        self._scores: dict[BoundMetric, SystemScores] = {}
+
+    def of(self, benchmark: Benchmark, protocol: Protocol) -> dict[BoundMetric, SystemScores]:
+        """Return what is known of these texts, to add to; scores of other texts are forgotten."""
+        texts = benchmark.sources, tuple(benchmark.systems.items()), benchmark.references
+        about = (*texts, benchmark.excluded, protocol.aggregation, protocol.resampling)
+        if about != self._about:
+            self._about, self._scores = about, {}
+        return self._scores
+
+
+def _system_scores(
+    bound: BoundMetric, statistics: Sequence[Statistics], by: Aggregation, samples: Indices
+) -> SystemScores:
+    """Return the scores of systems from their statistics, with those of the resamples."""
+    metric = bound.metric
+    return SystemScores(
+        sentence_scores(metric, statistics),
+        system_scores(metric, statistics, by),
+        system_scores_of_resamples(metric, statistics, samples, by),
+    )
+
+
 def _evaluate_metric(
-    shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
+    shared: JudgedBenchmark, bound: BoundMetric, scored: SystemScores
 ) -> MetricEvaluation:
     """Return every measure of one metric."""
     protocol, benchmark, metric = shared.protocol, shared.benchmark, bound.metric
-    sentences = sentence_scores(metric, statistics)
-    scores = system_scores(metric, statistics, protocol.aggregation)
-    resampled = system_scores_of_resamples(metric, statistics, shared.samples, protocol.aggregation)
+    sentences, scores, resampled = scored.sentences, scored.scores, scored.resampled
+    observed = _curves(shared, shared.human.scores, scores)
+    of_resamples = _curves(shared, shared.human.resampled, resampled)
 
-    def curve(correlations: Callable[..., Floats], kind: Correlation, **settings: int) -> Curve:
-        values, resampled_values = (
-            correlations(kind, *columns, order=shared.order, **settings)
-            for columns in ((shared.human.scores, scores), (shared.human.resampled, resampled))
-        )
-        pairs = zip(values, resampled_values.T, strict=True)
-        bounds = [interval_of_correlation(*pair, protocol.resampling.level) for pair in pairs]
-        return Curve(values, np.array(bounds).reshape(-1, 2))
+    def curves(name: str) -> dict[str, Curve]:
+        return {
+            kind: Curve(
+                values,
+                np.array(
+                    [
+                        interval_of_correlation(value, column, protocol.resampling.level)
+                        for value, column in zip(values, of_resamples[name][kind].T, strict=True)
+                    ]
+                ).reshape(-1, 2),
+            )
+            for kind, values in observed[name].items()
+        }
 
-    windowed = _CURVES if len(scores) >= protocol.window else ()
     signature = bound.signature(benchmark.references)
     return MetricEvaluation(
         metric=bound.label,
@@ -401,14 +462,31 @@ def _evaluate_metric(
         sentences=sentences,
         score_intervals=intervals(resampled, protocol.resampling.level),
         estimates=measurements(shared, sentences, scores, resampled),
-        windows={kind: curve(windows, kind, width=protocol.window) for kind in windowed},
-        best={kind: curve(among_best, kind) for kind in _CURVES},
-        without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES},
+        windows=curves("windows"),
+        best=curves("best"),
+        without=_without(shared, scores),
     )
 
 
+def _curves(
+    shared: JudgedBenchmark, human: Floats, scores: Floats
+) -> dict[str, dict[Correlation, Floats]]:
+    """Return the correlations within windows, (…, W), and among the best systems, (…, K), by their kind."""
+    order, width = shared.order, shared.protocol.window
+    windowed = _CURVES if scores.shape[-1] >= width else ()
+    return {
+        "windows": {kind: windows(kind, human, scores, width, order) for kind in windowed},
+        "best": {kind: among_best(kind, human, scores, order) for kind in _CURVES},
+    }
+
+
+def _without(shared: JudgedBenchmark, scores: Floats) -> dict[str, Floats]:
+    """Return the correlations without each system in turn, (S,), by their kind."""
+    return {kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES}
+
+
 def _evaluate_random(
-    shared: JudgedBenchmark, bound: BoundMetric, statistics: Sequence[Statistics]
+    shared: JudgedBenchmark, bound: BoundMetric, scored: SystemScores
 ) -> MetricEvaluation:
     """Return the mean of every measure of `random` over seeds: a single seed may agree with people by chance.
 
@@ -416,21 +494,27 @@ def _evaluate_random(
     (`means_and_intervals`). A metric within it is not clearly better than chance. Scores of systems and of
     sentences are of seed 0.
     """
-    without_intervals = shared.with_one_resample()
-    seeds = [_evaluate_metric(without_intervals, bound, statistics)]
-    for other in bind([Random(seed) for seed in range(1, _SEEDS)], Runtime()):
-        rows = benchmark_statistics(other, shared.benchmark)
-        seeds.append(_evaluate_metric(without_intervals, other, rows))
-    first, level = seeds[0], shared.protocol.resampling.level
-
-    def over_seeds(
-        values: Callable[[MetricEvaluation], Floats], lowest: float = -1.0
-    ) -> tuple[Floats, Floats]:
-        return means_and_intervals(np.array([values(seed) for seed in seeds]), level, lowest=lowest)
+    first = _evaluate_metric(shared.with_one_resample(), bound, scored)
+    other_seeds = _random_sentences(range(1, _SEEDS), shared.benchmark)
+    other_scores = [
+        system_scores(
+            Random(), [Statistics({"score": row}) for row in rows], shared.protocol.aggregation
+        )
+        for rows in other_seeds
+    ]
+    sentences = np.concatenate([scored.sentences[None], other_seeds])
+    scores = np.stack([scored.scores, *other_scores])
+    values = values_alone(shared, sentences, scores)
+    curves = [_curves(shared, shared.human.scores, row) for row in scores]
+    without = [_without(shared, row) for row in scores]
+    level = shared.protocol.resampling.level
 
     def mean_of(name: str) -> Measurement:
-        lowest = 0.0 if "accuracy" in name else -1.0
-        value, bounds = over_seeds(lambda seed: np.array([seed.estimates[name].value]), lowest)
+        value, bounds = means_and_intervals(
+            np.array([[each[name]] for each in values]),
+            level,
+            lowest=0.0 if "accuracy" in name else -1.0,
+        )
         low, high = bounds[0].tolist()
         estimate = first.estimates[name]
         systems = (low, high) if estimate.unit == "systems" else estimate.over_systems
@@ -438,17 +522,35 @@ def _evaluate_random(
             estimate, value=float(value[0]), over_sentences=(low, high), over_systems=systems
         )
 
-    def curve(values: Callable[[MetricEvaluation], Floats]) -> Curve:
-        return Curve(*over_seeds(values))
+    def mean_curves(name: str) -> dict[str, Curve]:
+        return {
+            kind: Curve(
+                *means_and_intervals(np.array([each[name][kind] for each in curves]), level)
+            )
+            for kind in curves[0][name]
+        }
 
     return dataclasses.replace(
         first,
         signature=f"{first.signature}|seeds:{_SEEDS}",
         estimates={name: mean_of(name) for name in first.estimates},
-        windows={k: curve(lambda seed: seed.windows[k].values) for k in first.windows},  # noqa: B023
-        best={k: curve(lambda seed: seed.best[k].values) for k in first.best},  # noqa: B023
-        without={k: curve(lambda seed: seed.without[k]).values for k in first.without},  # noqa: B023
+        windows=mean_curves("windows"),
+        best=mean_curves("best"),
+        without={
+            kind: means_and_intervals(np.array([each[kind] for each in without]), level)[0]
+            for kind in _CURVES
+        },
     )
+
+
+def _random_sentences(seeds: Sequence[int], benchmark: Benchmark) -> Floats:
+    """Return the scores by `random` with each of R seeds, float64 (R, S, N)."""
+    numbers: dict[str, Floats] = {}
+    for corpus in benchmark.corpora:
+        rows = corpus.unreferenced.rows
+        drawn = random_numbers(seeds, rows.sources, rows.hypotheses)
+        numbers |= {system: drawn[:, places] for system, places in rows.numbers.items()}
+    return np.stack([numbers[system] for system in benchmark.systems], axis=1)
 
 
 # -- tests between metrics --------------------------------------------------------------------------

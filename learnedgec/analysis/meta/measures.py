@@ -14,8 +14,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import get_args
 
@@ -90,13 +91,19 @@ _NAMES = {
 }
 
 
+_KINDS: Mapping[str, Correlation] = {kind.replace("-", "_"): kind for kind in get_args(Correlation)}
+_GROUPINGS: Mapping[Grouping, tuple[str, str]] = {
+    "pooled": ("segment", "outputs"),
+    "grouped": ("grouped", "sources"),
+}
+
 MIN_SYSTEMS = 3
 """The smallest number of systems for a correlation; a correlation of two scores is always 1 or -1."""
 
 # What a measure needs -> the measures.
 _MEASURES = {
     "systems": (
-        *(kind.replace("-", "_") for kind in get_args(Correlation)),
+        *_KINDS,
         *(f"partial_{kind}" for kind in get_args(SegmentCorrelation)),
     ),
     "judgements": ("soft_pairwise_accuracy",),
@@ -238,6 +245,12 @@ class JudgedBenchmark:
         self.order = np.argsort(-self.human.scores, kind="stable")
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
+    @cached_property
+    def at_equal_edits(self) -> Comparisons:
+        """The comparisons, without human ties, of outputs with equally many edits."""
+        assert self.comparisons is not None
+        return without_ties(at_equal_counts(self.comparisons, self.edits))
+
     @property
     def common(self) -> Floats | None:
         """The human scores on common sentences, if systems that are compared were rated on different ones."""
@@ -257,6 +270,44 @@ class JudgedBenchmark:
             return np.full((len(self.edits), len(self.edits)), np.nan)
         wins, ties = human_wins(self.comparisons, self.edits.shape[1])
         return win_shares(wins.sum(axis=0), ties.sum(axis=0))
+
+
+def values_alone(
+    shared: JudgedBenchmark, sentences: Floats, scores: Floats
+) -> list[dict[str, float]]:
+    """Return the value of every measure, without intervals, for each of R sets of scores.
+
+    Args:
+        shared: the benchmark with its human judgements.
+        sentences: float64 (R, S, N), sentence scores.
+        scores: float64 (R, S), system scores.
+    """
+    several = scores.shape[1] > 1 and not shared.benchmark.anonymous
+    people, ratings = shared.human, shared.human.ratings
+    p_values = (
+        _soft_p_values(shared, sentences) if several and people.p_values is not None else None
+    )
+    edits = shared.edits.mean(axis=1)
+
+    def of_one(number: int) -> Iterator[tuple[str, float]]:
+        own = sentences[number]
+        if several:
+            between = _correlations(people.scores, scores[number])
+            between |= _partials(people.scores, scores[number], edits)
+            yield from ((name, float(value)) for name, value in between.items())
+        if p_values is not None and people.p_values is not None:
+            soft = soft_pairwise_accuracy(people.p_values, p_values[number])
+            yield "soft_pairwise_accuracy", float(soft)
+        if shared.comparisons is not None:
+            for name, counts in _agreements(shared, shared.comparisons, own).items():
+                yield name, _agreed(name, counts)
+        if ratings is not None:
+            for grouping, (prefix, _) in _GROUPINGS.items():
+                for kind in get_args(SegmentCorrelation):
+                    value, _ = segment_correlation(kind, own, ratings, grouping)
+                    yield f"{prefix}_{kind}", value
+
+    return [dict(of_one(number)) for number in range(len(sentences))]
 
 
 def measurements(
@@ -284,80 +335,123 @@ def _of_systems(
     shared: JudgedBenchmark, sentences: Floats, scores: Floats, resampled: Floats
 ) -> dict[str, Measurement]:
     """Return the measures between the systems' scores."""
-    level, human = shared.protocol.resampling.level, shared.human.scores
-    count = len(human)
-    estimates: dict[str, Measurement] = {}
+    level, human = shared.protocol.resampling.level, shared.human
+    count = len(human.scores)
 
-    def add(
-        name: str, kind: Correlation, value: Floats, resampled: Floats, controls: int = 0
-    ) -> None:
-        lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
-        if count < MIN_SYSTEMS and kind != "pairwise-accuracy":
-            value = np.full_like(value, np.nan)
-        over_sentences = interval_of_correlation(float(value), resampled, level, lowest=lowest)
-        over_systems = fisher_interval(float(value), count, level, kind=kind, controls=controls)
-        estimates[name] = Measurement(float(value), count, "systems", over_sentences, over_systems)
+    def with_intervals(
+        values: Mapping[str, Floats], resampled_values: Mapping[str, Floats], controls: int = 0
+    ) -> dict[str, Measurement]:
+        measured = {}
+        for (name, number), of_resamples in zip(
+            values.items(), resampled_values.values(), strict=True
+        ):
+            value, kind = float(number), _KINDS[name.removeprefix("partial_")]
+            lowest = 0.0 if kind == "pairwise-accuracy" else -1.0
+            measured[name] = Measurement(
+                value,
+                count,
+                "systems",
+                interval_of_correlation(value, of_resamples, level, lowest=lowest),
+                fisher_interval(value, count, level, kind=kind, controls=controls),
+            )
+        return measured
 
-    for kind in get_args(Correlation):
-        value = correlate(kind, human, scores)
-        add(kind.replace("-", "_"), kind, value, correlate(kind, shared.human.resampled, resampled))
-    if shared.human.p_values is not None:
-        estimates["soft_pairwise_accuracy"] = _soft(shared, sentences)
-    edits = shared.edits.mean(axis=1)
+    estimates = with_intervals(
+        _correlations(human.scores, scores), _correlations(human.resampled, resampled)
+    )
+    if human.p_values is not None:
+        estimates["soft_pairwise_accuracy"] = _soft(shared, human.p_values, sentences)
     resampled_edits = shared.draws @ shared.edits.T / shared.edits.shape[1]
-    for kind in get_args(SegmentCorrelation):
-        value = partial(kind, human, scores, edits)
-        resampled_values = partial(kind, shared.human.resampled, resampled, resampled_edits)
-        add(f"partial_{kind}", kind, value, resampled_values, controls=1)
-    return estimates
+    return estimates | with_intervals(
+        _partials(human.scores, scores, shared.edits.mean(axis=1)),
+        _partials(human.resampled, resampled, resampled_edits),
+        controls=1,
+    )
 
 
-def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
-    """Return the soft pairwise accuracy, whose p-values are always of sentence scores."""
-    assert shared.human.p_values is not None
+def _correlations(human: Floats, scores: Floats) -> dict[str, Floats]:
+    """Return each correlation of human and metric scores, (…, S) each, over the last axis, by measure."""
+    values = {name: correlate(kind, human, scores) for name, kind in _KINDS.items()}
+    if human.shape[-1] < MIN_SYSTEMS:
+        nothing = dict.fromkeys(values, np.full(human.shape[:-1], np.nan))
+        values = nothing | {"pairwise_accuracy": values["pairwise_accuracy"]}
+    return values
+
+
+def _partials(human: Floats, scores: Floats, edits: Floats) -> dict[str, Floats]:
+    """Return the correlations beyond the numbers of edits, (…, S), as `_correlations` does."""
+    exist = human.shape[-1] >= MIN_SYSTEMS
+    values = {kind: partial(kind, human, scores, edits) for kind in get_args(SegmentCorrelation)}
+    return {
+        f"partial_{kind}": value if exist else np.full_like(value, np.nan)
+        for kind, value in values.items()
+    }
+
+
+def _soft(shared: JudgedBenchmark, human: Floats, sentences: Floats) -> Measurement:
+    """Return the soft pairwise accuracy with p-values of people, (pairs,), and of sentence scores, (S, N)."""
     size = len(sentences)
     first, second = np.triu_indices(size, 1)
-    p_values = one_sided_p_values(
-        (sentences[first] - sentences[second]).T,
-        shared.protocol.resampling.other(2),
-    )
+    [p_values] = _soft_p_values(shared, sentences[None])
     gap = np.full((size, size), np.nan)
-    gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
+    gap[first, second] = gap[second, first] = np.abs(human - p_values)
     gaps = gap[shared.system_samples[:, first], shared.system_samples[:, second]]
     resampled = quotient(np.nansum(gaps, axis=1), (~np.isnan(gaps)).sum(axis=1))
-    value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
+    value = float(soft_pairwise_accuracy(human, p_values))
     level = widened(shared.protocol.resampling.level, size)
     over_systems = interval(1 - resampled, level, possible=(0.0, 1.0))
     return Measurement(value, size, "systems", over_systems=over_systems)
+
+
+def _soft_p_values(shared: JudgedBenchmark, sentences: Floats) -> Floats:
+    """Return the one-sided p-values of the pairs of systems, (R, pairs), from R sets of scores, (R, S, N)."""
+    first, second = np.triu_indices(sentences.shape[1], 1)
+    differences = (sentences[:, first] - sentences[:, second]).reshape(-1, sentences.shape[2]).T
+    p_values = one_sided_p_values(differences, shared.protocol.resampling.other(2))
+    return p_values.reshape(len(sentences), len(first))
 
 
 def _of_comparisons(
     shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
 ) -> dict[str, Measurement]:
     """Return the measures of agreement with human comparisons."""
-    ties, level, draws = shared.protocol.ties, shared.protocol.resampling.level, shared.draws
+    level, draws = shared.protocol.resampling.level, shared.draws
+    estimates = {}
+    for name, counts in _agreements(shared, comparisons, sentences).items():
+        value, number = _agreed(name, counts), len(shared.at_equal_edits)
+        bounds = math.nan, math.nan
+        if counts is not None:
+            number, of_kendall = counts.count, name == "sentence_kendall"
+            resampled = counts.kendalls(draws) if of_kendall else counts.accuracies(draws)
+            bounds = _interval_of_counts(
+                counts, resampled, level, lowest=-1.0 if of_kendall else 0.0
+            )
+        estimates[name] = Measurement(value, number, "comparisons", bounds)
+    return estimates
 
-    def accuracy(counts: Agreement) -> Measurement:
-        over_sentences = _interval_of_counts(counts, counts.accuracies(draws), level)
-        return Measurement(counts.accuracy, counts.count, "comparisons", over_sentences)
 
+def _agreements(
+    shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
+) -> dict[str, Agreement | None]:
+    """Return the counts behind each measure of agreement; `None` if the metric has no preference."""
+    ties, equal = shared.protocol.ties, shared.at_equal_edits
     agreed = agreement(sentences, comparisons, ties)
-    equal = without_ties(at_equal_counts(comparisons, shared.edits))
+    # A metric that ties all of these, as the edit count does, has no preference there.
+    prefers = preferences(sentences, equal).any()
     threshold = tie_threshold(sentences, comparisons)
     return {
-        "sentence_accuracy": accuracy(agreed),
-        "sentence_kendall": Measurement(
-            agreed.kendall,
-            agreed.count,
-            "comparisons",
-            _interval_of_counts(agreed, agreed.kendalls(draws), level, lowest=-1.0),
-        ),
-        # A metric that ties all these comparisons, as the edit count does, has no preference here.
-        "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
-        if preferences(sentences, equal).any()
-        else Measurement(float("nan"), len(equal), "comparisons"),
-        "tie_calibrated_accuracy": accuracy(agreement_with_ties(sentences, comparisons, threshold)),
+        "sentence_accuracy": agreed,
+        "sentence_kendall": agreed,
+        "sentence_accuracy_equal_edits": agreement(sentences, equal, ties) if prefers else None,
+        "tie_calibrated_accuracy": agreement_with_ties(sentences, comparisons, threshold),
     }
+
+
+def _agreed(name: str, counts: Agreement | None) -> float:
+    """Return the value of a measure of agreement."""
+    if counts is None:
+        return math.nan
+    return counts.kendall if name == "sentence_kendall" else counts.accuracy
 
 
 def _of_segments(
@@ -365,11 +459,7 @@ def _of_segments(
 ) -> dict[str, Measurement]:
     """Return the correlations with ratings of single outputs."""
     estimates = {}
-    units: dict[Grouping, tuple[str, str]] = {
-        "pooled": ("segment", "outputs"),
-        "grouped": ("grouped", "sources"),
-    }
-    for grouping, (prefix, unit) in units.items():
+    for grouping, (prefix, unit) in _GROUPINGS.items():
         for kind in get_args(SegmentCorrelation):
             value, count = segment_correlation(kind, sentences, ratings, grouping)
             resamples = segment_correlations_of_resamples(

@@ -18,6 +18,7 @@ from learnedgec.analysis.meta.evaluation import (
     Evaluation,
     MetricEvaluation,
     MetricTest,
+    Scored,
     benchmark_statistics,
     compare_metrics,
     evaluate,
@@ -104,6 +105,30 @@ def test_random_is_the_mean_over_seeds(benchmark_: Benchmark) -> None:
     values = [first] + [each.estimates["pearson"].value for each in singles.metrics]
     assert mean.estimates["pearson"].value == pytest.approx(np.mean(values))
     assert mean.signature.endswith("|seeds:20")
+
+
+def test_texts_are_scored_once_for_several_human_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    compute = Length.compute
+    monkeypatch.setattr(Length, "compute", lambda *given: (calls.append(given), compute(*given))[1])
+    outputs = {"x": ("a", "b b"), "y": ("b", "b")}
+    ratings = {
+        human: {"x": np.array([1.0, value]), "y": np.array([3.0, 2.0])}
+        for human, value in (("p", 2.0), ("q", 5.0))
+    }
+    benchmark = Benchmark("two", ("a", "b"), outputs, ratings=ratings)
+    alone = [evaluate("length", benchmark, QUICK, human=human) for human in ("p", "q")]
+    assert len(calls) == 2
+    scored = Scored()
+    together = [
+        evaluate("length", benchmark, QUICK, human=human, scored=scored) for human in ("p", "q")
+    ]
+    assert len(calls) == 3
+    np.testing.assert_equal(
+        [each.to_dict() for each in together], [each.to_dict() for each in alone]
+    )
+    evaluate("length", benchmark.select(["x"]), QUICK, human="p", scored=scored)
+    assert len(calls) == 4
 
 
 def test_outputs_without_a_score_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
