@@ -89,8 +89,8 @@ class Table:
         totals: rows below the others, which CSV and data frames leave out.
         title: the line above the table on a terminal.
         caption: the caption in LaTeX and in notebooks; by default, the title.
-        groups: keys of columns whose values become headings if the table is wider than the terminal, and
-            part of the caption in LaTeX if all rows have the same value.
+        groups: keys of columns, or headings, whose values become headings if the table is wider than the
+            terminal, and part of the caption in LaTeX if all rows have the same value.
         short: long label -> short one, for labels in headings and cells of a table that is wider than the
             terminal, and in LaTeX.
         note: a text below the table in notebooks.
@@ -200,7 +200,8 @@ class Table:
         return [*shown.values()]
 
     def _group_headings(self) -> list[str]:
-        return [_fixed_heading(column) for column in self.columns if column.key in self.groups]
+        headings = {column.key: _fixed_heading(column) for column in self.columns}
+        return [headings.get(group, group) for group in self.groups]
 
     def text(self, width: int | None = None, *, wide: bool = False) -> str:
         """Return the table for a terminal; one that is wider than the terminal is narrowed.
@@ -230,8 +231,10 @@ class Table:
 
         if not _fits(lines, room):
             lines = []
-            for heading, part in groupby(rows, heading_of):
-                of_group = list(part)
+            parts: dict[str, list[dict[str, Any]]] = {}
+            for row in rows:
+                parts.setdefault(heading_of(row), []).append(row)
+            for heading, of_group in parts.items():
                 # A column may have no value in a group.
                 shown = [
                     column

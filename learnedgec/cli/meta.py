@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
@@ -16,53 +14,31 @@ from learnedgec.analysis.conclusions import listed
 from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
     Evaluation,
-    MetricEvaluation,
     Scored,
     check_references,
     evaluate,
 )
-from learnedgec.analysis.meta.measures import (
-    Measurement,
-    Protocol,
-    measure_name,
-    measures_of,
-    swapped_unit,
+from learnedgec.analysis.meta.measures import Protocol, measure_name, measures_of, swapped_unit
+from learnedgec.analysis.meta.tables import (
+    MEASURES,
+    Over,
+    Show,
+    computed_measures,
+    mark,
+    measurement_cell,
+    table_of,
 )
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.bound import BoundMetric, NamedMetric, short_labels
-from learnedgec.metrics.tuned import TUNED_MARK
 from learnedgec.plotting.figures import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.correlation import rank_distance, ranks
 from learnedgec.stats.significance import format_p_value, is_significant, sentences_needed
-
-# By default, the table has these measures, if the benchmark has judgements for them; it has room for four.
-MEASURES = (
-    "pearson",
-    "spearman",
-    "sentence_accuracy",
-    "sentence_accuracy_equal_edits",
-    "segment_pearson",
-    "grouped_kendall",
-)
-
-# The p-values that readers see, which are corrected ones, and their headings.
-_P_VALUES = {
-    "perm_both_adjusted": "PERM-BOTH",
-    "perm_systems_adjusted": "PERM-SYS",
-    "williams_adjusted": "Williams",
-}
 
 # The tests of the best metric, by the unit whose scores they swap.
 _TESTS = {"systems": "PERM-SYS", "sentences": "PERM-INPUT"}
-
-_Table = Callable[[Evaluation], Iterator[dict[str, Any]]]
-
-# Units that measures count, the same for every metric.
-_UNITS = ("systems", "comparisons", "outputs", "sources")
 
 
 @dataclass
@@ -99,11 +75,9 @@ class _Evaluation:
     ties: Ties = "symmetric"
     window: PositiveInt = 8
     tests: bool = False
-    show: Literal["measures", "scores", "ranks", "windows", "best", "leave-one-out", "tests"] = (
-        "measures"
-    )
+    show: Show = "measures"
     measure: list[str] | None = None
-    interval: Literal["systems", "sentences"] = "systems"
+    interval: Over = "systems"
 
 
 def run_meta(arguments: Sequence[str]) -> None:
@@ -195,80 +169,30 @@ def _emit(
 ) -> None:
     """Print the table that was chosen."""
     entries = [entry for evaluation in evaluations for entry in evaluation.metrics]
-    several = len(options.aggregation or ()) > 1
-
-    def rows_of(table: _Table) -> list[dict[str, Any]]:
-        # The columns that tell evaluations apart come first.
-        return [
-            {"benchmark": evaluation.benchmark}
-            | ({"aggregation": evaluation.protocol.aggregation} if several else {})
-            | row
-            for evaluation in evaluations
-            for row in table(evaluation)
-        ]
-
-    rows = rows_of(_TABLES[options.show])
-    if options.show == "ranks":
-        rows += _nearest_rows(evaluations)
-    marks = [output.TUNED_NOTE] if any(entry.tuned_here for entry in entries) else []
-    marks += [output.TRAINED_NOTE] if any(entry.trained_here for entry in entries) else []
-    table: dict[str, Any] = {"caption": f"Metrics and human judgements: {options.show}."}
+    computed = computed_measures(evaluations)
+    named = computed if options.measure == ["all"] else options.measure or MEASURES
+    measures = [name for name in computed if name in named]
+    over = options.interval
+    table = table_of(evaluations, options.show, measures=measures, over=over)
+    rows, asked = table.rows, [metric.label for metric in metrics]
+    if options.show == "measures" and options.format == "latex" and asked:
+        # A paper has the sentinels if they are asked for.
+        rows = [row for row in rows if row["metric"] in asked]
+    conclusions = [output.TUNED_NOTE] if any(entry.tuned_here for entry in entries) else []
+    conclusions += [output.TRAINED_NOTE] if any(entry.trained_here for entry in entries) else []
     if options.show == "measures":
-        level, over = f"{100 * options.confidence:g}%", options.interval
-        measures = _measures(options.measure, entries)
-        # Measures of comparisons or single outputs have intervals over sentences alone.
-        kinds = "over systems, else over sentences" if over == "systems" else "over sentences"
-        table_rows = rows_of(partial(_wide, measures=measures, over=over))
-        asked = {metric.label for metric in metrics}
-        table = {
-            "title": f"Agreement with people [{level} interval {kinds}]",
-            "caption": f"Agreement of metrics with human judgements, with {level} intervals {kinds}.",
-            "table_rows": table_rows,
-            "latex_rows": [row for row in table_rows if not asked or row["metric"] in asked],
-        }
         best = [_best(evaluation, measures, over) for evaluation in evaluations]
-        marks = [*filter(None, best), *marks]
-    elif options.show == "tests":
-        shown = ("benchmark", "human", "measure", "better", "worse", "difference", *_P_VALUES)
-        table["title"] = "Tests of pairs of metrics [two-sided p-values after Holm's correction]"
-        table["table_rows"] = [{_P_VALUES.get(key, key): row[key] for key in shown} for row in rows]
-    output.emit(
-        rows,
+        conclusions = [*filter(None, best), *conclusions]
+    output.emit_table(
+        replace(table, rows=rows, short=short_labels(asked)),
         options,
-        payload={"evaluations": [evaluation.to_dict() for evaluation in evaluations]},
-        groups=("benchmark", "aggregation", "human", *_UNITS),
-        metrics=[metric.label for metric in metrics],
-        conclusions=marks,
+        details={"evaluations": [evaluation.to_dict() for evaluation in evaluations]},
+        conclusions=conclusions,
         signatures=[entry.signature for entry in entries if not entry.sentinel],
-        **table,
     )
 
 
-def _measures(named: Sequence[str] | None, entries: Sequence[MetricEvaluation]) -> list[str]:
-    """Return the measures to show, in the order in which they are computed."""
-    computed = list(dict.fromkeys(name for entry in entries for name in entry.estimates))
-    if named == ["all"]:
-        return computed
-    return [name for name in computed if name in (named or MEASURES)]
-
-
-def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterator[dict[str, Any]]:
-    """Yield one row per metric with a column per measure, for readers."""
-    for entry in evaluation.metrics:
-        counts = {
-            estimate.unit: f"{estimate.count:,}"
-            for name, estimate in entry.estimates.items()
-            if not name.endswith("_equal_edits") and name != "tie_calibrated_accuracy"
-        }
-        cells = {
-            measure_name(name): _cell(estimate, over, _mark(entry))
-            for name in measures
-            if (estimate := entry.estimates.get(name))
-        }
-        yield {"human": evaluation.human, **counts, "metric": entry.metric, **cells}
-
-
-def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
+def _best(evaluation: Evaluation, measures: Sequence[str], over: Over) -> str:
     """Return which metric and which sentinel agree best, by the measure that counts most judgements."""
     counts = [
         (entry.estimates[name].count, name)
@@ -295,7 +219,7 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
     short = short_labels([entry.metric for entry in evaluation.metrics])
     estimates = {entry.metric: entry.estimates[measure] for entry in evaluation.metrics}
     cells = {
-        entry.metric: f"{short[entry.metric]} {_cell(estimates[entry.metric], over, _mark(entry))}"
+        entry.metric: f"{short[entry.metric]} {measurement_cell(estimates[entry.metric], over, mark(entry))}"
         for entry in evaluation.metrics
     }
     estimate, sentinel = estimates[leader.metric], cells[leader.sentinel]
@@ -324,133 +248,3 @@ def _best(evaluation: Evaluation, measures: Sequence[str], over: str) -> str:
             f" By {test}, {count:,} {estimate.unit} cannot tell {best_name} from {listed(rivals)}."
         )
     return f"{where}: by {measure_name(measure)}, {conclusion}"
-
-
-def _cell(estimate: Measurement, over: str, mark: str) -> str:
-    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other one if it is missing."""
-    if math.isnan(estimate.value):
-        return "–"
-    intervals = [estimate.over_systems, estimate.over_sentences]
-    if over == "sentences":
-        intervals.reverse()
-    low, high = intervals[0] if not math.isnan(intervals[0][0]) else intervals[1]
-    value = f"{estimate.value:.3f}{mark}"
-    return value if math.isnan(low) else f"{value} [{low:.2f}, {high:.2f}]"
-
-
-# -- tables for programs, without the benchmark's column -------------------------------------------
-
-
-def _mark(entry: MetricEvaluation) -> str:
-    """Return the marks of a metric that was tuned or trained on data of the benchmark."""
-    tuned = TUNED_MARK if entry.tuned_here else ""
-    return tuned + (output.TRAINED_MARK if entry.trained_here else "")
-
-
-def _marked(entry: MetricEvaluation) -> str:
-    return entry.metric + _mark(entry)
-
-
-def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per metric and measure."""
-    for entry in evaluation.metrics:
-        for measure, estimate in entry.estimates.items():
-            yield {
-                "human": evaluation.human,
-                "metric": entry.metric,
-                "measure": measure,
-                "value": estimate.value,
-                "count": estimate.count,
-                "unit": estimate.unit,
-                "tuned_here": entry.tuned_here,
-                "trained_here": entry.trained_here,
-                "low_over_sentences": estimate.over_sentences[0],
-                "high_over_sentences": estimate.over_sentences[1],
-                "low_over_systems": estimate.over_systems[0],
-                "high_over_systems": estimate.over_systems[1],
-                "signature": entry.signature,
-            }
-
-
-def _curve_rows(evaluation: Evaluation, *, best: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield one row per metric and correlation with a column per window, or per number of best systems."""
-    systems, width = len(evaluation.systems), evaluation.protocol.window
-    for entry in evaluation.metrics:
-        for kind, curve in (entry.best if best else entry.windows).items():
-            row: dict[str, Any] = {"human": evaluation.human, "metric": _marked(entry)}
-            row["correlation"] = kind
-            for place, value in enumerate(curve.values.tolist(), 1):
-                window = f"{place}-{place + width - 1}"
-                row[f"best {systems - len(curve.values) + place}" if best else window] = value
-            yield row
-
-
-def _without_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per system left out with a column per metric."""
-    for kind in ("pearson", "spearman"):
-        for number in evaluation.order.tolist():
-            row: dict[str, Any] = {"human": evaluation.human, "correlation": kind}
-            row["without"] = evaluation.systems[number]
-            yield row | {_marked(e): float(e.without[kind][number]) for e in evaluation.metrics}
-
-
-def _score_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per system, best first, with the human and the metrics' scores."""
-    for number in evaluation.order.tolist():
-        row: dict[str, Any] = {"system": evaluation.systems[number]}
-        row[f"human {evaluation.human}"] = float(evaluation.human_scores[number])
-        if evaluation.human_common is not None:
-            row["on common sentences"] = float(evaluation.human_common[number])
-        yield row | {_marked(entry): float(entry.scores[number]) for entry in evaluation.metrics}
-
-
-def _rank_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per system, best first, with its ranks and each Δ, metric less human; then Σ|Δ|."""
-    human = ranks(evaluation.human_scores)
-    by_metric = {_marked(entry): ranks(entry.scores) for entry in evaluation.metrics}
-    sums = dict.fromkeys(by_metric, 0)
-    for number in evaluation.order.tolist():
-        row: dict[str, Any] = {"system": evaluation.systems[number]}
-        row[f"human {evaluation.human}"] = int(human[number])
-        for metric, own_ranks in by_metric.items():
-            change = int(own_ranks[number] - human[number])
-            sums[metric] += abs(change)
-            row |= {metric: int(own_ranks[number]), f"Δ {metric}": change}
-        yield row
-    yield {"system": "Σ|Δ|", **{f"Δ {metric}": total for metric, total in sums.items()}}
-
-
-def _nearest_rows(evaluations: Sequence[Evaluation]) -> Iterator[dict[str, Any]]:
-    """Yield Σ|Δ| to the nearest human rank for benchmarks of which several human scores were given."""
-    several: dict[Any, list[Evaluation]] = {}
-    for evaluation in evaluations:
-        key = evaluation.benchmark, evaluation.protocol.aggregation, evaluation.systems
-        several.setdefault(key, []).append(evaluation)
-    for first, *others in several.values():
-        if others:
-            human = [evaluation.human_scores for evaluation in (first, *others)]
-            names = ", ".join(evaluation.human for evaluation in (first, *others))
-            yield {
-                "benchmark": first.benchmark,
-                "system": f"Σ|Δ| to the nearest of {names}",
-                **{f"Δ {_marked(e)}": rank_distance(e.scores, human) for e in first.metrics},
-            }
-
-
-def _test_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per pair of metrics and measure."""
-    labels = {entry.metric: _marked(entry) for entry in evaluation.metrics}
-    for test in evaluation.tests:
-        row = {"human": evaluation.human, **asdict(test)}
-        yield row | {"better": labels[test.better], "worse": labels[test.worse]}
-
-
-_TABLES: Mapping[str, _Table] = {
-    "measures": _measure_rows,
-    "scores": _score_rows,
-    "ranks": _rank_rows,
-    "windows": _curve_rows,
-    "best": partial(_curve_rows, best=True),
-    "leave-one-out": _without_rows,
-    "tests": _test_rows,
-}

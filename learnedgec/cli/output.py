@@ -18,7 +18,7 @@ from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError, PluginError
 from learnedgec.metrics.bound import short_labels
-from learnedgec.metrics.tuned import TUNED_MARK
+from learnedgec.metrics.tuned import TRAINED_MARK, TUNED_MARK
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 from learnedgec.runtime.plugins import Registry
@@ -42,7 +42,6 @@ _WIDTH = 100
 TUNED_NOTE = (
     f"{TUNED_MARK} tuned on sentences of this benchmark: no evidence, unlike its held-out folds"
 )
-TRAINED_MARK = "†"
 TRAINED_NOTE = f"{TRAINED_MARK} trained on data of this benchmark: no evidence for other texts"
 
 # The format that a file's suffix stands for.

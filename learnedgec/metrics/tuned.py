@@ -29,6 +29,9 @@ TEST_MARK = "+test"
 TUNED_MARK = "*"
 """What marks, in a table, a value on sentences that chose the metric's parameters."""
 
+TRAINED_MARK = "†"
+"""What marks, in a table, a value on the data that a metric was trained on."""
+
 _SUFFIX = ".json"
 
 

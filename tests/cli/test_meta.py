@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 from pathlib import Path
@@ -160,11 +159,13 @@ def test_every_table_of_a_wide_evaluation_begins_with_the_metric(run: Any) -> No
 
 
 def test_ranks_by_several_human_scores_are_set_beside_the_nearest(run: Any) -> None:
-    table = run(f"{SAMPLE} --metric edit-count --human EW TS --show ranks --format csv").out
-    *rows, nearest = csv.DictReader(table.splitlines())
+    table = run(f"{SAMPLE} --metric edit-count --human EW TS --show ranks --format json").json
     distances: dict[str, list[int]] = {}
-    for row in rows:
-        if row["system"] != "Σ|Δ|":
-            distances.setdefault(row["system"], []).append(abs(int(row["Δ edit-count"])))
+    for row in table["rows"]:
+        if row["metric"] == "edit-count":
+            distances.setdefault(row["system"], []).append(abs(row["difference"]))
+    first, second, nearest = (row for row in table["totals"] if row["metric"] == "edit-count")
+    assert [row["human"] for row in (first, second)] == ["EW", "TS"]
+    assert first["difference"] == sum(distance for distance, _ in distances.values())
     assert nearest["system"] == "Σ|Δ| to the nearest of EW, TS"
-    assert int(nearest["Δ edit-count"]) == sum(map(min, distances.values())) == 4
+    assert nearest["difference"] == sum(map(min, distances.values())) == 4

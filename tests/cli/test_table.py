@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learnedgec.cli.output import notice
-from learnedgec.table import Table
+from learnedgec.table import Column, For, Table
 
 INPUT = "--src embedded/source.txt --hyp embedded/systems --quiet"
 LONG = "m2(beta=2.0, ignore_whitespace_casing=True)"
@@ -72,6 +72,36 @@ def test_letters_that_take_two_columns_keep_the_table_in_order() -> None:
         " 一        系统",
         " m2     2  é",
     ]
+
+
+def test_programs_get_a_row_for_each_value_and_readers_see_values_side_by_side() -> None:
+    columns = [
+        Column("system"),
+        Column("metric", audience=For.DATA),
+        Column("score", lambda row: row["metric"]),
+        Column("rank", lambda row: f"rank by {row['metric']}" if row["metric"] == "m2" else None),
+        Column("note"),
+    ]
+    rows = [
+        {"system": system, "metric": metric, "score": score, "rank": 1, "note": f"about {system}"}
+        for system, metric, score in (("a", "m2", 0.5), ("b", "m2", 0.25), ("a", "gleu", 1.0))
+    ]
+    table = Table(columns, rows, totals=[{"system": "sum", "metric": "gleu", "score": 2.0}])
+    assert table.records() == rows
+    assert table.separated().splitlines()[1:] == [
+        "a,m2,0.5,1,about a",
+        "b,m2,0.25,1,about b",
+        "a,gleu,1.0,1,about a",
+    ]
+    assert len(table.to_frame()) == 3
+    assert table.text().splitlines() == [
+        " system       m2   rank by m2     gleu   note",
+        " ───────────────────────────────────────────────",
+        " a        0.5000            1   1.0000   about a",
+        " b        0.2500            1            about b",
+        " sum                            2.0000",
+    ]
+    assert table.records(table.totals) == [{"system": "sum", "metric": "gleu", "score": 2.0}]
 
 
 @pytest.mark.parametrize(
