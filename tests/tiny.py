@@ -25,7 +25,7 @@ from learnedgec.evaluators.evaluator import EvaluatorModel, Gate, HeadConfig
 from learnedgec.evaluators.package import Parts
 from learnedgec.evaluators.precision import Bits, round_weights
 from learnedgec.runtime.files import file_digest
-from learnedgec.training.package import write_package
+from learnedgec.training.package import TrainingRecord, write_package
 
 SOME_HEADS = {
     "grammaticality": HeadConfig("hypothesis", 3.0, 0.5),
@@ -130,11 +130,7 @@ def save_package(
         "cases": {},
     }
     data |= {"split": "by-source", "check_leakage": True}
-    write_package(
-        folder,
-        model.config,
-        round_weights(model, bits),
-        tokenizer(),
+    record = TrainingRecord(
         configuration="name: tiny\n",
         data=data | dict.fromkeys(("train", "dev", "test"), part),
         learned=learned,
@@ -142,6 +138,7 @@ def save_package(
         seed=seed,
         encoder=encoder,
     )
+    write_package(folder, model.config, round_weights(model, bits), tokenizer(), record)
     return folder
 
 

@@ -91,16 +91,11 @@ def _train_seeds(first: Run, notify: Callable[[str], None] | None) -> TrainingRe
         earlier = {path: path.stat().st_mtime_ns for path in found}
     if config.jobs > 1:
         first.data.load()  # pairs are made once, before processes share them
-    # The mean of rounded weights is rounded again.
-    settings = first.settings.but(
-        seeds=1, average=False, bits=16 if config.average else config.bits
-    )
     seeds = range(config.seed_everything, config.seed_everything + config.seeds)
     alone, progress = config.jobs == 1, first.data.progress
     train_seed = partial(
         _train_seed,
-        settings,
-        seeds=seeds,
+        first.settings,
         earlier=earlier,
         threads=max(1, torch.get_num_threads() // config.jobs),
         progress=progress and alone,
@@ -137,21 +132,25 @@ def _train_seed(
     settings: Settings,
     seed: int,
     *,
-    seeds: Sequence[int],
     earlier: Mapping[Path, int],
     threads: int,
     progress: bool,
     notify: Callable[[str], None] | None,
 ) -> TrainingResult:
-    """Train one seed, with its share of the processor's threads.
+    """Train one of the seeds, with its share of the processor's threads.
 
     Its first checkpoint removes what is left of earlier checkpoints (path -> time) of other seeds.
     """
     torch.set_num_threads(threads)
+    several = settings.values
     if notify:
-        notify(f"Seed {seed}, run {seeds.index(seed) + 1} of {len(seeds)}.")
+        number = seed - several.seed_everything + 1
+        notify(f"Seed {seed}, run {number} of {several.seeds}.")
+    # The mean of rounded weights is rounded again.
+    bits = 16 if several.average else several.bits
+    own = settings.but(seeds=1, average=False, bits=bits, seed_everything=seed, part=f"seed-{seed}")
     with quiet_lightning():
-        run = Run(settings.but(seed_everything=seed, part=f"seed-{seed}"), progress=progress)
+        run = Run(own, progress=progress)
         begun = run.last_checkpoint.on_first
 
         def on_first() -> None:

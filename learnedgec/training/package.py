@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from learnedgec.evaluators.package import (
     output_names,
     read_terms,
 )
+from learnedgec.evaluators.precision import Bits
 from learnedgec.metrics.contract import Metric
 from learnedgec.metrics.gate import GATE
 from learnedgec.metrics.head import Head
@@ -77,29 +78,11 @@ def package_path(output: Path, name: str) -> Path:
     return path
 
 
-def write_package(
-    path: Path,
-    config: EvaluatorConfig,
-    weights: Mapping[str, torch.Tensor],
-    tokenizer: Any,
-    *,
-    configuration: str,
-    data: Mapping[str, Any],
-    learned: bytes,
-    results: Mapping[str, Any],
-    seed: int | Sequence[int],
-    encoder: str,
-    continued: Mapping[str, Any] | None = None,
-    averaged: Sequence[Mapping[str, Any]] = (),
-    verdicts: Mapping[str, Verdict] | None = None,
-) -> None:
-    """Write a package; an interruption leaves no partial package.
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What a package says of its training.
 
-    Args:
-        path: the package's directory, replaced if it exists.
-        config: the model's configuration.
-        weights: the weights as they are stored (`precision.round_weights`).
-        tokenizer: its tokenizer.
+    Attributes:
         configuration: the resolved training configuration as YAML.
         data: record of the training data (`TrainingData.fingerprint`).
         learned: hashes of the sentences that were learned from (`TrainingData.hashes`).
@@ -110,32 +93,65 @@ def write_package(
         averaged: manifests of the averaged evaluators.
         verdicts: head -> whether it may be trusted.
     """
-    with atomic_folder(path) as folder:
-        _save_model(folder, config, weights, tokenizer)
-        (folder / "training.yaml").write_text(configuration, encoding="utf-8")
-        if learned:
-            (folder / LEARNED).write_bytes(learned)
-        manifest: dict[str, Any] = {
+
+    configuration: str
+    data: Mapping[str, Any]
+    learned: bytes
+    results: Mapping[str, Any]
+    seed: int | Sequence[int]
+    encoder: str
+    continued: Mapping[str, Any] | None = None
+    averaged: Sequence[Mapping[str, Any]] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def manifest(self, name: str, config: EvaluatorConfig, bits: Bits) -> dict[str, Any]:
+        """Return the manifest of the package, but for the digests of its files."""
+        return {
             "format": 1,
-            "name": path.name,
-            "encoder": encoder,
-            "continued": continued and _origin(continued),
+            "name": name,
+            "encoder": self.encoder,
+            "continued": self.continued and _origin(self.continued),
             "averaged": [
                 {"name": f"seed {member['seed']}", "sha256": member["files"]["model.safetensors"]}
-                for member in averaged
+                for member in self.averaged
             ],
             "heads": config.heads,
             "sums": config.sums,
             "gate": config.gate,
-            "bits": 4 if torch.uint8 in {tensor.dtype for tensor in weights.values()} else 16,
-            "data": data,
-            "seed": seed if isinstance(seed, int) else list(seed),
+            "bits": bits,
+            "data": self.data,
+            "seed": self.seed if isinstance(self.seed, int) else list(self.seed),
             "versions": {"learnedgec": __version__}
             | {name: importlib.metadata.version(name) for name in _VERSIONED},
-            "results": results,
-            "verdicts": {head: asdict(verdict) for head, verdict in (verdicts or {}).items()},
-            "license": _licence(data["datasets"], encoder, continued),
+            "results": self.results,
+            "verdicts": {head: asdict(verdict) for head, verdict in self.verdicts.items()},
+            "license": _licence(self.data["datasets"], self.encoder, self.continued),
         }
+
+
+def write_package(
+    path: Path,
+    config: EvaluatorConfig,
+    weights: Mapping[str, torch.Tensor],
+    tokenizer: Any,
+    record: TrainingRecord,
+) -> None:
+    """Write a package; an interruption leaves no partial package.
+
+    Args:
+        path: the package's directory, replaced if it exists.
+        config: the model's configuration.
+        weights: the weights as they are stored (`precision.round_weights`).
+        tokenizer: its tokenizer.
+        record: what the package says of its training.
+    """
+    bits: Bits = 4 if torch.uint8 in {tensor.dtype for tensor in weights.values()} else 16
+    manifest = record.manifest(path.name, config, bits)
+    with atomic_folder(path) as folder:
+        _save_model(folder, config, weights, tokenizer)
+        (folder / "training.yaml").write_text(record.configuration, encoding="utf-8")
+        if record.learned:
+            (folder / LEARNED).write_bytes(record.learned)
         (folder / CARD).write_text(model_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
             # Some libraries write files that only their owner may read; everybody may read a package.

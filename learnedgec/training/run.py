@@ -54,7 +54,7 @@ from learnedgec.training.evaluate import (
     predictions,
     warnings_about,
 )
-from learnedgec.training.package import package_path, write_package
+from learnedgec.training.package import TrainingRecord, package_path, write_package
 from learnedgec.training.settings import CALLBACKS, Settings
 from learnedgec.training.start import check_start
 
@@ -425,11 +425,7 @@ class Run:
             )
         judgement = self._judge(model)
         results, verdicts = judgement.figures, judgement.verdicts
-        write_package(
-            self.package,
-            model.config,
-            weights,
-            module.tokenizer,
+        record = TrainingRecord(
             configuration=self._configuration(average=bool(averaged)),
             data=self.data.fingerprint(),
             learned=self.data.hashes() + (continued.hashes if continued else b""),
@@ -440,6 +436,7 @@ class Run:
             averaged=averaged,
             verdicts=verdicts,
         )
+        write_package(self.package, model.config, weights, module.tokenizer, record)
         doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
         if not averaged:
             write_jsonl(self.folder / "dev.jsonl", predictions(judgement.results["dev"]))
