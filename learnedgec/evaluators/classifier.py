@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from learnedgec._version import __version__
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.inference import Item, model_inputs, run
+from learnedgec.evaluators.inference import Item, KnownRows, model_inputs, run
 from learnedgec.evaluators.loading import (
     check_model,
     checkpoint_digest,
@@ -111,8 +111,7 @@ class PublishedClassifier:
             load_tokenizer(self.name),
             items,
             runtime,
-            depends_on=["classifier", self.digest, *settings, __version__],
-            width=1,
+            KnownRows(1, ["classifier", self.digest, *settings, __version__]),
             max_length=self.max_tokens,
             description=f"{Path(self.name).name}: {', '.join(outputs)}",
         )

@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -261,15 +261,32 @@ def autocast(runtime: Runtime) -> Any:
     return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """The rows of a model's outputs that are known already, in memory and on disk.
+
+    Attributes:
+        width: K, the length of a row; needed only if rows are stored, or if there may be no items.
+        depends_on: everything besides the input on which a row depends; if empty, no row is stored on disk.
+        memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
+    """
+
+    width: int = 0
+    depends_on: Sequence[str] = ()
+    memory: dict[Item, Floats] = field(default_factory=dict)
+
+    def store(self, folder: str | None) -> RowStore | None:
+        """Return the rows on disk, if there is a folder for them."""
+        stored = folder is not None and self.depends_on
+        return RowStore(folder, self.depends_on, self.width + 1) if stored else None
+
+
 def run(
     forward: Callable[[Batch], torch.Tensor],
     tokenizer: Any,
     items: Sequence[Item],
     runtime: Runtime,
-    *,
-    width: int = 0,
-    memory: dict[Item, Floats] | None = None,
-    depends_on: Sequence[str] = (),
+    known: KnownRows | None = None,
     **options: Any,
 ) -> Floats:
     """Return a row of float64 for each text or pair, (N, K), applying `forward` once to every distinct one.
@@ -283,16 +300,12 @@ def run(
         tokenizer: the model's tokenizer.
         items: N texts or pairs.
         runtime: device, precision, token budget, progress bar and cache folder.
-        width: K, the length of a row; needed only if rows are stored, or if there may be no items.
-        memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
-        depends_on: everything besides the input on which a row depends; if empty, no row is stored on disk.
+        known: the rows that are known; none by default.
         options: `description`, the label of the progress bar, and `max_length`, `special_tokens` and `marks`
             of `encode`.
     """
-    memory = {} if memory is None else memory
-    store: RowStore | None = None
-    if runtime.cache_dir is not None and depends_on:
-        store = RowStore(runtime.cache_dir, depends_on, width + 1)
+    known = known or KnownRows()
+    memory, store = known.memory, known.store(runtime.cache_dir)
     distinct = list(dict.fromkeys(items))
     new = [item for item in distinct if item not in memory]
     stored = store.load(new) if store and new else {}
@@ -308,7 +321,7 @@ def run(
             store.save(by_item)
         memory.update(by_item)
     warn_of_truncation(distinct, [memory[item][-1] for item in distinct])
-    return np.array([memory[item][:-1] for item in items]) if items else np.empty((0, width))
+    return np.array([memory[item][:-1] for item in items]) if items else np.empty((0, known.width))
 
 
 def run_distinct(
