@@ -314,11 +314,12 @@ def compare(
     references: ReferenceRows | None = None,
     *,
     baseline: str,
-    all_pairs: bool = False,
     resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> list[BaselineComparison]:
     """Score systems with a metric and compare every other system with the baseline, in the order given.
+
+    P-values are corrected for these comparisons; `comparisons_with` takes those of a ranking of all pairs.
 
     Args:
         metric: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
@@ -327,8 +328,6 @@ def compare(
         references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
             hold gold edits; `None` for metrics that need none.
         baseline: name of one of the systems.
-        all_pairs: whether p-values are corrected for all pairs of systems, as `rank` does without a baseline,
-            and not for the comparisons with the baseline alone.
         resampling: how intervals and tests are made.
         runtime: how to run.
 
@@ -348,7 +347,7 @@ def compare(
         sources,
         systems,
         references,
-        baseline=None if all_pairs else baseline,
+        baseline=baseline,
         resampling=resampling,
         runtime=runtime,
     )

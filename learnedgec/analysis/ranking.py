@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,6 @@ from learnedgec.types import Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
-
-
-Significance = Literal["paired-bootstrap", "paired-permutation"]
 
 
 def describe_p_value(p: float, p_adjusted: float, test: str, resampling: Resampling) -> str:
@@ -355,7 +352,6 @@ def rank(
     *,
     baseline: str | None = None,
     by: Aggregation = "mean",
-    significance: Significance = "paired-bootstrap",
     resampling: Resampling = Resampling(),
     runtime: Runtime = Runtime(),
 ) -> SystemRanking:
@@ -370,8 +366,6 @@ def rank(
         baseline: the system with which each other one is compared, as by `learnedgec.compare`; by default,
             all pairs are compared.
         by: the aggregation of sentences to one score.
-        significance: the test of two systems that differ on more than 30 sentences (`FEW`); other pairs are
-            tested by permutation. For more sentences, permutation needs corpus scores (`mean`).
         resampling: how intervals and tests are made.
         runtime: how to run.
 
@@ -391,17 +385,14 @@ def rank(
         bound.compute(corpus),
         baseline=baseline,
         by=by,
-        significance=significance,
         resampling=resampling,
         signature=bound.signature(corpus.references),
     )
 
 
-def check_ranking(by: Aggregation, significance: Significance) -> None:
-    """Raise `InputError` if a test is for other scores, or `UnknownNameError` if there is no such test."""
-    if significance not in get_args(Significance):
-        raise UnknownNameError("significance test", significance, get_args(Significance))
-    if significance == "paired-permutation" and by != "mean":
+def check_ranking(by: Aggregation, resampling: Resampling) -> None:
+    """Raise `InputError` if the test is for other scores."""
+    if resampling.test == "paired-permutation" and by != "mean":
         raise InputError(
             f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
         )
@@ -413,7 +404,6 @@ def rank_systems(
     *,
     baseline: str | None = None,
     by: Aggregation = "mean",
-    significance: Significance = "paired-bootstrap",
     resampling: Resampling = Resampling(),
     signature: str = "",
 ) -> SystemRanking:
@@ -427,12 +417,11 @@ def rank_systems(
         statistics: system -> statistics of the same N sentences, as `BoundMetric.statistics` returns them.
         baseline: as for `rank`, like the following arguments.
         by: the aggregation of sentences to one score.
-        significance: the test of two systems.
         resampling: how intervals and tests are made.
         signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:
-        UnknownNameError: no system has the baseline's name, or there is no such test or aggregation.
+        UnknownNameError: no system has the baseline's name, or there is no such aggregation.
         InputError: too few systems, or permutation with another aggregation.
 
     Example:
@@ -443,7 +432,7 @@ def rank_systems(
         ['long', 'short']
     """
     named = as_named(metric)
-    check_ranking(by, significance)
+    check_ranking(by, resampling)
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     value, systems = named.metric, tuple(statistics)
@@ -465,7 +454,7 @@ def rank_systems(
     def test(a: int, b: int) -> tuple[float, str]:
         if size < 2 or np.isnan(scores[a] - scores[b]):
             return float("nan"), ""
-        if differ[a, b] > FEW and significance == "paired-bootstrap":
+        if differ[a, b] > FEW and resampling.test == "paired-bootstrap":
             drawn = resampled[:, a] - resampled[:, b]
             return bootstrap_test(scores[a] - scores[b], drawn, size, enough=enough)
         swapped = differences_after_swaps(value, rows, (a, b), by, resampling)

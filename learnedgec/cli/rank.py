@@ -13,7 +13,6 @@ from learnedgec.analysis.conclusions import guidance, leaders, undecided_ranking
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
-    Significance,
     SystemRanking,
     check_ranking,
     rank_systems,
@@ -22,6 +21,7 @@ from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.metrics.bound import BoundMetric, short_labels
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
+from learnedgec.stats.resampling import PairTest
 from learnedgec.stats.skills import ORDERS
 from learnedgec.table import Table
 
@@ -37,7 +37,7 @@ class _Ranking:
     """
 
     by: Aggregation | None = None
-    significance: Significance = "paired-bootstrap"
+    significance: PairTest = "paired-bootstrap"
 
 
 def run_rank(arguments: Sequence[str]) -> None:
@@ -51,16 +51,12 @@ def run_rank(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(arguments))
     options["by"] = options.by or ("trueskill" if options.pool else "mean")
-    check_ranking(options.by, options.significance)
+    resampling = replace(flags.read_resampling(options), test=options.significance)
+    check_ranking(options.by, resampling)
     task = inputs.read_task(options)
     check_aggregation(options.by, len(task.corpus.systems))
     signatures = task.signatures
-    settings = {
-        "baseline": task.baseline,
-        "by": options.by,
-        "significance": options.significance,
-        "resampling": flags.read_resampling(options),
-    }
+    settings = {"baseline": task.baseline, "by": options.by, "resampling": resampling}
     by_metric = {
         metric: rank_systems(metric, statistics, **settings, signature=signatures[metric.label])
         for metric, statistics in task.statistics()

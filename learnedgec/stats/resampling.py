@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.types import Array, Floats, Indices
 
 FEW = 30
@@ -21,6 +22,9 @@ MIN_SENTENCES = 6
 _DRAWS = 2_000_000
 
 
+PairTest = Literal["paired-bootstrap", "paired-permutation"]
+
+
 @dataclass(frozen=True, slots=True)
 class Resampling:
     """How intervals and tests are made: one value for everything that draws sentences, cases or systems.
@@ -30,9 +34,12 @@ class Resampling:
         level: the confidence level of intervals. A difference is significant if its p-value, corrected for
             the number of comparisons, is below 1 − `level`.
         seed: the seed of the random generator. Equal seeds make equal draws on every machine.
+        test: the test of two systems that differ on more than 30 sentences (`FEW`); other pairs are tested by
+            permutation. For more sentences, permutation needs corpus scores.
 
     Raises:
         InputError: there is no resample, or the level is not between 0 and 1.
+        UnknownNameError: there is no such test.
 
     Example:
         >>> print(Resampling(2000, seed=1))
@@ -42,8 +49,11 @@ class Resampling:
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
+    test: PairTest = "paired-bootstrap"
 
     def __post_init__(self) -> None:
+        if self.test not in get_args(PairTest):
+            raise UnknownNameError("significance test", self.test, get_args(PairTest))
         if self.resamples < 1:
             raise InputError(f"resamples is {self.resamples}; give 1 or more.")
         if not 0 < self.level < 1:

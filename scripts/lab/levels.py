@@ -138,8 +138,7 @@ def of_rank(count: int) -> Iterator[Row]:
                     metric,
                     statistics,
                     by=by,
-                    significance=test,
-                    resampling=Resampling(400, seed=number),
+                    resampling=Resampling(400, seed=number, test=test),
                 )
             )
         name = f"`rank --by {by}`, {'ratio of sums' if isinstance(metric, Ratio) else 'mean'}"

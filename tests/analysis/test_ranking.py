@@ -303,8 +303,10 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
     metric = load_metric("length")
     statistics = of_sample(metric, sample)
     with pytest.raises(InputError, match="use paired-bootstrap"):
-        rank_systems(metric, statistics, by="trueskill", significance="paired-permutation")
+        rank_systems(
+            metric, statistics, by="trueskill", resampling=Resampling(test="paired-permutation")
+        )
     ranking = rank_systems(
-        metric, statistics, significance="paired-permutation", resampling=Resampling(600)
+        metric, statistics, resampling=Resampling(600, test="paired-permutation")
     )
     assert ranking.p.min() >= 1 / 601

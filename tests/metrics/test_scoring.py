@@ -150,7 +150,7 @@ def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None
     assert ranking.to_dict() == expected.to_dict()
     test: Any = "bootstrap"
     with pytest.raises(UnknownNameError, match="did you mean 'paired-bootstrap'"):
-        learnedgec.rank(Length(), sample.sources, sample.systems, significance=test)
+        Resampling(test=test)
 
 
 # -- what scores become ----------------------------------------------------------------------------
