@@ -7,7 +7,7 @@ folder = sample_folder()
 sources = [read_lines(folder / "source.txt")[number] for number in (0, 2)]
 hypotheses = [read_lines(folder / "systems" / "strong.txt")[number] for number in (0, 2)]
 
-attributions = attribute_edits("quality", sources, hypotheses, annotator="plain")
+attributions = attribute_edits("quality", sources, hypotheses, edits="plain")
 for source, sentence in zip(sources, attributions, strict=True):
     print(source)
     print(f"  {sentence.source_score:.3f} as it is, {sentence.score:.3f} corrected, because of")

@@ -68,8 +68,7 @@ def attribute_edits(
     hypotheses: Sentences,
     references: ReferenceRows | None = None,
     *,
-    edits: Sequence[Sequence[Edit]] | None = None,
-    annotator: str | None = None,
+    edits: Sequence[Sequence[Edit]] | str | None = None,
     exact_up_to: int = 8,
     seed: int = 0,
     runtime: Runtime = Runtime(),
@@ -85,9 +84,8 @@ def attribute_edits(
         sources: N sentences.
         hypotheses: N sentences.
         references: the references of the N sentences, if the metric needs them.
-        edits: for each sentence, the edits that turn the source into the hypothesis; by default, those that
-            ERRANT finds.
-        annotator: the spaCy pipeline that finds edits, as for `errant`.
+        edits: for each sentence, the edits that turn the source into the hypothesis; or the spaCy pipeline
+            with which ERRANT finds them, by default the one that `errant` uses.
         exact_up_to: up to this many edits, each of the 2^E sets is scored; above, Shapley values are sampled
             from 64 orders of the edits, each of which takes up to E−1 texts.
         seed: the seed of the sample.
@@ -119,9 +117,9 @@ def attribute_edits(
     )
     gold = as_references(references, sources)
     check_lengths(("sources", sources), ("hypotheses", hypotheses))
-    if edits is None:
+    if edits is None or isinstance(edits, str):
         pairs = list(zip(sources, hypotheses, strict=True))
-        edits = extract_edits(pairs, annotator or available_annotator(), runtime=runtime)
+        edits = extract_edits(pairs, edits or available_annotator(), runtime=runtime)
     check_lengths(("sources", sources), ("edits", edits))
     games = [
         _Game(number, source, hypothesis, sentence_edits, exact_up_to, seed)

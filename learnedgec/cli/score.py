@@ -405,7 +405,7 @@ def _attribution_rows(task: inputs.Task, annotator: str | None) -> list[dict[str
     names, numbers, sources, hypotheses = task.corpus.outputs()
     references = references and references.select([n - 1 for n in numbers])
     annotator = annotator or default_annotator()
-    settings: dict[str, Any] = {"annotator": annotator, "runtime": task.metrics[0].runtime}
+    settings: dict[str, Any] = {"edits": annotator, "runtime": task.metrics[0].runtime}
     return [
         {"system": name, "metric": metric.label, "sentence": number}
         | edit_cells(source, edit)

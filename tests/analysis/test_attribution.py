@@ -149,7 +149,7 @@ def test_references_go_with_their_sentences(sample: Sample) -> None:
     metric = load_metric("gleu(iterations=1)")
     hypotheses = sample.systems["strong"]
     attributions = attribute_edits(
-        metric, sample.sources, hypotheses, sample.references, annotator=ANNOTATOR
+        metric, sample.sources, hypotheses, sample.references, edits=ANNOTATOR
     )
     scores = metric.score(sample.sources, hypotheses, sample.references).sentences
     assert [attribution.score for attribution in attributions] == pytest.approx(scores.tolist())

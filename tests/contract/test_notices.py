@@ -85,7 +85,7 @@ def test_texts_that_learnedgec_makes_are_not_warned_of() -> None:
         evaluate_attacks(
             "length", SOURCES, {"raw": SYSTEMS["raw"]}, {"ours": SOURCES}, resampling=Resampling(9)
         )
-        learnedgec.attribute_edits("length", SOURCES, SYSTEMS["raw"], annotator="plain")
+        learnedgec.attribute_edits("length", SOURCES, SYSTEMS["raw"], edits="plain")
     assert not [each for each in caught if issubclass(each.category, TextWarning)]
 
 
