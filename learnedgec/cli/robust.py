@@ -32,7 +32,7 @@ from learnedgec.robustness.metrics import (
     evaluate_preferences,
     honest_outputs,
 )
-from learnedgec.robustness.perturbation import ACTIONS, Action, Procedure, perturb
+from learnedgec.robustness.perturbation import ACTIONS, Action, Changes, perturb
 from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.scoring import contamination
 from learnedgec.stats.resampling import Estimate
@@ -253,9 +253,7 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
     results = [
         result
         for metric in metrics
-        for result in evaluate_systems(
-            metric, parts, systems, **settings, runtime=metrics[0].runtime
-        )
+        for result in evaluate_systems(metric, parts, systems, **settings)
     ]
     summary = "cases count system metric original upper lower delta crs p_crs"
     group_fields = "dimension group count consistent f original_f"
@@ -315,9 +313,7 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
     for name in _expanded(options.case):
         for metric in metrics:
             output.notice_daily(*(f"{name}: {message}" for message in contamination(metric, name)))
-    results = evaluate_preferences(
-        metrics, parts, **_read_settings(options), runtime=metrics[0].runtime
-    )
+    results = evaluate_preferences(metrics, parts, **_read_settings(options))
     summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
     group_fields = "dimension group count consistent accuracy"
     _emit_estimates(
@@ -385,7 +381,6 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
         honest,
         references,
         resampling=flags.read_resampling(options),
-        runtime=metrics[0].runtime,
     )
     fields = "metric attack honest count preferred ties attack_score honest_score rank"
     shown = [r for r in results if options.show == "systems" or r.honest == ALL]
@@ -421,7 +416,7 @@ class _Perturbation:
     ref: str | None = None
     variants: int = 5
     actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
-    procedure: Procedure = "corpus"
+    procedure: Literal["corpus", "zhang2023"] = "corpus"
     encoder: str = "bert-base-cased"
     tokenise: Literal["none", "spacy"] = "none"
     seed: NonNegativeInt = 0
@@ -446,8 +441,9 @@ def run_robust_perturb(arguments: Sequence[str]) -> None:
     check_lengths((options.src, sources), (options.ref, targets))
     if options.tokenise == "spacy":
         sources, targets = tokenise(sources), tokenise(targets)
-    settings = flags.pick(options, "variants", "actions", "procedure", "encoder", "seed")
-    cases = perturb(sources, targets, **settings)
+    changes = Changes(options.variants, tuple(options.actions), options.seed)
+    encoder = options.encoder if options.procedure == "zhang2023" else None
+    cases = perturb(sources, targets, changes, encoder=encoder)
     changed = [case for case in cases if case.variants]
     if not changed:
         raise InputError(f"no sentence of {options.src} has a variant; give more text.")

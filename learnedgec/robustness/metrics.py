@@ -27,7 +27,6 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.contract import Score
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
-from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind, score_metrics
 from learnedgec.stats.resampling import Bootstrap, Estimate, Resampling, quotient
 from learnedgec.stats.significance import outcomes
@@ -99,17 +98,15 @@ def evaluate_preferences(
     *,
     occurrences: Mapping[str, float] | None = None,
     resampling: Resampling = Resampling(),
-    runtime: Runtime = Runtime(),
 ) -> list[PreferenceRobustness]:
     """Evaluate the robustness of metrics' preferences.
 
     Args:
-        metric: a metric, its name, or a list of them.
+        metric: a metric, its name, or a list of them; bound ones (`learnedgec.bind`) have a runtime.
         parts: sets of cases by name; with several, their total is evaluated too. Cases in which some target
             equals its source are left out.
         occurrences: how often words occur in a text: see `arrange_cases`.
         resampling: how the cases are drawn for intervals.
-        runtime: how to run the metrics.
 
     Returns:
         For each set and the total, in order, every metric's robustness.
@@ -133,9 +130,9 @@ def evaluate_preferences(
     sets = arrange_cases(usable, occurrences)
     pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    metrics = bind(metric, runtime)
+    metrics = bind(metric)
     systems, references = {"target": targets, "source": sources}, References.from_texts(targets)
-    corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
+    corpus = Corpus.of(sources, systems, references, tokeniser=metrics[0].runtime.tokenise)
     scores = score_metrics(metrics, corpus)
     return [
         _evaluate(label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
@@ -257,18 +254,16 @@ def evaluate_attacks(
     references: References | None = None,
     *,
     resampling: Resampling = Resampling(),
-    runtime: Runtime = Runtime(),
 ) -> list[AttackResult]:
     """Compare metrics' scores of attacks and of honest systems, sentence by sentence.
 
     Args:
-        metric: a metric, its name, or a list of them.
+        metric: a metric, its name, or a list of them; bound ones (`learnedgec.bind`) have a runtime.
         sources: N sentences.
         attacks: N outputs of each of one or more attacks.
         honest: N outputs of each of one or more honest systems.
         references: references of the N sentences, for metrics that need them.
         resampling: how the sentences are drawn for intervals.
-        runtime: how to run the metrics.
 
     Returns:
         For each metric and attack, the results for `all` systems and then for each one.
@@ -292,9 +287,9 @@ def evaluate_attacks(
         raise InputError(
             f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
         )
-    metrics = bind(metric, runtime)
-    systems = {**attacks, **honest}
-    corpus = Corpus.of(sources, systems, references, tokeniser=runtime.tokenise)
+    metrics, systems = bind(metric), {**attacks, **honest}
+    tokeniser = metrics[0].runtime.tokenise
+    corpus = Corpus.of(sources, systems, references, tokeniser=tokeniser)
     scores = score_metrics(metrics, corpus)
     bootstrap = Bootstrap(len(sources), resampling)
     groups = {ALL: list(honest)} | {name: [name] for name in honest}

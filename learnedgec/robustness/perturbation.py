@@ -41,7 +41,32 @@ from learnedgec.types import Texts
 Action: TypeAlias = Literal["substitute", "insert", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-Procedure: TypeAlias = Literal["corpus", "zhang2023"]
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Which variants of a sentence are made.
+
+    Attributes:
+        variants: the maximum number of variants of a case. A short sentence, or one full of errors, has
+            fewer variants or none.
+        actions: the allowed actions, each used equally often where it is possible.
+        seed: the seed of the random choices. A sentence's variants depend on its number and on the corpus.
+
+    Raises:
+        InputError: no variant, or no known action, is asked for.
+    """
+
+    variants: int = 5
+    actions: Sequence[Action] = ACTIONS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.variants < 1 or not self.actions or not set(self.actions) <= set(ACTIONS):
+            raise InputError(
+                f"{self.variants} variants by {', '.join(self.actions) or 'no action'} were asked for; give "
+                f"at least one variant and actions among {', '.join(ACTIONS)}."
+            )
+
 
 # The number of times that each place of a sentence is tried.
 _ROUNDS = 3
@@ -52,12 +77,9 @@ _TRIES = 20
 def perturb(
     sources: Texts,
     targets: Texts,
+    changes: Changes = Changes(),
     *,
-    variants: int = 5,
-    actions: Sequence[Action] = ACTIONS,
-    procedure: Procedure = "corpus",
-    encoder: str = "bert-base-cased",
-    seed: int = 0,
+    encoder: str | None = None,
     runtime: Runtime = Runtime(),
 ) -> list[Case]:
     """Return a case for each sentence: itself, and variants with one word of the context changed.
@@ -65,14 +87,11 @@ def perturb(
     Args:
         sources: N sentences, tokens separated by spaces.
         targets: their corrections.
-        variants: the maximum number of variants of a case. A short sentence, or one full of errors, has
-            fewer variants or none.
-        actions: the allowed actions, each used equally often where it is possible.
-        procedure: `corpus`, or `zhang2023`: any word outside errors is changed, by words of a masked language
-            model.
-        encoder: the masked language model, with its head.
+        changes: which variants are made.
+        encoder: a masked language model, with its head, by whose words any word outside errors is changed, as
+            Zhang et al. (2023) did; by default, nouns, adjectives and adverbs are changed by words of the
+            corpus.
         runtime: how to run it.
-        seed: the seed of the random choices. A sentence's variants depend on its number and on the corpus.
 
     Returns:
         N cases, in order. Variants differ from each other and from the original; runs of spaces
@@ -80,31 +99,26 @@ def perturb(
 
     Raises:
         LengthError: sources and targets differ in length.
-        InputError: no variant, or no known action, is asked for.
         ModelError: the masked language model is not available.
 
     Example:
         >>> sources = ["She go to a small school in the old town ."]
-        >>> case, = perturb(sources, ["She goes to a small school in the old town ."], variants=1,
-        ...                 actions=["delete"])
+        >>> case, = perturb(sources, ["She goes to a small school in the old town ."],
+        ...                 Changes(variants=1, actions=["delete"]))
         >>> case.variants[0].source
         'She go to a small school in the town .'
     """
     check_lengths(("sources", sources), ("targets", targets))
-    if variants < 1 or not actions or not set(actions) <= set(ACTIONS):
-        raise InputError(
-            f"{variants} variants by {', '.join(actions) or 'no action'} were asked for; give at least one "
-            f"variant and actions among {', '.join(ACTIONS)}."
-        )
     plans: Iterable[Iterable[tuple[Site, str]]]
-    plans = _plans_from_corpus(sources, targets, actions, variants, seed)
-    if procedure == "zhang2023":
-        plans = _random_changes(sources, targets, actions, variants, seed, encoder, runtime)
+    if encoder is None:
+        plans = _plans_from_corpus(sources, targets, changes)
+    else:
+        plans = _random_changes(sources, targets, changes, encoder, runtime)
     cases = []
     for source, target, plan in zip(sources, targets, plans, strict=True):
         pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
         for site, word in plan:
-            if len(pairs) > variants:
+            if len(pairs) > changes.variants:
                 break
             changed = _changed(source.split(), target.split(), site, word)
             pairs += [changed] if changed not in pairs else []
@@ -113,15 +127,16 @@ def perturb(
 
 
 def _plans_from_corpus(
-    sources: Texts, targets: Texts, actions: Sequence[Action], variants: int, seed: int
+    sources: Texts, targets: Texts, changes: Changes
 ) -> Iterator[Iterator[tuple[Site, str]]]:
     """Yield each sentence's places to change, with a word of the corpus for each."""
     tags = tag_sentences(targets, RELEASED)
     lexicon = _Lexicon(tags)
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        random = np.random.default_rng([seed, number])
-        plan = plan_sites(source, target, tags[target], actions, 2 * variants, random)
-        yield _with_words(plan, lexicon, np.random.default_rng([seed, number, 1]))
+        random = np.random.default_rng([changes.seed, number])
+        count = 2 * changes.variants
+        plan = plan_sites(source, target, tags[target], changes.actions, count, random)
+        yield _with_words(plan, lexicon, np.random.default_rng([changes.seed, number, 1]))
 
 
 def _with_words(
@@ -337,13 +352,11 @@ def modifies(word: str, tag: str, following: str) -> bool:
 def _random_changes(
     sources: Texts,
     targets: Texts,
-    actions: Sequence[Action],
-    count: int,
-    seed: int,
+    changes: Changes,
     encoder: str,
     runtime: Runtime,
 ) -> list[list[tuple[Site, str]]]:
-    """Return up to `count` places to change in each sentence, each with its new word, `""` for a deletion.
+    """Return the places to change in each sentence, each with its new word, `""` for a deletion.
 
     The number of a sentence is part of its seed.
     """
@@ -352,24 +365,28 @@ def _random_changes(
     tokenizer = load_tokenizer(encoder)
     words = _whole_words(tokenizer)
     vocabulary = list(words.values())
-    generators = [np.random.default_rng([seed, number, 2]) for number in range(len(sources))]
+    generators = [
+        np.random.default_rng([changes.seed, number, 2]) for number in range(len(sources))
+    ]
     plans = [
-        _take_turns(_sites_outside_errors(source, target, actions), count, random)
+        _take_turns(
+            _sites_outside_errors(source, target, changes.actions), changes.variants, random
+        )
         for source, target, random in zip(sources, targets, generators, strict=True)
     ]
     places = [site for plan in plans for site in plan if site.action == "substitute"]
     probable = iter(_probable_words(encoder, places, words, runtime))
-    changes: list[list[tuple[Site, str]]] = []
+    chosen: list[list[tuple[Site, str]]] = []
     for plan, random in zip(plans, generators, strict=True):
-        changes.append([])
+        chosen.append([])
         for site in plan:
             word = ""
             if site.action == "insert":
                 word = vocabulary[random.integers(len(vocabulary))]
             elif site.action == "substitute":
                 word = next(probable)
-            changes[-1].append((site, word))
-    return changes
+            chosen[-1].append((site, word))
+    return chosen
 
 
 def _sites_outside_errors(
@@ -407,7 +424,7 @@ def _probable_words(
     """Yield the most probable new word at each place of the correction."""
     import torch
 
-    from learnedgec.evaluators.inference import Batch, model_inputs, run
+    from learnedgec.evaluators.inference import Batch, KnownRows, model_inputs, run
     from learnedgec.evaluators.loading import load_model, load_tokenizer
 
     model: Any = load_model(encoder, runtime, "AutoModelForMaskedLM")
@@ -426,7 +443,9 @@ def _probable_words(
         )
         for site in sites
     ]
-    for site, pair in zip(sites, run(best_two, tokenizer, texts, runtime, width=2), strict=True):
+    for site, pair in zip(
+        sites, run(best_two, tokenizer, texts, runtime, KnownRows(2)), strict=True
+    ):
         here = site.tokens[site.position].lower()
         first, second = (words[int(number)] for number in pair)
         yield second if first.lower() == here else first

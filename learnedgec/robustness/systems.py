@@ -37,7 +37,6 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.contract import Statistics
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
-from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, bind_one
 from learnedgec.stats.resampling import Bootstrap, Estimate, Resampling
 from learnedgec.types import Floats, Indices
@@ -126,7 +125,6 @@ def evaluate_systems(
     *,
     occurrences: Mapping[str, float] | None = None,
     resampling: Resampling = Resampling(),
-    runtime: Runtime = Runtime(),
 ) -> list[SystemRobustness]:
     """Evaluate the robustness of systems.
 
@@ -138,7 +136,6 @@ def evaluate_systems(
             original and then those of the variants.
         occurrences: how often words occur in a text: see `arrange_cases`.
         resampling: how the cases are drawn for intervals.
-        runtime: how to run the metric. Each distinct sentence is annotated once for all systems.
 
     Returns:
         For each set and the total, in order, every system's robustness.
@@ -156,7 +153,7 @@ def evaluate_systems(
         >>> result.original.f.value, result.lower.f.value, result.p_crs["edits"].value
         (1.0, 0.0, 0.0)
     """
-    bound = bind_one(metric, runtime)
+    bound = bind_one(metric)
     compared = bound.metric
     if not isinstance(compared, EditOverlap):
         raise InputError(

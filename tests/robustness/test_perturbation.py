@@ -15,7 +15,7 @@ from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError, LengthError, ModelError
 from learnedgec.evaluators.loading import load_model, load_tokenizer
-from learnedgec.robustness.perturbation import ACTIONS, Action, perturb
+from learnedgec.robustness.perturbation import ACTIONS, Action, Changes, perturb
 from learnedgec.runtime.runtime import Runtime
 
 
@@ -61,32 +61,32 @@ def check(cases: Sequence[Case]) -> set[Action]:
 def test_one_word_of_the_context_changes_alike_on_both_sides(
     sample: Sample, targets: list[str]
 ) -> None:
-    cases = perturb(sample.sources, targets, variants=4)
+    cases = perturb(sample.sources, targets, Changes(variants=4))
     assert check(cases) == set(ACTIONS)
     assert sum(len(case.variants) for case in cases) > 200
     assert [case.original.source for case in cases] == list(sample.sources)
     assert [case.original.target for case in cases] == targets
     for case in cases:
         assert len({case.original, *case.variants}) == 1 + len(case.variants) <= 5
-    assert perturb(sample.sources, targets, variants=4) == cases
-    assert perturb(sample.sources, targets, variants=4, seed=1) != cases
+    assert perturb(sample.sources, targets, Changes(variants=4)) == cases
+    assert perturb(sample.sources, targets, Changes(variants=4, seed=1)) != cases
     # Short and empty sentences have no variants.
     assert [case.variants for case in perturb(["", "Yes .", "a"], ["", "Yes .", ""])] == [()] * 3
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_only_the_actions_asked_for(sample: Sample, targets: list[str], action: Action) -> None:
-    cases = perturb(sample.sources[:40], targets[:40], variants=2, actions=[action])
+    cases = perturb(sample.sources[:40], targets[:40], Changes(variants=2, actions=[action]))
     assert check(cases) == {action}
 
 
 def test_an_stays_before_a_vowel() -> None:
     texts = [f"We saw {what} dog ." for what in ("an old", "a young", "an awful", "a big")]
-    cases = perturb(texts, texts, actions=["substitute"], variants=5)
+    cases = perturb(texts, texts, Changes(actions=["substitute"], variants=5))
     words = {v.target.split()[3] for case in cases[::2] for v in case.variants}
     assert words == {"old", "awful"}
     texts = ["We saw an old dog .", "We saw an old animal ."] * 2
-    deleted = perturb(texts, texts, actions=["delete"])
+    deleted = perturb(texts, texts, Changes(actions=["delete"]))
     assert [len(case.variants) for case in deleted] == [0, 1, 0, 1]
 
 
@@ -94,9 +94,9 @@ def test_what_cannot_be() -> None:
     with pytest.raises(LengthError, match="sources has 2 sentences but targets has 1"):
         perturb(["a", "b"], ["a"])
     with pytest.raises(InputError, match="0 variants by substitute, insert, delete"):
-        perturb(["a"], ["a"], variants=0)
+        perturb(["a"], ["a"], Changes(variants=0))
     with pytest.raises(InputError, match="1 variants by shuffle"):
-        perturb(["a"], ["a"], variants=1, actions=["shuffle"])  # type: ignore[list-item]
+        perturb(["a"], ["a"], Changes(variants=1, actions=["shuffle"]))  # type: ignore[list-item]
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,7 @@ def test_no_word_is_inserted_next_to_an_error(tiny_masked_model: str) -> None:
     (case,) = perturb(
         ["went home ."],
         ["I went home ."],
-        variants=2,
-        actions=["insert"],
-        procedure="zhang2023",
+        Changes(variants=2, actions=["insert"]),
         encoder=tiny_masked_model,
     )
     assert len(case.variants) == 2
@@ -125,7 +123,7 @@ def test_no_word_is_inserted_next_to_an_error(tiny_masked_model: str) -> None:
 
 def test_the_paper_s_procedure(sample: Sample, targets: list[str], tiny_masked_model: str) -> None:
     sources, targets = list(sample.sources[:40]), targets[:40]
-    cases = perturb(sources, targets, procedure="zhang2023", encoder=tiny_masked_model)
+    cases = perturb(sources, targets, encoder=tiny_masked_model)
     done = Counter[str]()
     model = load_model(tiny_masked_model, Runtime(), "AutoModelForMaskedLM")
     tokenizer = load_tokenizer(tiny_masked_model)
@@ -162,4 +160,4 @@ def test_the_paper_s_procedure(sample: Sample, targets: list[str], tiny_masked_m
 def test_an_encoder_without_the_head_is_refused(tiny_encoder: Path) -> None:
     actions: list[Action] = ["substitute"]
     with pytest.raises(ModelError, match=r"lacks the weights cls\.predictions"):
-        perturb(["a b"], ["a b"], actions=actions, procedure="zhang2023", encoder=str(tiny_encoder))
+        perturb(["a b"], ["a b"], Changes(actions=actions), encoder=str(tiny_encoder))
