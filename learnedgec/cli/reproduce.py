@@ -40,6 +40,7 @@ from learnedgec.metrics.registry import read_name, split_name
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 from learnedgec.runtime.files import check_writable
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import Estimate, Resampling
 
 # The figures of each kind, in a sentence after their number.
@@ -279,7 +280,8 @@ def _robustness(
     """Return the results of RobustGEC's Table 4 for each set of cases and each corrector's outputs."""
     parts = {name.partition(":")[2]: load_cases(name) for name in CASES.expand("robustgec")}
     systems = read_systems_on_cases(paths, parts)
-    results = evaluate_systems("errant", parts, systems, resampling=resampling, runtime=runtime)
+    errant = bind_one("errant", runtime)
+    results = evaluate_systems(errant, parts, systems, resampling=resampling)
     return {(result.cases, result.system): _columns(result) for result in results}
 
 

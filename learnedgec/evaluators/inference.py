@@ -277,8 +277,9 @@ class KnownRows:
 
     def store(self, folder: str | None) -> RowStore | None:
         """Return the rows on disk, if there is a folder for them."""
-        stored = folder is not None and self.depends_on
-        return RowStore(folder, self.depends_on, self.width + 1) if stored else None
+        if folder is None or not self.depends_on:
+            return None
+        return RowStore(folder, self.depends_on, self.width + 1)
 
 
 def run(
