@@ -5,9 +5,8 @@ Sets of cases are sentences with variants in which only the context differs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +23,9 @@ from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.data.tokenisation import tokenise
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.metrics.bound import short_labels
 from learnedgec.plotting import figures
-from learnedgec.robustness.cases import TOTAL, case_statistics, word_counts
+from learnedgec.robustness.cases import TOTAL, word_counts
 from learnedgec.robustness.metrics import (
     ALL,
     evaluate_attacks,
@@ -33,10 +33,15 @@ from learnedgec.robustness.metrics import (
     honest_outputs,
 )
 from learnedgec.robustness.perturbation import ACTIONS, Action, Changes, perturb
-from learnedgec.robustness.systems import Performance, evaluate_systems
+from learnedgec.robustness.systems import evaluate_systems
+from learnedgec.robustness.tables import (
+    table_of_attacks,
+    table_of_cases,
+    table_of_preferences,
+    table_of_systems,
+)
 from learnedgec.scoring import contamination
-from learnedgec.stats.resampling import Estimate
-from learnedgec.table import Row
+from learnedgec.table import Table
 
 
 def _parser(command: str, about: str, kind: type, title: str) -> ArgumentParser:
@@ -110,109 +115,32 @@ def run_robust_cases(arguments: Sequence[str]) -> None:
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(arguments))
     parts = _read_parts(options)
-    if len(parts) > 1:
-        parts[TOTAL] = list(chain.from_iterable(parts.values()))
-    rows = [{"cases of": name, **case_statistics(cases)} for name, cases in parts.items()]
-    # A set is a column for readers, as in RobustGEC's tables, and a row for programs.
-    table_rows = [
-        {"": figure} | {str(row["cases of"]): row[figure] for row in rows}
-        for figure in list(rows[0])[1:]
-    ]
-    output.emit(rows, options, table_rows=table_rows)
+    output.emit_table(table_of_cases(parts), options)
 
 
-# -- tables of estimates ---------------------------------------------------------------------------
-
-
-def _emit_estimates(
+def _emit_results(
     options: Namespace,
-    rows: Sequence[Row],
+    tables: Mapping[str, Table],
     results: Sequence[Any],
-    *,
-    groups: Sequence[str],
-    caption: str,
-    metrics: Sequence[str] = (),
     plot: Callable[[Any, str], list[Path]] | None = None,
 ) -> None:
-    """Print rows whose values may be estimates, and with `--plot` write figures of the results.
-
-    JSON holds the results, which are dataclasses with a signature.
-    """
-    output.emit(
-        [_flat(row) for row in rows],
+    """Print the table that was asked for, and with `--plot` write figures; JSON has the other table, too."""
+    table = tables[options.show]
+    level = f"{100 * options.confidence:g}%"
+    short = short_labels(list(dict.fromkeys(result.metric for result in results)))
+    output.emit_table(
+        replace(
+            table,
+            title=f"{table.title} [{level} interval]",
+            caption=f"{table.title}, with {level} intervals.",
+            short=short,
+        ),
         options,
-        payload={"results": [asdict(result) for result in results]},
-        title=f"{caption} [{100 * options.confidence:g}% interval]",
-        caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
-        table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
-        groups=groups,
-        metrics=metrics,
+        details={name: other.records() for name, other in tables.items() if name != options.show},
         signatures=[result.signature for result in results],
     )
     if plot and options.plot:
         output.tell_written(plot(results, options.plot), options)
-
-
-# The heading of a column, where it is not the name of the field.
-_HEADINGS = {
-    "count": "n",
-    "delta": "Δ",
-    "crs": "CRS",
-    "p_crs": "P-CRS",
-    "consistent": "P-CRS",
-    "always": "always right",
-    "preferred": "attack preferred",
-    "dimension": "by",
-    "group": "variants",
-    "f": "F",
-    "original_f": "original F",
-}
-
-
-def _cells(result: Any, names: str) -> dict[str, Any]:
-    """Return the named fields with their headings; a field with several values becomes several cells."""
-    cells: dict[str, Any] = {}
-    for name in names.split():
-        value, heading = getattr(result, name), _HEADINGS.get(name, name.replace("_", " "))
-        if isinstance(value, Performance):
-            value = {"P": value.precision, "R": value.recall, "F": value.f}
-        parts = value if isinstance(value, Mapping) else {"": value}
-        cells |= {f"{heading} {part}".strip(): cell for part, cell in parts.items()}
-    return cells
-
-
-def _rows(
-    results: Sequence[Any], options: Namespace, summary: str, head: str, group_fields: str
-) -> list[dict[str, Any]]:
-    """Return a row of these fields for each result, or for each group of its variants, as `--show` asks."""
-    if options.show == "summary":
-        return [_cells(result, summary) for result in results]
-    return [
-        _cells(result, head) | _cells(group, group_fields)
-        for result in results
-        for group in result.groups
-    ]
-
-
-def _flat(row: Row) -> dict[str, Any]:
-    """Return a row for programs, in which the ends of an interval have columns of their own."""
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        if isinstance(value, Estimate):
-            flat |= {key: value.value, f"{key} low": value.low, f"{key} high": value.high}
-        else:
-            flat[key] = value
-    return flat
-
-
-def _cell(value: Any) -> Any:
-    """Return an estimate with its interval as text, another value as it is."""
-    if not isinstance(value, Estimate):
-        return value
-    if math.isnan(value.value):
-        return "–"
-    interval = "" if math.isnan(value.low) else f" [{value.low:.3f}, {value.high:.3f}]"
-    return f"{value.value:.3f}{interval}"
 
 
 # -- robust systems --------------------------------------------------------------------------------
@@ -255,16 +183,11 @@ def run_robust_systems(arguments: Sequence[str]) -> None:
         for metric in metrics
         for result in evaluate_systems(metric, parts, systems, **settings)
     ]
-    summary = "cases count system metric original upper lower delta crs p_crs"
-    group_fields = "dimension group count consistent f original_f"
-    _emit_estimates(
-        options,
-        _rows(results, options, summary, "cases system metric", group_fields),
-        results,
-        groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
-        caption="Robustness of systems' corrections",
-        plot=figures.plot_systems,
-    )
+    tables = {
+        "summary": table_of_systems(results),
+        "variants": table_of_systems(results, variants=True),
+    }
+    _emit_results(options, tables, results, figures.plot_systems)
 
 
 def read_systems_on_cases(
@@ -314,17 +237,11 @@ def run_robust_metrics(arguments: Sequence[str]) -> None:
         for metric in metrics:
             output.notice_daily(*(f"{name}: {message}" for message in contamination(metric, name)))
     results = evaluate_preferences(metrics, parts, **_read_settings(options))
-    summary = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
-    group_fields = "dimension group count consistent accuracy"
-    _emit_estimates(
-        options,
-        _rows(results, options, summary, "cases metric", group_fields),
-        results,
-        groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
-        caption="Robustness of metrics' preference for the correction",
-        metrics=[metric.label for metric in metrics],
-        plot=figures.plot_preferences,
-    )
+    tables = {
+        "summary": table_of_preferences(results),
+        "variants": table_of_preferences(results, variants=True),
+    }
+    _emit_results(options, tables, results, figures.plot_preferences)
 
 
 # -- robust attack ---------------------------------------------------------------------------------
@@ -382,15 +299,9 @@ def run_robust_attack(arguments: Sequence[str]) -> None:
         references,
         resampling=flags.read_resampling(options),
     )
-    fields = "metric attack honest count preferred ties attack_score honest_score rank"
-    shown = [r for r in results if options.show == "systems" or r.honest == ALL]
-    _emit_estimates(
-        options,
-        [_cells(result, fields) for result in shown],
-        results,
-        groups=("metric",),
-        caption="How often metrics prefer attacks to honest systems' outputs",
-    )
+    together = [result for result in results if result.honest == ALL]
+    tables = {"summary": table_of_attacks(together), "systems": table_of_attacks(results)}
+    _emit_results(options, tables, results)
 
 
 # -- robust perturb --------------------------------------------------------------------------------

@@ -27,10 +27,11 @@ def test_several_sets_from_folders_and_from_one_file(run: Any) -> None:
     command = f"robust systems --case one.txt two.txt --metric m2 --format json {FEW} --hyp"
     together = run(f"{command} {SYSTEM}")
     assert run(f"{command} system").out == together.out
-    results = together.json["results"]
-    assert [result["cases"] for result in results] == ["one", "two", "total"]
-    assert results[2]["crs"]["official"]["value"] == pytest.approx(0.5)
-    assert results[2]["groups"][0]["consistent"]["edits"]["value"] == pytest.approx(13 / 17)
+    rows, variants = together.json["rows"], together.json["variants"]
+    assert [row["cases"] for row in rows] == ["one", "two", "total"]
+    assert rows[2]["crs_official"] == pytest.approx(0.5)
+    of_all = next(row for row in variants if row["cases"] == "total")
+    assert of_all["p_crs_edits"] == pytest.approx(13 / 17)
 
 
 def test_attacks_of_the_catalog(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,13 +43,13 @@ def test_attacks_of_the_catalog(run: Any, monkeypatch: pytest.MonkeyPatch) -> No
     write_lines("ours.txt", ["a b c", "a b"])
     command = f"robust attack --metric length sentm2 --format csv {FEW} --attack"
     length, sentm2 = run(f"{command} conll14").rows
-    assert (length["attack"], length["attack preferred"], length["ties"]) == ("some", "0.5", "0.5")
-    assert (sentm2["attack score"], sentm2["honest score"]) == ("0.5", "1.0")
+    assert (length["attack"], length["preferred"], length["ties"]) == ("some", "0.5", "0.5")
+    assert (sentm2["attack_score"], sentm2["honest_score"]) == ("0.5", "1.0")
     systems = run(f"{command} attack:conll14 --hyp ours.txt --show systems").rows
     assert [row["honest"] for row in systems] == ["all", "ours"] * 2
-    assert systems[0]["attack preferred"] == "0.0"
+    assert systems[0]["preferred"] == "0.0"
     (_, sentm2) = run(f"{command} bea19-dev --hyp ours.txt --src ours.txt --ref ours.txt").rows
-    assert (sentm2["attack score"], sentm2["honest score"]) == ("0.0", "1.0")
+    assert (sentm2["attack_score"], sentm2["honest_score"]) == ("0.0", "1.0")
 
 
 def test_perturb_then_evaluate(run: Any) -> None:
