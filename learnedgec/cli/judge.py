@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +16,6 @@ from learnedgec.data.text import read_lines, write_text
 from learnedgec.errors import InputError
 from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import OWNER, Study
-from learnedgec.table import Row, Table, plain
 
 _NEW = ("src", "hyp", "ref", "gold", "table")
 _NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
@@ -188,22 +187,13 @@ def _print_status(study: Study, options: Namespace) -> None:
 
     status = study_status(study)
     if options.json:
-        write_text("-", json.dumps(plain(asdict(status)), indent=2, ensure_ascii=False) + "\n")
+        write_text("-", json.dumps(status.to_dict(), indent=2, ensure_ascii=False) + "\n")
         return
-    agreement = status.agreement
     if not status.ranking:
         output.notice("There are too few judgements to rank the systems.")
-    parts: list[tuple[str, Sequence[Row]]] = [
-        (
-            f"Systems, by judgements of {status.sentences} of {len(study.sources)} sentences",
-            status.ranking,
-        ),
-        ("Judgements that tell neighbours in the ranking apart", status.separations),
-        (f"Agreement on {agreement['units']} answers", [agreement] if agreement["units"] else []),
-        ("Raters", status.raters),
-    ]
-    text = "\n".join(f"{title}\n{Table.of(rows).text()}" for title, rows in parts if rows)
-    terms = tables.explain_terms([row for _, rows in parts for row in rows], ())
+    shown_tables = [table for table in status.tables().values() if table.rows]
+    text = "\n".join(f"{table.title}\n{table.text()}" for table in shown_tables)
+    terms = tables.explain_terms([row for table in shown_tables for row in table.rows], ())
     shown = SimpleNamespace(out="-", notes=options.notes, quiet=options.quiet)
     output.emit_text(text, shown, notes=terms)
     for row in status.raters:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from learnedgec.analysis.ranking import clusters
+from learnedgec.analysis.ranking import clusters, ranks_in_words
 from learnedgec.errors import needs
 from learnedgec.judging.records import Judgement, StudySettings, comparisons, counted, rating_rows
 from learnedgec.judging.sampling import count_wins
@@ -30,7 +30,7 @@ from learnedgec.stats.significance import (
     significant,
 )
 from learnedgec.stats.skills import bradley_terry, expected_win_rates
-from learnedgec.table import Row
+from learnedgec.table import Column, For, Row, Table
 from learnedgec.types import Floats, Indices
 
 # The standard normal quantiles of a two-sided test at 5 % and of a power of 80 %.
@@ -41,14 +41,21 @@ _FLAT = 10.0
 _MIN_ANSWERS, CHANCE = 20, 1.645
 
 
+_OF_RATERS = (
+    *("rater", "done", "left", "skipped", "seconds"),
+    *("ties", "consistent", "above_chance", "random"),
+)
+
+
 @dataclass(frozen=True)
 class StudyStatus:
     """The status of a study.
 
     Attributes:
         sentences: how many sentences have judgements.
-        ranking: for each `system`, best first, its `cluster`, `best` and `worst` rank, `score` and the ends
-            `low` and `high` of its interval, as for `rank`; empty as long as there are too few judgements.
+        size: how many sentences the study has.
+        ranking: for each `system`, best first, its `cluster`, `best_rank` and `worst_rank`, `score` and the
+            ends `low` and `high` of its interval, as for `rank`; empty if there are too few judgements.
         separations: for each two systems that are neighbours in the ranking, `more`: how many more judgements
             of the two tell them apart (two-sided test at 5 %, power 80 %) if the difference is as it looks.
         agreement: `cohen` (mean κ of two raters, over the pairs for which it exists), `fleiss` (κ of all
@@ -62,10 +69,50 @@ class StudyStatus:
     """
 
     sentences: int
+    size: int
     ranking: list[Row]
     separations: list[Row]
     agreement: Row
     raters: list[Row]
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the status, `ranking`, `separations`, `agreement` and `raters`."""
+        of_systems = (
+            Column("system"),
+            Column("cluster"),
+            Column("best_rank", audience=For.DATA),
+            Column("worst_rank", audience=For.DATA),
+            Column("ranks", show=_ranks_cell, audience=For.READERS),
+            *map(Column, ("score", "low", "high")),
+        )
+        units = self.agreement["units"]
+        return {
+            "ranking": Table(
+                of_systems,
+                self.ranking,
+                f"Systems, by judgements of {self.sentences} of {self.size} sentences",
+            ),
+            "separations": Table(
+                [*map(Column, ("better", "worse", "judged", "more"))],
+                self.separations,
+                "Judgements that tell neighbours in the ranking apart",
+            ),
+            "agreement": Table(
+                [*map(Column, ("cohen", "fleiss", "alpha", "units"))],
+                [self.agreement] if units else [],
+                f"Agreement on {units} answers",
+            ),
+            "raters": Table([*map(Column, _OF_RATERS)], self.raters, "Raters"),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary for JSON: the number of sentences with judgements, and each table's rows."""
+        tables = {name: table.records() for name, table in self.tables().items()}
+        return {"sentences": self.sentences, **tables}
+
+
+def _ranks_cell(row: Row) -> str:
+    return ranks_in_words(row["best_rank"], row["worst_rank"])
 
 
 def study_status(study: Study, resampling: Resampling = Resampling()) -> StudyStatus:
@@ -83,6 +130,7 @@ def study_status(study: Study, resampling: Resampling = Resampling()) -> StudySt
     values = values_of(judgements)
     return StudyStatus(
         len({each.sentence for each in counted(judgements)}),
+        len(study.sources),
         ranking,
         separations,
         agreement(values, study.settings),
@@ -159,8 +207,8 @@ def rank_by_people(
         {
             "system": names[n],
             "cluster": int(cluster[n]),
-            "best": 1 + int(better[:, n].sum()),
-            "worst": len(names) - int(better[n].sum()),
+            "best_rank": 1 + int(better[:, n].sum()),
+            "worst_rank": len(names) - int(better[n].sum()),
             "score": float(scores[n]),
             "low": float(ends[n, 0]),
             "high": float(ends[n, 1]),

@@ -186,7 +186,7 @@ def test_notes_explain_the_columns_of_the_status(run: Any) -> None:
         study.record(item.number, Answer(ranks=[1, 2]))
     said = run("judge mystudy --status --notes")
     for term in (
-        "cluster, best, worst",
+        "cluster, ranks",
         "score, low, high: how well people judge a system in a study",
         "skipped, seconds, ties",
         "judged, more",
