@@ -12,15 +12,19 @@ import contextlib
 import logging
 import math
 import os
+import queue
 import re
 import socket
 import sys
 import tempfile
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from learnedgec.applications.corpus import BlockScorer
 from learnedgec.errors import ConfigError, needs
@@ -50,8 +54,11 @@ class RayBlocks:
         with needs("ray", "engine='ray'"):
             import ray
             import ray.data
+        # What Ray says about lost machines and killed actors is told by the results of their blocks. Ray would
+        # print some of it to stdout, among the scores, even with `log_to_driver=False`.
         for name in ("ray", "ray.data"):
-            logging.getLogger(name).setLevel(logging.ERROR)
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        ray._private.worker._worker_logs_enabled = False
         settings: dict[str, Any] = {}
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address:
@@ -69,7 +76,10 @@ class RayBlocks:
             with _silence():
                 # Without an address, Ray would join any cluster that runs on this machine.
                 ray.init(
-                    address or "local", log_to_driver=False, logging_level=logging.ERROR, **settings
+                    address or "local",
+                    log_to_driver=False,
+                    logging_level=logging.CRITICAL,
+                    **settings,
                 )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(
@@ -87,6 +97,7 @@ class RayBlocks:
         import ray
 
         ray.shutdown()
+        ray._private.worker._worker_logs_enabled = True
 
     def __call__(self, scorer: BlockScorer, blocks: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Score each block and yield its number, and the reason if it failed, in the order of their ends.
@@ -133,16 +144,19 @@ class RayBlocks:
             [{"block": block} for block in blocks], override_num_blocks=len(blocks)
         )
         size = min(self.workers, len(blocks))
-        results = numbers.map_batches(
-            _Worker,
-            fn_constructor_args=(scorer, str(Path.cwd())),
-            # One block at a time, so that a block that kills an actor costs no other block an attempt.
-            compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
-            batch_size=1,
-            max_task_retries=scorer.retries,
-            **resources,
-        )
-        for row in results.iter_rows():
+        with warnings.catch_warnings():
+            # Ray has no other way to give `max_task_retries`.
+            warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
+            results = numbers.map_batches(
+                _Worker,
+                fn_constructor_args=(scorer, str(Path.cwd())),
+                # One block at a time, so that a block that kills an actor costs no other block an attempt.
+                compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
+                batch_size=1,
+                max_task_retries=scorer.retries,
+                **resources,
+            )
+        for row in while_head_answers(results.iter_rows(), _head(self.address)):
             yield int(row["block"]), row["error"]
 
 
@@ -190,11 +204,80 @@ def _check_answers(address: str) -> None:
             ) from None
 
 
-def _machines() -> set[str]:
-    """Return the machines of the cluster that work."""
+def _head(address: str | None) -> str:
+    """Return where the head of the connected cluster answers, or the gateway to it."""
     import ray
 
-    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+    address = address or os.environ.get("RAY_ADDRESS", "")
+    return address if "://" in address else str(ray.get_runtime_context().gcs_address)
+
+
+_Item = TypeVar("_Item")
+
+# The seconds without an answer after which the head of a cluster is lost, and between two looks.
+_SILENT, _LOOK = 30.0, 2.0
+
+
+def while_head_answers(results: Iterable[_Item], head: str) -> Iterator[_Item]:
+    """Yield results, and raise `ConfigError` if the head of the cluster is lost.
+
+    After a minute without its head, Ray would end the whole program from C++, without a word.
+    """
+    found: queue.Queue[tuple[_Item | None, BaseException | None]] = queue.Queue()
+
+    def read() -> None:
+        try:
+            for item in results:
+                found.put((item, None))
+            found.put((None, StopIteration()))
+        except BaseException as error:
+            found.put((None, error))
+
+    threading.Thread(target=read, daemon=True).start()
+    answered = time.monotonic()
+    while True:
+        try:
+            item, end = found.get(timeout=_LOOK)
+        except queue.Empty:
+            try:
+                _check_answers(head)
+                answered = time.monotonic()
+            except ConfigError:
+                if time.monotonic() - answered > _SILENT:
+                    raise ConfigError(
+                        f"the head of the Ray cluster ({head}) no longer answers; start the cluster again, and "
+                        "run the same command for the blocks that are left."
+                    ) from None
+            continue
+        if isinstance(end, StopIteration):
+            return
+        if end is not None:
+            raise end
+        yield cast(_Item, item)
+
+
+def _machines() -> set[str]:
+    """Return the machines of the cluster that work.
+
+    Ray notices a lost machine after half a minute, but its raylet no longer answers. Where none can be
+    reached from here, as behind a gateway (`ray://`), Ray's word counts.
+    """
+    import ray
+
+    alive = {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        answers = dict(zip(alive, pool.map(_answers, alive.values()), strict=True))
+    return {name for name, answer in answers.items() if answer} or set(alive)
+
+
+def _answers(node: Mapping[str, Any]) -> bool:
+    """Return whether a machine's raylet can be reached."""
+    try:
+        place = node["NodeManagerAddress"], node["NodeManagerPort"]
+        with socket.create_connection(place, timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def _plain(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from embedded import Sample
 from failing_metrics import Deadly
 
 from learnedgec.applications.corpus import Blocks, score_corpus
-from learnedgec.applications.corpus.ray import RayBlocks
+from learnedgec.applications.corpus.ray import RayBlocks, while_head_answers
 from learnedgec.applications.corpus.reading import CorpusFiles
 from learnedgec.cli.server import listen
 from learnedgec.errors import ConfigError, InputError, MissingDependencyError
@@ -78,15 +79,26 @@ def test_a_block_that_kills_every_worker_is_given_up(
 
 
 def test_the_blocks_of_a_lost_machine_go_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray stands in for itself here: two machines, of which one is lost in the first round."""
+    """Ray stands in for itself here: two machines, of which one is lost in the first round.
+
+    Ray itself takes half a minute to notice that, so a lost machine no longer answers, but is `Alive`.
+    """
     ray, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
     exceptions.RayError = type("RayError", (Exception,), {})  # type: ignore[attr-defined]
     ray.exceptions = exceptions  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
-    alive = {"a", "b"}
+    raylets = {name: listen("127.0.0.1", 0) for name in "ab"}
+    ports = {name: raylet.getsockname()[1] for name, raylet in raylets.items()}
     ray.nodes = lambda: [  # type: ignore[attr-defined]
-        {"NodeID": name, "Alive": name in alive, "Resources": {"CPU": 1.0}} for name in "ab"
+        {
+            "NodeID": name,
+            "Alive": True,
+            "Resources": {"CPU": 1.0},
+            "NodeManagerAddress": "127.0.0.1",
+            "NodeManagerPort": port,
+        }
+        for name, port in ports.items()
     ]
     rounds: list[list[int]] = []
 
@@ -94,7 +106,7 @@ def test_the_blocks_of_a_lost_machine_go_to_the_others(monkeypatch: pytest.Monke
         rounds.append(blocks)
         if len(rounds) == 1:
             yield 0, ""
-            alive.discard("b")
+            raylets["b"].close()
             raise exceptions.RayError("\x1b[36mthe node died.\x1b[39m\nmore")
         yield from ((block, "") for block in blocks if block != 3)
 
@@ -106,6 +118,40 @@ def test_the_blocks_of_a_lost_machine_go_to_the_others(monkeypatch: pytest.Monke
     rounds.clear()
     with pytest.raises(ConfigError, match=r"the Ray cluster fails \(the node died\); run the same"):
         list(RayBlocks()(cast(Any, None), range(2)))
+    raylets["a"].close()
+
+
+def test_a_lost_head_ends_the_run_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = listen("127.0.0.1", 0)
+    address = f"127.0.0.1:{head.getsockname()[1]}"
+    never = threading.Event()
+
+    def results() -> Iterator[int]:
+        yield 1
+        head.close()
+        never.wait()
+        yield 2
+
+    monkeypatch.setattr("learnedgec.applications.corpus.ray._SILENT", 0.0)
+    monkeypatch.setattr("learnedgec.applications.corpus.ray._LOOK", 0.01)
+    found = while_head_answers(results(), address)
+    assert next(found) == 1
+    expected = f"the head of the Ray cluster ({address}) no longer answers; start the cluster again"
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        next(found)
+    never.set()
+
+
+def test_what_results_raise_is_raised() -> None:
+    def results() -> Iterator[int]:
+        yield 1
+        raise OSError("lost")
+
+    found = while_head_answers(results(), "")
+    assert next(found) == 1
+    with pytest.raises(OSError, match="lost"):
+        next(found)
+    assert list(while_head_answers([1, 2], "")) == [1, 2]
 
 
 def test_auto_without_a_cluster_is_refused_at_once(
