@@ -54,8 +54,8 @@ class RayBlocks:
         with needs("ray", "engine='ray'"):
             import ray
             import ray.data
-        # What Ray says about lost machines and killed actors is told by the results of their blocks. Ray would
-        # print some of it to stdout, among the scores, even with `log_to_driver=False`.
+        # The results of blocks tell what Ray says about lost machines and killed actors. Ray would print some
+        # of it to stdout, among the scores, even with `log_to_driver=False`.
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         ray._private.worker._worker_logs_enabled = False
@@ -245,8 +245,8 @@ def while_head_answers(results: Iterable[_Item], head: str) -> Iterator[_Item]:
             except ConfigError:
                 if time.monotonic() - answered > _SILENT:
                     raise ConfigError(
-                        f"the head of the Ray cluster ({head}) no longer answers; start the cluster again, and "
-                        "run the same command for the blocks that are left."
+                        f"the head of the Ray cluster ({head}) no longer answers; start the cluster again, "
+                        "and run the same command for the blocks that are left."
                     ) from None
             continue
         if isinstance(end, StopIteration):
