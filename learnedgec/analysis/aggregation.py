@@ -193,7 +193,8 @@ def differences_after_swaps(
 
     Each swap exchanges the two systems' outputs on each sentence with probability 1/2. Then the scores are
     computed again, so a test is valid for scores that are not means. If at most ten sentences differ, these
-    are all swaps, and the test is exact.
+    are all swaps, and the test is exact. With documents in the resampling, outputs are exchanged on whole
+    documents.
 
     Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
     "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
@@ -209,10 +210,12 @@ def differences_after_swaps(
         float64 (swaps,); the first swap exchanges nothing.
     """
     first, second = (statistics[number] for number in pair)
-    size, differ = len(first), np.flatnonzero(differing(first, second))
+    size, units = len(first), resampling.units(len(first))
+    differ = np.unique(units[differing(first, second)])
     swaps_of_differing = swaps(len(differ), resampling)
-    swapped = np.zeros((len(swaps_of_differing), size), dtype=bool)
-    swapped[:, differ] = swaps_of_differing
+    swapped_units = np.zeros((len(swaps_of_differing), resampling.size(size)), dtype=bool)
+    swapped_units[:, differ] = swaps_of_differing
+    swapped = swapped_units[:, units]
     # The sentences of the other system of the pair follow those of each system.
     partners = dict(zip(pair, (second, first), strict=True))
     numbers = pair if by == "mean" else range(len(statistics))

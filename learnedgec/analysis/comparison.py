@@ -48,7 +48,8 @@ class BaselineComparison:
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.significance`).
         losses: sentences on which the system scores below the baseline.
-        differing: sentences on which the two systems' statistics differ.
+        differing: sentences, or documents if these are resampled, on which the two systems' statistics
+            differ.
         comparisons: number of comparisons for which `p_adjusted` is corrected.
         all_pairs: whether these are all pairs of systems, and not the comparisons with the baseline alone.
         resampling: how intervals and tests were made.
@@ -130,7 +131,7 @@ class BaselineComparison:
         if self.differing < needed:
             return (
                 f"{self.system} and {self.baseline} cannot be told apart by {metric}, because they differ on "
-                f"only {self.differing} of {self._sentences}, and a significant difference needs {needed} "
+                f"only {self.differing} of {self._units}, and a significant difference needs {needed} "
                 f"{scores}."
             )
         if not self.significant:
@@ -170,9 +171,8 @@ class BaselineComparison:
         )
 
     @property
-    def _sentences(self) -> str:
-        count = self.wins + self.ties + self.losses
-        return f"{count:,} sentence{'s' if count > 1 else ''}"
+    def _units(self) -> str:
+        return self.resampling.counted(self.wins + self.ties + self.losses)
 
     @property
     def _evidence(self) -> str:
@@ -187,7 +187,7 @@ class BaselineComparison:
         if self.test:
             drawn = f" with {self.resampling.resamples:,} resamples"
             draws = "" if self.test == "exact-permutation" else drawn
-            test = f"{describe_tests([self.test])} over {self._sentences}{draws}"
+            test = f"{describe_tests([self.test])} over {self._units}{draws}"
             parts += [f"{self.p_in_words}{self.correction}", test]
         return ", ".join(parts)
 
@@ -426,7 +426,8 @@ def _difference_bounds(ranking: SystemRanking, number: int, base: int) -> tuple[
         ranking.resampled[:, number] - ranking.resampled[:, base],
         ranking.resampling.level,
     )
-    low, high = sentence_intervals(differences[:, None], ranking.sentences, level)[0].tolist()
+    units = ranking.resampling.size(ranking.sentences)
+    low, high = sentence_intervals(differences[:, None], units, level)[0].tolist()
     few = ranking.differing[number, base] <= FEW
     if few and not is_significant(ranking.p[number, base], level):
         return min(low, 0.0), max(high, 0.0)

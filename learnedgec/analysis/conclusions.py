@@ -120,7 +120,9 @@ def _of_one_system(ranking: SystemRanking) -> str:
 def _leading(ranking: SystemRanking) -> str:
     """Return which systems are best, or significantly better than the baseline, or that this is undecided."""
     names = ranking.systems
-    alike = f"{ranking.sentences:,} sentence{'s do' if ranking.sentences > 1 else ' does'} not tell"
+    drawn = ranking.resampling
+    does = "do" if drawn.size(ranking.sentences) > 1 else "does"
+    alike = f"{drawn.counted(ranking.sentences)} {does} not tell"
     if ranking.baseline:
         if not ranking.better.any():
             return f"{alike} {_few([n for n in names if n != ranking.baseline])} from {ranking.baseline}"

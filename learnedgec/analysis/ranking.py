@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +125,8 @@ class SystemRanking:
             pairs that are not or cannot be compared.
         p_adjusted: float64 (S, S), `p` after Holm's correction for the number of compared pairs.
         tests: str (S, S), the `Test` of each pair; empty where there is no p-value.
-        differing: int (S, S), the number of sentences on which two systems' statistics differ.
+        differing: int (S, S), the number of sentences, or documents if these are resampled, on which two
+            systems' statistics differ.
         sentences: N, the number of sentences for which every system has a score.
         resampling: how intervals and tests were made.
         baseline: the system with which the others are compared; `None` if all pairs are compared.
@@ -181,7 +182,9 @@ class SystemRanking:
     @property
     def too_few(self) -> list[str]:
         """A warning if there are too few sentences (`too_few_sentences`)."""
-        return too_few_sentences(self.comparisons, self.sentences, self.resampling.level)
+        drawn = self.resampling
+        size, unit = drawn.size(self.sentences), drawn.unit
+        return too_few_sentences(self.comparisons, size, drawn.level, unit=unit)
 
     @property
     def order(self) -> list[int]:
@@ -436,14 +439,18 @@ def rank_systems(
     if baseline is not None and baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     value, systems = named.metric, tuple(statistics)
-    rows, sentences = _scored(named, list(statistics.values()))
+    rows, sentences, kept = _scored(named, list(statistics.values()))
+    if resampling.documents:
+        resampling.units(len(next(iter(statistics.values()))))  # This checks their number.
+        resampling = replace(resampling, documents=[resampling.documents[n] for n in kept])
     base = None if baseline is None else systems.index(baseline)
     pairs = [pair for pair in combinations(range(len(systems)), 2) if base in (None, *pair)]
     warn_of_doubts(value, rows)
     size, count = len(rows[0]), len(systems)
+    units, drawn_units = resampling.units(size), resampling.size(size)
     differ = np.zeros((count, count), dtype=np.intp)
     for a, b in combinations(range(count), 2):
-        differ[a, b] = differ[b, a] = differing(rows[a], rows[b]).sum()
+        differ[a, b] = differ[b, a] = np.unique(units[differing(rows[a], rows[b])]).size
     orders = rate_orders(sentences) if by == "trueskill" else None
     scores = system_scores(value, rows, by) if orders is None else orders.mean(axis=0)
     resampled = resampled_system_scores(value, rows, resampling, by)
@@ -452,11 +459,11 @@ def rank_systems(
     shown = isinstance(metric, BoundMetric) and metric.runtime.progress
 
     def test(a: int, b: int) -> tuple[float, str]:
-        if size < 2 or np.isnan(scores[a] - scores[b]):
+        if drawn_units < 2 or np.isnan(scores[a] - scores[b]):
             return float("nan"), ""
         if differ[a, b] > FEW and resampling.test == "paired-bootstrap":
             drawn = resampled[:, a] - resampled[:, b]
-            return bootstrap_test(scores[a] - scores[b], drawn, size, enough=enough)
+            return bootstrap_test(scores[a] - scores[b], drawn, drawn_units, enough=enough)
         swapped = differences_after_swaps(value, rows, (a, b), by, resampling)
         return permutation_test(swapped, int(differ[a, b]), enough=enough)
 
@@ -482,7 +489,10 @@ def rank_systems(
         scores=scores,
         resampled=resampled,
         intervals=sentence_intervals(
-            resampled, size, resampling.level, shares=scores if by == "expected-wins" else None
+            resampled,
+            drawn_units,
+            resampling.level,
+            shares=scores if by == "expected-wins" else None,
         ),
         wins=win_shares(wins, size - wins - wins.T),
         p=_square(pairs, p_values, count),
@@ -499,8 +509,8 @@ def rank_systems(
 
 def _scored(
     metric: NamedMetric, statistics: Sequence[Statistics]
-) -> tuple[Sequence[Statistics], Floats]:
-    """Return the statistics and the scores, (S, N), of the sentences that all systems have a score for.
+) -> tuple[Sequence[Statistics], Floats, Indices]:
+    """Return statistics, scores, (S, N), and numbers of the sentences that all systems have a score for.
 
     Systems without any score do not count. A warning has the number of sentences that are left out.
     """
@@ -517,9 +527,10 @@ def _scored(
             "system and are left out.",
             stacklevel=3,
         )
-        kept = np.flatnonzero(~left_out)
-        return [rows.take(kept) for rows in statistics], sentences[:, kept]
-    return statistics, sentences
+    kept = np.flatnonzero(~left_out)
+    if left_out.any():
+        return [rows.take(kept) for rows in statistics], sentences[:, kept], kept
+    return statistics, sentences, kept
 
 
 def _square(pairs: Sequence[tuple[int, int]], values: Floats, size: int) -> Floats:

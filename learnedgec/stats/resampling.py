@@ -36,6 +36,8 @@ class Resampling:
         seed: the seed of the random generator. Equal seeds make equal draws on every machine.
         test: the test of two systems that differ on more than 30 sentences (`FEW`); other pairs are tested by
             permutation. For more sentences, permutation needs corpus scores.
+        documents: the document of each sentence. Sentences of a document depend on each other, so resamples
+            and swaps take whole documents. By default, each sentence is one of its own.
 
     Raises:
         InputError: there is no resample, or the level is not between 0 and 1.
@@ -50,8 +52,10 @@ class Resampling:
     level: float = 0.95
     seed: int = 0
     test: PairTest = "paired-bootstrap"
+    documents: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "documents", tuple(self.documents))
         if self.test not in get_args(PairTest):
             raise UnknownNameError("significance test", self.test, get_args(PairTest))
         if self.resamples < 1:
@@ -62,11 +66,53 @@ class Resampling:
             )
 
     def __str__(self) -> str:
-        return f"resamples:{self.resamples}|level:{self.level:g}|seed:{self.seed}"
+        of = f"|documents:{len(set(self.documents))}" if self.documents else ""
+        return f"resamples:{self.resamples}|level:{self.level:g}|seed:{self.seed}{of}"
 
     def other(self, number: int) -> Resampling:
         """Return the resampling with other draws: each number is added to the seed."""
         return replace(self, seed=self.seed + number)
+
+    def units(self, sentences: int) -> Indices:
+        """Return the number of the unit that each sentence is drawn with, int (N,), from 0.
+
+        Raises:
+            InputError: there are documents of another number of sentences.
+
+        Example:
+            >>> Resampling().units(3).tolist(), Resampling(documents=["b", "a", "b"]).units(3).tolist()
+            ([0, 1, 2], [0, 1, 0])
+        """
+        if not self.documents:
+            return np.arange(sentences)
+        if len(self.documents) != sentences:
+            raise InputError(
+                f"documents has {len(self.documents)} items, and there are {sentences} sentences; give the "
+                "document of each sentence."
+            )
+        numbers: dict[Hashable, int] = {}
+        return np.array(
+            [numbers.setdefault(each, len(numbers)) for each in self.documents], np.intp
+        )
+
+    def size(self, sentences: int) -> int:
+        """Return the number of units: of documents, or else of sentences."""
+        return len(set(self.documents)) or sentences
+
+    @property
+    def unit(self) -> str:
+        """What is drawn, in words."""
+        return "document" if self.documents else "sentence"
+
+    def counted(self, sentences: int) -> str:
+        """Return the number of units in words.
+
+        Example:
+            >>> Resampling().counted(1200), Resampling(documents=["a", "a"]).counted(2)
+            ('1,200 sentences', '1 document')
+        """
+        size = self.size(sentences)
+        return f"{size:,} {self.unit}{'s' if size > 1 else ''}"
 
 
 def quotient(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Floats:
@@ -220,11 +266,16 @@ def resample(size: int, resampling: Resampling = Resampling()) -> Indices:
 
     Raises:
         ConfigError: the resamples do not fit into memory.
+        InputError: the resampling is of documents, whose draws differ in size (`resample_blocks`).
 
     Example:
         >>> resample(5, Resampling(2)).tolist()
         [[4, 3, 2, 1, 1], [0, 0, 0, 0, 4]]
     """
+    if resampling.documents:
+        raise InputError(
+            "the resampling is of documents, which only scores of systems have; leave documents out."
+        )
     try:
         shape = resampling.resamples, size
         return np.random.default_rng(resampling.seed).integers(0, size, shape, dtype=np.intp)
@@ -235,7 +286,11 @@ def resample(size: int, resampling: Resampling = Resampling()) -> Indices:
 
 
 def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterator[Indices]:
-    """Yield the rows of `resample`, as many at a time as take 16 MB."""
+    """Yield the rows of `resample`, as many at a time as take 16 MB; of documents, one at a time."""
+    if resampling.documents:
+        units = resampling.units(size).tolist()
+        yield from (row[None] for row in resample_groups(units, replace(resampling, documents=())))
+        return
     random = np.random.default_rng(resampling.seed)
     rows = max(_DRAWS // max(size, 1), 1)
     for start in range(0, resampling.resamples, rows):

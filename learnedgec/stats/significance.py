@@ -456,20 +456,23 @@ def sentences_needed(comparisons: int, level: float) -> int:
     return fewest
 
 
-def too_few_sentences(comparisons: int, sentences: int, level: float) -> list[str]:
+def too_few_sentences(
+    comparisons: int, sentences: int, level: float, *, unit: str = "sentence"
+) -> list[str]:
     """Return a warning if there are so few sentences that comparisons say little or nothing.
 
     Args:
         comparisons: number of comparisons that Holm's method corrects for.
         sentences: number of sentences.
         level: confidence level; differences are tested at 1 − `level`.
+        unit: what is counted, such as documents.
 
     Example:
         >>> too_few_sentences(1, 8, 0.95), too_few_sentences(1, 10, 0.95)
         (['8 sentences are very few: test on more before you conclude anything.'], [])
     """
     needed = sentences_needed(comparisons, level)
-    count = f"{sentences} sentence{'s are' if sentences > 1 else ' is'}"
+    count = f"{sentences} {unit}{'s are' if sentences > 1 else ' is'}"
     if comparisons and sentences < needed:
         return [f"{count} too few for any difference to be significant: give {needed} or more."]
     if sentences < 10:

@@ -9,7 +9,7 @@ import pytest
 from embedded import Sample
 from scipy import stats
 
-from learnedgec import Resampling
+from learnedgec import Resampling, rank
 from learnedgec.analysis.aggregation import (
     differences_after_swaps,
     expected_wins,
@@ -310,3 +310,40 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
         metric, statistics, resampling=Resampling(600, test="paired-permutation")
     )
     assert ranking.p.min() >= 1 / 601
+
+
+def test_documents_are_swapped_and_resampled_as_wholes() -> None:
+    """With the better sentences in one document of four, hardly anything is known about other documents."""
+    documents = [f"d{n // 10}" for n in range(40)]
+    systems = {
+        "base": ["a"] * 40,
+        "better": ["a b"] * 10 + ["a"] * 30,
+        "everywhere": ["a b"] * 40,
+    }
+    drawn = Resampling(200, documents=documents)
+    ranking = rank("length", ["a"] * 40, systems, resampling=drawn)
+    # One document differs, and p is at least 2/2^1; with four it is at least 2/2^4.
+    assert ranking.differing[0].tolist() == [0, 1, 4]
+    assert ranking.p[0] == pytest.approx([1, 1, 2 / 2**4])
+    assert ranking.sentences == 40
+    assert ranking.too_few == [
+        "4 documents are too few for any difference to be significant: give 7 or more."
+    ]
+    assert ranking.signature.endswith("|seed:0|documents:4")
+    # A document is drawn with all of its sentences, so every mean is 1 plus a quarter of a count.
+    assert set((4 * (ranking.resampled[:, 1] - 1)).round(9)) <= {0.0, 1.0, 2.0, 3.0, 4.0}
+    alone = rank("length", ["a"] * 40, systems, resampling=Resampling(200))
+    assert alone.p[0, 1] == pytest.approx(2 / 2**10)
+    with pytest.raises(InputError, match="documents has 2 items, and there are 40 sentences"):
+        rank("length", ["a"] * 40, systems, resampling=Resampling(documents=["a", "b"]))
+
+
+def test_documents_of_one_sentence_are_sentences() -> None:
+    systems = {"a": ["x", "x y", "x y z"] * 20, "b": ["x y", "x", "x"] * 20}
+    one, other = (
+        rank("length", ["x"] * 60, systems, resampling=Resampling(50, documents=documents))
+        for documents in ([], range(60))
+    )
+    assert other.resampled == pytest.approx(one.resampled)
+    assert other.p == pytest.approx(one.p, nan_ok=True)
+    assert other.intervals == pytest.approx(one.intervals)
