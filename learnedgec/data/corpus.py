@@ -51,6 +51,8 @@ class Corpus:
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
         first: the number of the first sentence in the input, for messages.
+        documents: the document of each sentence; empty if the sentences are not of documents.
+        language: the two-letter code of the language, such as `sv`; empty if it is not known.
 
     Example:
         >>> corpus = Corpus.of(["He go ."], {"ours": ["He goes ."], "theirs": ["He goes ."]})
@@ -62,6 +64,8 @@ class Corpus:
     systems: Mapping[str, Texts]
     references: References | None = None
     first: int = 1
+    documents: tuple[str, ...] = ()
+    language: str = ""
 
     @classmethod
     def of(
@@ -72,6 +76,8 @@ class Corpus:
         *,
         tokeniser: Tokeniser = "none",
         first: int = 1,
+        documents: Sequence[str] = (),
+        language: str = "",
     ) -> Corpus:
         """Return what a caller gives as a corpus; no other function checks texts.
 
@@ -81,6 +87,8 @@ class Corpus:
             references: `References`, or each sentence's texts.
             tokeniser: the tokenizer of raw texts.
             first: the number of the first sentence in the input.
+            documents: the document of each sentence.
+            language: the two-letter code of the language.
 
         Raises:
             LengthError: sources, hypotheses and references differ in length.
@@ -100,7 +108,10 @@ class Corpus:
             check_lengths(("sources", texts), (system, outputs))
         if known is not None:
             check_lengths(("sources", texts), ("references", known))
-        return cls(texts, systems, known, first).tokenised(tokeniser)
+        if documents:
+            check_lengths(("sources", texts), ("documents", documents))
+        corpus = cls(texts, systems, known, first, tuple(documents), language)
+        return corpus.tokenised(tokeniser)
 
     @classmethod
     def joined(cls, corpora: Sequence[Corpus]) -> Corpus:
@@ -122,6 +133,26 @@ class Corpus:
     def texts(self) -> tuple[Texts, Mapping[str, Texts], References | None]:
         """Sources, systems and references."""
         return self.sources, self.systems, self.references
+
+    def context(self, number: int) -> tuple[str, str]:
+        """Return the sources before and after a sentence in its document; empty where there is none.
+
+        Example:
+            >>> corpus = Corpus.of(["A", "B", "C"], ["A", "B", "C"], documents=["1", "1", "2"])
+            >>> corpus.context(1)
+            ('A', '')
+        """
+        of = dict(enumerate(self.documents))
+        before, after = (
+            self.sources[n] if n in of and of[n] == of[number] else ""
+            for n in (number - 1, number + 1)
+        )
+        return before, after
+
+    @property
+    def annotator(self) -> str | None:
+        """The annotator of edits for a language that no pipeline here reads: `plain`; `None` for English."""
+        return None if self.language in ("", "en") else "plain"
 
     def tokenised(self, tokeniser: Tokeniser) -> Corpus:
         """Return the corpus with its texts tokenised."""

@@ -71,6 +71,10 @@ class Asano(PretrainedMetric):
     def __post_init__(self) -> None:
         self.check_weights(self.weights)
 
+    def english_part(self, runtime: Runtime = Runtime()) -> str:
+        """Return the word list and the ratings of grammaticality."""
+        return "its word list and its ratings"
+
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References, runtime: Runtime
     ) -> Statistics:

@@ -59,6 +59,7 @@ from learnedgec.data.input_warnings import is_latin, text_notices
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, are_systems
 from learnedgec.data.tokenisation import describe_tokens
+from learnedgec.edits.annotator import RELEASED
 from learnedgec.errors import (
     InputError,
     InputWarning,
@@ -518,6 +519,13 @@ class Metric(ABC):
         """Return the evaluator packages that the metric scores with."""
         return ()
 
+    def english_part(self, runtime: Runtime = Runtime()) -> str:
+        """Return what of the metric reads English alone, such as its annotator; empty if nothing does."""
+        annotator = str(getattr(self, "annotator", ""))
+        if annotator == RELEASED or annotator.startswith("en_"):
+            return f"annotator={annotator!r}"
+        return next((p.name for p in self.packages(runtime) if p.languages == ("en",)), "")
+
     def compute_systems(self, corpus: Corpus, runtime: Runtime) -> dict[str, Statistics]:
         """Return the statistics of the systems of a corpus.
 
@@ -727,10 +735,17 @@ def check_corpus(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) ->
         runtime: how to run, which says where models are.
 
     Raises:
-        InputError: a metric needs references, and a sentence has none.
+        InputError: a metric needs references, and a sentence has none; or it reads English, and the texts are
+            known to be in another language.
     """
     for metric in metrics:
         metric.check_references(corpus.references)
+        if corpus.annotator and (part := metric.english_part(runtime)):
+            raise InputError(
+                f"{metric.label} reads English alone ({part}), and by the source's file name the texts are "
+                f"in {corpus.language!r}; use a metric of any language, such as gleu, m2 or "
+                "errant(annotator='plain')."
+            )
     for notice in notices_of(metrics, corpus, runtime):
         warn_of_inputs(TextWarning(notice))
 

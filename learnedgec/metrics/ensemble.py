@@ -208,6 +208,10 @@ class Ensemble(ResampledMetric):
         packages = (package for metric in self.metrics for package in metric.packages(runtime))
         return tuple(dict.fromkeys(packages))
 
+    def english_part(self, runtime: Runtime = Runtime()) -> str:
+        """Return what of the first member that reads English alone does."""
+        return next(filter(None, (metric.english_part(runtime) for metric in self.metrics)), "")
+
     def check(self, runtime: Runtime) -> None:
         """Raise unless every member's models are available."""
         for metric in self.metrics:

@@ -13,10 +13,13 @@ import tiny
 import learnedgec
 from learnedgec import References, Resampling
 from learnedgec.cli.main import main
-from learnedgec.errors import TextWarning
+from learnedgec.data.corpus import Corpus
+from learnedgec.errors import InputError, TextWarning
+from learnedgec.metrics.contract import check_corpus
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings
 from learnedgec.robustness.metrics import evaluate_attacks
+from learnedgec.runtime.runtime import Runtime
 
 SOURCES = ["He always go home early .", "She like tea .", "It rain today ."]
 SYSTEMS = {
@@ -102,3 +105,19 @@ def test_evaluators_of_english_say_so(tmp_path: Path) -> None:
         warnings.simplefilter("error", TextWarning)
         english.score(["Elle a \u00e9t\u00e9 l\u00e0 ."], ["Elle est l\u00e0 ."])
         load_metric("some", model=str(folder)).score(sources, hypotheses)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["quality", "ensemble(length=1, quality=1)", "asano", "uot-errant(annotator='en-ewt-sm')"],
+)
+def test_a_metric_of_english_refuses_another_language(name: str) -> None:
+    texts = ["Das ist gut ."]
+    metrics = [load_metric("length"), load_metric(name)]
+    references = References.from_texts(texts)
+    foreign, english = (Corpus.of(texts, texts, references, language=code) for code in ("de", "en"))
+    with pytest.raises(
+        InputError, match=r"reads English alone \(.+\), and .+ the texts are in 'de'"
+    ):
+        check_corpus(metrics, foreign, Runtime())
+    check_corpus(metrics, english, Runtime())
