@@ -13,10 +13,11 @@ from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.corpus import Corpus
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.text import write_jsonl
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, InputWarning, warn_of_inputs
 from learnedgec.judging.asking import Questions
-from learnedgec.judging.records import StudySettings
+from learnedgec.judging.records import CONTEXT_FILE, StudySettings
 from learnedgec.judging.sampling import group_equal, spread
 from learnedgec.metrics.contract import check_corpus
 from learnedgec.runtime.runtime import Runtime
@@ -32,6 +33,7 @@ def write_study(
     systems: Systems,
     references: ReferenceRows | None,
     settings: StudySettings,
+    documents: Sequence[str] = (),
 ) -> StudySettings:
     """Write the texts and the settings of a new study into a folder; return settings that fit the texts.
 
@@ -41,12 +43,13 @@ def write_study(
         systems: each system's N outputs, by name.
         references: the references of the N sentences, or `None`.
         settings: the settings; they may ask for more sentences or questions than there are.
+        documents: the document of each sentence, whose neighbours raters then see.
 
     Raises:
         InputError: there is nothing to ask, or a system's name cannot be used.
         LengthError: outputs or references differ in number from the sources.
     """
-    corpus = Corpus.of(sources, systems, references)
+    corpus = Corpus.of(sources, systems, references, documents=documents)
     check_corpus((), corpus, Runtime())
     texts, outputs, rows = corpus.texts
     if "source" in outputs:
@@ -62,6 +65,11 @@ def write_study(
         {name: [lines[number] for number in numbers] for name, lines in outputs.items()},
         None if rows is None else rows.select(numbers),
     )
+    if documents:
+        write_jsonl(
+            folder / CONTEXT_FILE,
+            (dict(zip(("before", "after"), corpus.context(n), strict=True)) for n in numbers),
+        )
     settings.write(folder)
     return settings
 

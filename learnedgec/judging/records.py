@@ -115,6 +115,7 @@ class Item:
         version: the number of times that the item was answered.
         answer: the latest answer, in the order shown; `None` if there is none.
         previous: number of the item before this one; `None` for the first.
+        context: the sentences before and after in the document; empty where there is none.
     """
 
     number: int
@@ -126,6 +127,7 @@ class Item:
     version: int
     answer: Answer | None
     previous: int | None
+    context: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ Task = Literal["pairs", "ranking", "ratings", "edits"]
 Order = Literal["informative", "random"]
 Scale = Literal["1-4", "0-100"]
 
-SETTINGS_FILE, GUIDELINES_FILE = "study.yaml", "guidelines.md"
+SETTINGS_FILE, GUIDELINES_FILE, CONTEXT_FILE = "study.yaml", "guidelines.md", "context.jsonl"
 
 _HERE = files("learnedgec.judging")
 

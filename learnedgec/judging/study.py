@@ -3,6 +3,7 @@
     mystudy/
       study.yaml        what is asked (`StudySettings`)
       guidelines.md     shown beside each item
+      context.jsonl     the sentences before and after each one, if the texts are documents
       study.sqlite      raters, questions, items and answers; every answer is a transaction
       source.txt  systems/NAME.txt  gold.m2 or ref0.txt …  rankings.csv  ratings.csv
 
@@ -35,12 +36,13 @@ from learnedgec.data.benchmarks.base import Benchmark, read_benchmark, read_outp
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
-from learnedgec.data.text import read_lines
+from learnedgec.data.text import read_jsonl, read_lines
 from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import InputError, OutputError, UnknownNameError
 from learnedgec.judging.asking import Given, Question, Questions, plan_next
 from learnedgec.judging.creation import write_study
 from learnedgec.judging.records import (
+    CONTEXT_FILE,
     Answer,
     AnsweredError,
     Item,
@@ -131,6 +133,11 @@ class Study:
         )
         if self.settings.source_is_candidate:
             self.systems = {"source": self.sources, **self.systems}
+        context = self.folder / CONTEXT_FILE
+        self.context = [
+            (str(row["before"]), str(row["after"]))
+            for row in (read_jsonl(context) if context.is_file() else ())
+        ]
         path = self.folder / DATABASE
         if not path.is_file():
             raise InputError(
@@ -149,6 +156,7 @@ class Study:
         references: ReferenceRows | None = None,
         *,
         settings: StudySettings = StudySettings(),
+        documents: Sequence[str] = (),
         overwrite: bool = False,
     ) -> Study:
         """Make a study of some of the sentences, and return it.
@@ -160,6 +168,7 @@ class Study:
             references: the references of the N sentences; they are not shown, and metrics that are compared
                 with the judgements can use them.
             settings: the settings; if there are fewer sentences or questions, all are asked.
+            documents: the document of each sentence; raters then see the sentences before and after it.
             overwrite: replace a study, with its judgements.
 
         Raises:
@@ -178,7 +187,7 @@ class Study:
                 flag="with --overwrite.",
             )
         with atomic_folder(folder) as place:
-            settings = write_study(place, sources, systems, references, settings)
+            settings = write_study(place, sources, systems, references, settings, documents)
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
             with contextlib.closing(_connect(place / DATABASE)) as database:
@@ -592,6 +601,7 @@ class Study:
             row["version"],
             answer,
             row["previous"],
+            self.context[row["sentence"]] if self.context else ("", ""),
         )
 
 

@@ -388,6 +388,7 @@ class _Report:
             "overview": self._overview(edits.mean(axis=1)),
             "sentences": {
                 **self.texts,
+                "documents": list(settings.resampling.documents),
                 "metrics": list(described.values()),
                 "lenses": lenses,
                 "attribution": self.attribution,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from studies import SYSTEMS, Make
+from studies import SOURCES, SYSTEMS, Make
 
 from learnedgec.data.text import write_lines
 from learnedgec.judging.page import application
+from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import Study
 
 Browse = Callable[[Study], TestClient]
@@ -169,3 +171,18 @@ def test_the_owner_sees_the_status(make: Make, browse: Browse) -> None:
         headings = re.findall(r'<th scope="col">(.*?)</th>', table)
         for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", table):
             assert re.findall(r'<td data-heading="(.*?)"', row) == headings[1:]
+
+
+def test_raters_see_the_neighbours_in_the_document(tmp_path: Path, browse: Browse) -> None:
+    settings = StudySettings(sentences=6, raters=1, annotator="plain", order="random", seed=3)
+    documents = [str(number // 4) for number in range(24)]
+    study = Study.create(
+        tmp_path / "study", SOURCES, SYSTEMS, settings=settings, documents=documents
+    )
+    client, token = browse(study), study.tokens["rater-1"]
+    item = client.get(f"/{token}/next").json()
+    number = SOURCES.index(item["source"])
+    assert item["context"] == [
+        SOURCES[n] if 0 <= n < 24 and n // 4 == number // 4 else ""
+        for n in (number - 1, number + 1)
+    ]

@@ -253,13 +253,16 @@ function draw_item() {
   const focus = document.activeElement?.matches?.("#parts input") && [document.activeElement.name, document.activeElement.value];
   fill(
     document.getElementById("parts"),
-    el("section", { class: "card source" }, el("h2", { tabindex: "-1" }, "Sentence"), text(item.source)),
+    el("section", { class: "card source" }, el("h2", { tabindex: "-1" }, "Sentence"), context(0), text(item.source), context(1)),
     TASKS[task].parts(),
     names().length > 0 && key("Save and go on", "Enter", finish, { id: "finish", class: "primary" }),
   );
   if (focus) document.querySelector(`input[name="${focus[0]}"][value="${focus[1]}"]`)?.focus();
   ready();
 }
+
+/** Return the sentence before (0) or after (1) the item's in its document, if there is one. */
+const context = (side) => item.context[side] && el("p", { class: "muted", dir: "auto" }, item.context[side]);
 
 const whole = () => names().every((name) => given[name] !== undefined);
 

@@ -633,7 +633,7 @@ class Explorer {
         ),
       ),
       this.legend(),
-      el("section", { class: "text source" }, el("h4", {}, "Source"), diff(texts.source[n], [])),
+      el("section", { class: "text source" }, el("h4", {}, "Source"), this.context(n, n - 1), diff(texts.source[n], []), this.context(n, n + 1)),
       ...this.groups(n).map((group) => this.outputCard(n, group)),
       ...texts.references[n].map((reference) =>
         el(
@@ -653,6 +653,12 @@ class Explorer {
         ),
       ),
     );
+  }
+
+  /** Return the source of a neighbour if it is in the document of sentence n. */
+  context(n, other) {
+    const { documents, source } = this.texts;
+    return other in documents && documents[other] === documents[n] ? el("p", { class: "muted" }, source[other]) : null;
   }
 
   legend() {
